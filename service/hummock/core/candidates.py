@@ -1,0 +1,133 @@
+"""Candidates: what the store finds for a query, as columns, before ranking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntFlag
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.memory import Filter
+
+
+class FoundBy(IntFlag):
+    """Which paths found a candidate."""
+
+    VECTOR = 1
+    KEYWORD = 2
+    DOMAIN = 4
+    KEY_FILE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupQuery:
+    """What one group of candidates is asked for; a path that is not asked for is empty.
+
+    Attributes:
+        name: "main", "code" or "domains".
+        filter: What may answer.
+        vector: (dim,) float32 unit vector, or None.
+        minimum_cosine: The vector path stops at this cosine.
+        terms: Analysed terms of the query, at most 32 are used.
+        domain_names: Names to look up exactly, normalised as prose.
+        pool: Candidates per path.
+        with_key_files: Also fragments of the key files of the domains that any group before found by name.
+    """
+
+    name: str
+    filter: Filter
+    vector: NDArray[np.float32] | None = None
+    minimum_cosine: float = -1.0
+    terms: tuple[str, ...] = ()
+    domain_names: frozenset[str] = frozenset()
+    pool: int = 50
+    with_key_files: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidates:
+    """One group's candidates as columns: row i of every column is the same memory. Order is not specified.
+
+    Attributes:
+        name: The group's.
+        searched: Memories that passed the filter.
+        doc: (n,) int64, the store's number for each; never reused.
+        memory_id: n ids.
+        kind: (n,) uint8, MemoryKind.
+        origin: (n,) uint8, Origin.
+        create_time: (n,) float64 Unix seconds.
+        update_time: (n,) float64 Unix seconds.
+        text_hash: (n,) uint64, the first 8 bytes of the content hash, little-endian.
+        cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
+        keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found.
+        matched: (n,) uint32, bit i is set when terms[i] of the query matched.
+        found_by: (n,) uint8, FoundBy.
+        vector: (n, dim) float32 of the best chunk (the first one without a query vector); zero when there is none.
+        domain_names: The names of the query that named a domain of the project, sorted.
+    """
+
+    name: str
+    searched: int
+    doc: NDArray[np.int64]
+    memory_id: tuple[str, ...]
+    kind: NDArray[np.uint8]
+    origin: NDArray[np.uint8]
+    create_time: NDArray[np.float64]
+    update_time: NDArray[np.float64]
+    text_hash: NDArray[np.uint64]
+    cosine: NDArray[np.float32]
+    keyword: NDArray[np.float32]
+    matched: NDArray[np.uint32]
+    found_by: NDArray[np.uint8]
+    vector: NDArray[np.float32]
+    domain_names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.memory_id)
+
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """The candidates of these rows, in their order."""
+        columns: dict[str, object] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                columns[field.name] = value[rows]
+        columns["memory_id"] = tuple(self.memory_id[row] for row in rows)
+        return type(self)(name=self.name, searched=self.searched, domain_names=self.domain_names, **columns)  # type: ignore[arg-type] # every column is an array of the field's own type
+
+    @classmethod
+    def empty(cls, name: str, dim: int) -> Self:
+        """No candidates."""
+        return cls(
+            name=name,
+            searched=0,
+            doc=np.empty(0, np.int64),
+            memory_id=(),
+            kind=np.empty(0, np.uint8),
+            origin=np.empty(0, np.uint8),
+            create_time=np.empty(0, np.float64),
+            update_time=np.empty(0, np.float64),
+            text_hash=np.empty(0, np.uint64),
+            cosine=np.empty(0, np.float32),
+            keyword=np.empty(0, np.float32),
+            matched=np.empty(0, np.uint32),
+            found_by=np.empty(0, np.uint8),
+            vector=np.empty((0, dim), np.float32),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Gathered:
+    """All groups' candidates, read at one moment.
+
+    Attributes:
+        seq: Writes accepted by the project at that moment.
+        content_seq: The generation of its content at that moment.
+        groups: In the order of the queries.
+    """
+
+    seq: int
+    content_seq: int
+    groups: tuple[Candidates, ...]

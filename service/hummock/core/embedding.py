@@ -1,0 +1,67 @@
+"""Embeddings and the spaces in which they may be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Makes cosines of different models comparable: unrelated texts get 0, equal ones 1.
+
+    Attributes:
+        unrelated_latin: Mean cosine of unrelated texts in Latin script, in [0, 1).
+        unrelated_han: The same for Chinese texts.
+        near_twin_bar: Cosine from which two texts count as versions of one another, in [0, 1].
+    """
+
+    unrelated_latin: float
+    unrelated_han: float
+    near_twin_bar: float
+
+    def similarity(self, cosine: NDArray[np.float32], *, han: bool) -> NDArray[np.float32]:
+        """Calibrated similarity of each cosine, same shape, in [-1, 1]; NaN stays NaN."""
+        unrelated = np.float32(self.unrelated_han if han else self.unrelated_latin)
+        scaled: NDArray[np.float32] = (cosine - unrelated) / (np.float32(1) - unrelated)
+        return scaled.clip(np.float32(-1), np.float32(1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSpace:
+    """What makes vectors comparable.
+
+    Attributes:
+        id: 32 hexadecimal digits: a hash of everything below and of the weights, tokenizer, pooling, query prefix,
+            text template and token basis.
+        model: Name in the registry.
+        dim: Components of a vector.
+        token_dim: Components of a token vector.
+        max_tokens: Longest text of one chunk, special tokens included.
+        scripts: Scripts that the model knows: "han", "latin".
+        calibration: From cosine to similarity.
+    """
+
+    id: str
+    model: str
+    dim: int
+    token_dim: int
+    max_tokens: int
+    scripts: frozenset[str]
+    calibration: Calibration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Embedding:
+    """A text as vectors.
+
+    Attributes:
+        vector: (dim,) float32 of length 1.
+        tokens: (n, token_dim) int8, n at most 128: unit vectors times 127, one a token in order, special tokens left
+            out; n is 0 when the vector came from the caller.
+    """
+
+    vector: NDArray[np.float32]
+    tokens: NDArray[np.int8]

@@ -1,0 +1,151 @@
+"""What can go wrong, as values.
+
+HummockError
+├── InvalidRequest          the caller's request breaks a rule; names the field
+│   ├── RequestIdReused     the id came before, with another request
+│   └── EmbSpaceMismatch    the vector belongs to another embedding space
+├── NotFound
+│   ├── MemoryNotFound
+│   └── ProjectNotFound
+├── NotReady                the service cannot do it in its present state
+│   └── SeqNotReached       the project has not accepted that many writes
+├── Exhausted               a limit of the service is reached
+│   ├── Overloaded
+│   └── StorageFull
+├── Unavailable             the service is starting or stopping
+└── StartError              the service or a tool cannot start; says how to mend it
+
+`reason` is stable: clients switch on it. Everything variable in a message is an attribute as well.
+"""
+
+from __future__ import annotations
+
+
+class HummockError(Exception):
+    """Base of all errors that Hummock raises on purpose."""
+
+    reason = "INTERNAL"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The facts of the message by name."""
+        return {name: str(value) for name, value in vars(self).items() if not name.startswith("_")}
+
+
+class InvalidRequest(HummockError):
+    """A field of the request breaks a rule."""
+
+    reason = "INVALID_REQUEST"
+
+    def __init__(self, field: str, rule: str) -> None:
+        """Args are the field's path in the request ("" for the whole request) and the rule that it breaks."""
+        super().__init__(f"{field}: {rule}" if field else rule)
+        self.field = field
+        self.rule = rule
+
+
+class RequestIdReused(InvalidRequest):
+    """A request_id came back with another request."""
+
+    reason = "REQUEST_ID_REUSED"
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__("request_id", f"{request_id} was used for a different request; make a new one")
+        self.request_id = request_id
+
+
+class EmbSpaceMismatch(InvalidRequest):
+    """A vector of one embedding space was sent to a project of another."""
+
+    reason = "EMB_SPACE_MISMATCH"
+
+    def __init__(self, field: str, given: str, expected: str) -> None:
+        super().__init__(field, f"the vector's emb_space is {given}; this project's is {expected}")
+        self.given = given
+        self.expected = expected
+
+
+class NotFound(HummockError):
+    """What was named does not exist."""
+
+    reason = "NOT_FOUND"
+
+
+class MemoryNotFound(NotFound):
+    """No memory of the project has this id."""
+
+    reason = "MEMORY_NOT_FOUND"
+
+    def __init__(self, memory_id: str) -> None:
+        super().__init__(f"memory {memory_id} does not exist in this project")
+        self.memory_id = memory_id
+
+
+class ProjectNotFound(NotFound):
+    """No project has this name."""
+
+    reason = "PROJECT_NOT_FOUND"
+
+    def __init__(self, project: str) -> None:
+        super().__init__(f"project {project} does not exist; the first Learn creates it")
+        self.project = project
+
+
+class NotReady(HummockError):
+    """The state of the service does not allow it."""
+
+    reason = "NOT_READY"
+
+
+class SeqNotReached(NotReady):
+    """A read asked for a write that has not happened."""
+
+    reason = "SEQ_NOT_REACHED"
+
+    def __init__(self, min_seq: int, seq: int) -> None:
+        super().__init__(f"min_seq is {min_seq}; the project has accepted {seq} writes")
+        self.min_seq = min_seq
+        self.seq = seq
+
+
+class Exhausted(HummockError):
+    """A limit of the service is reached."""
+
+    reason = "EXHAUSTED"
+
+
+class Overloaded(Exhausted):
+    """Too many calls are waiting."""
+
+    reason = "OVERLOADED"
+
+    def __init__(self, waiting: int, limit: int, retry_after_s: float) -> None:
+        super().__init__(f"{waiting} calls are waiting; the limit is {limit}; try again in {retry_after_s:g} s")
+        self.waiting = waiting
+        self.limit = limit
+        self.retry_after_s = retry_after_s
+
+
+class StorageFull(Exhausted):
+    """The data directory has reached its quota, or the disk is full."""
+
+    reason = "STORAGE_FULL"
+
+    def __init__(self, used_bytes: int, quota_bytes: int) -> None:
+        super().__init__(
+            f"the store uses {used_bytes} of {quota_bytes} bytes; delete memories or raise storage.quota_bytes"
+        )
+        self.used_bytes = used_bytes
+        self.quota_bytes = quota_bytes
+
+
+class Unavailable(HummockError):
+    """The service is starting or stopping; try again."""
+
+    reason = "UNAVAILABLE"
+
+
+class StartError(HummockError):
+    """The service or a tool cannot start. The message names what is wrong and how to mend it."""
+
+    reason = "START_ERROR"

@@ -1,0 +1,216 @@
+"""What a recall is asked for and what it answers, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from hummock.core.candidates import FoundBy
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Filter, Memory, MemoryKind, Origin, QueryVector
+
+MAX_QUERY_CHARACTERS = 8192
+MAX_TOP_K = 200
+
+
+class Preset(IntEnum):
+    """A set of defaults for one kind of caller."""
+
+    CHAT = 1
+    CODE = 2
+    AGENT = 3
+
+
+class RecallPath(IntEnum):
+    """One way of finding candidates."""
+
+    VECTOR = 1
+    KEYWORD = 2
+    DOMAIN = 3
+
+
+class DecayMode(IntEnum):
+    """How a score falls with age."""
+
+    OFF = 1
+    EXPONENTIAL = 2
+    TRUE_HALF_LIFE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decay:
+    """How scores fall with age; `half_life_days` is above 0."""
+
+    mode: DecayMode = DecayMode.OFF
+    half_life_days: float = 14.0
+    exempt_origins: frozenset[Origin] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What the user wants, as far as it is known."""
+
+    domains: tuple[str, ...] = ()
+    action: str = ""
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallQuery:
+    """A recall as it was asked for; None means what the preset says.
+
+    Attributes:
+        as_of: The "now" of ages in Unix seconds; None means the clock's.
+        min_seq: Writes that the project must have accepted.
+        full: Whether hits carry their payload.
+    """
+
+    project: str
+    text: str
+    vector: QueryVector | None = None
+    preset: Preset = Preset.AGENT
+    top_k: int | None = None
+    candidates: int | None = None
+    min_similarity: float | None = None
+    filter: Filter = field(default_factory=Filter)
+    paths: frozenset[RecallPath] = frozenset(RecallPath)
+    decay_mode: DecayMode | None = None
+    half_life_days: float | None = None
+    decay_exempt_origins: frozenset[Origin] = frozenset()
+    relevance_weight: float | None = None
+    near_twin_bar: float | None = None
+    code_top_k: int | None = None
+    domain_top_k: int | None = None
+    intent: Intent | None = None
+    as_of: float | None = None
+    min_seq: int = 0
+    full: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise InvalidRequest("query_text", "is empty; say what to recall for")
+        if len(self.text) > MAX_QUERY_CHARACTERS:
+            raise InvalidRequest("query_text", f"has {len(self.text)} characters; the limit is {MAX_QUERY_CHARACTERS}")
+        if self.top_k is not None and not 1 <= self.top_k <= MAX_TOP_K:
+            raise InvalidRequest("top_k", f"is {self.top_k}; it must be 1 to {MAX_TOP_K}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlan:
+    """One group of hits: which kinds, how many, by which paths."""
+
+    name: str
+    kinds: frozenset[MemoryKind]
+    top_k: int
+    paths: frozenset[RecallPath]
+    pool: int
+    with_key_files: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A recall with every default filled in.
+
+    Attributes:
+        min_similarity: Calibrated, in [-1, 1]; -1 keeps everything.
+        relevance_weight: λ of maximal marginal relevance; 1 ignores difference.
+        near_twin_bar: Cosine; above 1 switches near-twins off.
+        as_of: Unix seconds.
+    """
+
+    preset: Preset
+    groups: tuple[GroupPlan, ...]
+    filter: Filter
+    min_similarity: float
+    decay: Decay
+    relevance_weight: float
+    near_twin_bar: float
+    intent: Intent
+    as_of: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One memory that was chosen, and why.
+
+    Attributes:
+        score: In [0, 1]; larger is better.
+        similarity: Calibrated, in [-1, 1]; 0 without a vector.
+        cosine: In [-1, 1]; 0 without a vector.
+        keyword_score: BM25; 0 when no term matched.
+        found_by: The paths that found it.
+        matched_terms: Terms of the query that it holds.
+        age_days: At as_of, not below 0.
+        decay: Factor in [0, 1] by which age lowered the score.
+        near_twin: True when a better hit says nearly the same.
+    """
+
+    memory: Memory
+    score: float
+    similarity: float
+    cosine: float
+    keyword_score: float
+    found_by: FoundBy
+    matched_terms: tuple[str, ...]
+    age_days: float
+    decay: float
+    near_twin: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTime:
+    """How long one stage took."""
+
+    stage: str
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCount:
+    """How many candidates of one group were found and left out."""
+
+    name: str
+    searched: int = 0
+    vector: int = 0
+    keyword: int = 0
+    domain: int = 0
+    echo: int = 0
+    duplicate: int = 0
+    below_min_similarity: int = 0
+    returned: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Degradation:
+    """Something that a recall had to leave out; `reason` is stable, `message` is for people."""
+
+    path: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What ran, how long it took and what was left out."""
+
+    preset: Preset
+    stages: tuple[StageTime, ...]
+    groups: tuple[GroupCount, ...]
+    emb_space: str
+    as_of: float
+    vector_weight: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """The answer to a recall: hits of each group, best first."""
+
+    hits: tuple[Hit, ...]
+    code_fragments: tuple[Hit, ...]
+    domains: tuple[Hit, ...]
+    intent: Intent
+    receipt: Receipt
+    degraded: tuple[Degradation, ...]
+    seq: int
+    content_seq: int

@@ -1,0 +1,172 @@
+"""What the use cases need from the outside: a store, an embedder, a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from hummock.core.candidates import Gathered, GroupQuery
+from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.memory import Filter, Memory, MemoryKind, Origin
+from hummock.core.project import Project, ProjectInfo
+
+Reply = TypeVar("Reply")
+
+
+class Clock(Protocol):
+    """The time. Tests move it by hand."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+
+    def monotonic(self) -> float:
+        """Seconds from some start; never goes back."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of one space. Equal texts give equal bytes. Safe to call from several threads."""
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """The space of all its vectors."""
+
+    def embed_query(self, text: str) -> Embedding:
+        """The vector of a query; the model's query prefix is put before it and its end is cut to the window."""
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
+        """One embedding a text, in order. Each text is a chunk that `split` made."""
+
+    def split(self, header: str, body: str) -> list[str]:
+        """Chunks of a memory that fit the window, each beginning with the header; at least one."""
+
+    def close(self) -> None:
+        """Frees the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The analysed terms of a memory by field, in order and with repetitions, and its facets."""
+
+    title: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    body: tuple[str, ...] = ()
+    facets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextKey:
+    """What makes two memories the same one: equal keys in one project are stored once."""
+
+    kind: MemoryKind
+    origin: Origin
+    content_hash: bytes
+
+
+class UnitOfWork(Protocol):
+    """The changes of one write request to one project: all of them happen, or none."""
+
+    def get(self, memory_id: str) -> Memory | None:
+        """The memory as this unit of work sees it, with its payload."""
+
+    def find_by_text(self, key: TextKey) -> str | None:
+        """The id of the memory that was put with this key."""
+
+    def put(self, memory: Memory, key: TextKey | None, terms: Terms, embeddings: Sequence[Embedding]) -> None:
+        """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text."""
+
+    def delete(self, memory_id: str) -> bool:
+        """Removes a memory. False when there is none."""
+
+    def info(self) -> ProjectInfo:
+        """The project's information."""
+
+    def set_info(self, info: ProjectInfo) -> None:
+        """Replaces the project's information."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest(Generic[Reply]):
+    """One write.
+
+    Attributes:
+        request_id: UUID; empty when repeats of the request are new writes.
+        fingerprint: Hash of the request; the same request_id with another one raises RequestIdReused.
+        reply_type: A frozen dataclass of plain values (str, int, float, bool, bytes, tuples and enums of them),
+            so that the reply can be kept for repeats.
+        apply: Makes the changes on the store's writer thread. What it raises aborts this request alone.
+    """
+
+    request_id: str
+    fingerprint: bytes
+    reply_type: type[Reply]
+    apply: Callable[[UnitOfWork], Reply]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written(Generic[Reply]):
+    """A durable write: the project's seq after it, and what `apply` returned (or had returned the first time)."""
+
+    seq: int
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Some memories in the order of their writes; `next_after` continues behind them, None on the last page."""
+
+    memories: tuple[Memory, ...]
+    next_after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStatus:
+    """How full a store is."""
+
+    directory: str
+    used_bytes: int
+    quota_bytes: int
+    project_count: int
+    loaded_project_count: int
+    loaded_bytes: int
+
+
+class Store(Protocol):
+    """The memories of all projects. Safe to call from several threads; a read never waits for a write."""
+
+    def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
+        """Queues a write; creates the project. Done when it is durable and every later read sees it.
+
+        Raises (from the future): RequestIdReused, StorageFull, and what `apply` raises.
+        """
+
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
+        """What each query finds, read at one moment. An unknown project has nothing, at seq 0.
+
+        Raises: SeqNotReached.
+        """
+
+    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        """The memories of these numbers, in order; None where one was removed since."""
+
+    def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
+
+    def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
+        """The ids of the memories that were put with these keys, in order."""
+
+    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
+        """At most `limit` memories behind position `after` (0: the first) that pass the filter."""
+
+    def project(self, name: str) -> Project | None:
+        """A project, or None."""
+
+    def projects(self, after: str, limit: int) -> list[Project]:
+        """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
+
+    def status(self) -> StoreStatus:
+        """How full the store is."""
+
+    def close(self) -> None:
+        """Finishes the queued writes and releases the directory."""
