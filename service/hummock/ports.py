@@ -11,6 +11,7 @@ from hummock.core.candidates import Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
+from hummock.core.status import StoreStatus
 
 Reply = TypeVar("Reply")
 
@@ -118,18 +119,6 @@ class Page:
 
     memories: tuple[Memory, ...]
     next_after: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreStatus:
-    """How full a store is."""
-
-    directory: str
-    used_bytes: int
-    quota_bytes: int
-    project_count: int
-    loaded_project_count: int
-    loaded_bytes: int
 
 
 class Store(Protocol):

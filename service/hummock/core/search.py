@@ -1,0 +1,53 @@
+"""The agent's unified search, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from hummock.core.memory import Filter
+from hummock.core.recall import Degradation, Receipt
+
+
+class SearchScope(IntEnum):
+    """What a search looks through."""
+
+    CODE = 1
+    KNOWLEDGE = 2
+    BOTH = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A search as it was asked for; `as_of` in Unix seconds, None means the clock's."""
+
+    project: str
+    text: str
+    top_k: int = 10
+    scope: SearchScope = SearchScope.BOTH
+    filter: Filter = field(default_factory=Filter)
+    min_seq: int = 0
+    as_of: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """One result: `type` is "code" or "knowledge", `content` is cut, `metadata` holds plain JSON values."""
+
+    type: str
+    memory_id: str
+    title: str
+    content: str
+    score: float
+    metadata: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """The answer to a search, best first, and the same as text for a model."""
+
+    results: tuple[SearchResult, ...]
+    text: str
+    receipt: Receipt
+    degraded: tuple[Degradation, ...]
