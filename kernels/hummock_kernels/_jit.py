@@ -1,0 +1,126 @@
+"""How kernels are compiled: the one place for target, cache and flags.
+
+Numba reads its environment when it is imported, so everything else in this package gets Numba from here.
+"""
+
+import os
+import platform
+from collections.abc import Callable, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, Final, TypeVar, cast
+
+import llvmlite.binding as llvm
+
+from hummock_kernels._cache_dir import choose_cache_dir
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_X86_MACHINES = frozenset({"x86_64", "amd64"})
+_X86_64_V3 = frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"})
+_CPUS_WITH_F16C = frozenset({"x86-64-v3", "x86-64-v4"})
+
+
+def set_target(environ: MutableMapping[str, str], machine: str, host_features: Mapping[str, bool]) -> None:
+    """Compile for x86-64-v3 where the processor has it, so that a cache is good on every machine of that level.
+
+    What the user has set stays. Other processors (older x86, every ARM) are compiled for as they are.
+    """
+    is_users_choice = "NUMBA_CPU_NAME" in environ or "NUMBA_CPU_FEATURES" in environ
+    has_v3 = all(host_features.get(name, False) for name in _X86_64_V3)
+    if machine.lower() in _X86_MACHINES and has_v3 and not is_users_choice:
+        environ["NUMBA_CPU_NAME"] = "x86-64-v3"
+        # Unset, it would mean all features of this very processor.
+        environ["NUMBA_CPU_FEATURES"] = ""
+
+
+def can_convert_half(
+    machine: str, host_features: Mapping[str, bool], cpu_name: str | None, cpu_features: str | None
+) -> bool:
+    """Whether the compile target turns float16 into float32 by an instruction.
+
+    Without one LLVM calls a library function that is not there, and the process aborts: in doubt the answer is no.
+
+    Args:
+        machine: As in `platform.machine()`.
+        host_features: What this processor has, by LLVM's names.
+        cpu_name: Numba's target; None is this processor.
+        cpu_features: Numba's feature list; None is all that this processor has.
+    """
+    if machine.lower() not in _X86_MACHINES:
+        return machine.lower() in {"aarch64", "arm64"}
+    if not host_features.get("f16c", False):
+        return False
+    if cpu_features is None:
+        return True
+    listed = cpu_features.split(",")
+    return "-f16c" not in listed and ("+f16c" in listed or cpu_name in _CPUS_WITH_F16C)
+
+
+def _prepare_environment() -> None:
+    set_target(os.environ, platform.machine(), llvm.get_host_cpu_features())
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        cache_dir = choose_cache_dir(Path(__file__).parent, os.environ)
+        if cache_dir is not None:
+            os.environ["NUMBA_CACHE_DIR"] = str(cache_dir)
+
+
+_prepare_environment()
+
+import numba  # noqa: E402 - reads the environment prepared above
+from numba import types  # noqa: E402
+from numba.core import config as _config  # noqa: E402
+
+__all__ = ["HAS_F16C", "IS_COMPILED", "KERNELS", "REASSOCIATE", "helper", "intrinsic", "kernel", "types"]
+
+_settings: Any = _config  # filled in at run time, so that its names are unknown to a type checker
+
+HAS_F16C: Final[bool] = can_convert_half(
+    # Numba's own record, because it may have been imported before us.
+    platform.machine(),
+    llvm.get_host_cpu_features(),
+    _settings.CPU_NAME,
+    _settings.CPU_FEATURES,
+)
+"""The compile target decodes float16 by an instruction (F16C on x86; every aarch64)."""
+
+IS_COMPILED: Final[bool] = not _settings.DISABLE_JIT
+"""False under NUMBA_DISABLE_JIT=1, when kernels are plain Python: for coverage and bounds checks."""
+
+KERNELS: Final[dict[str, Callable[..., Any]]] = {}
+"""Each kernel by its name, once its module is imported."""
+
+REASSOCIATE: Final = frozenset({"reassoc", "contract", "nsz", "arcp"})
+"""Lets a sum be vectorised; NaN and infinity keep their meaning, unlike under `fastmath=True`."""
+
+
+def kernel(signature: Any, fastmath: frozenset[str] = frozenset()) -> Callable[[F], F]:
+    """Compile a function for one explicit signature, now or from the cache, and register it under its name.
+
+    Args:
+        signature: A Numba signature of `_types`; other argument types raise TypeError at the call.
+        fastmath: LLVM's flags; stated at each kernel that needs any.
+    """
+
+    def compile_now(function: F) -> F:
+        compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy", fastmath=set(fastmath))(function)
+        KERNELS[function.__name__] = compiled
+        return cast(F, compiled)
+
+    return compile_now
+
+
+def helper(fastmath: frozenset[str] = frozenset()) -> Callable[[F], F]:
+    """Compile a function as a part of the kernels that call it.
+
+    It stays in its kernels' file: the cache stamps a kernel with that file alone and would not notice another's edits.
+    """
+
+    def compile_late(function: F) -> F:
+        return cast(F, numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath))(function))
+
+    return compile_late
+
+
+def intrinsic(generator: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a kernel helper out of a function that writes LLVM IR (Numba's `intrinsic`, typed)."""
+    return cast(Callable[..., Any], numba.extending.intrinsic(generator))

@@ -1,0 +1,132 @@
+"""Keyword kernels against their twins."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hummock_kernels import bm25, reference
+from hummock_kernels._types import Indices, Vector, Words
+from hypothesis import given
+from hypothesis import strategies as st
+
+TERMS = st.integers(0, 80)  # beyond 63, so that the sketch's bits collide
+COUNTS = st.integers(0, 2**32 - 1)
+DOCUMENTS = st.lists(st.dictionaries(TERMS, COUNTS, max_size=6), max_size=8)
+FIELD_WEIGHTS = np.array([3.0, 2.0, 1.0, 0.0], np.float32)
+
+
+def freeze(*arrays: npt.NDArray[Any]) -> tuple[Any, ...]:
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+def forward_lists(documents: list[dict[int, int]]) -> tuple[Indices, Words, Words]:
+    indptr = np.cumsum([0] + [len(document) for document in documents]).astype(np.int64)
+    terms = np.array([term for document in documents for term in document], np.uint32)
+    counts = np.array([count for document in documents for count in document.values()], np.uint32)
+    freeze(indptr, terms, counts)
+    return indptr, terms, counts
+
+
+def split(documents: list[dict[int, int]], base: int, terms: int = 60) -> tuple[Any, ...]:
+    """The arguments of the index and of the delta; terms of 60 and above are only known to the delta."""
+    old = [{term: count for term, count in document.items() if term < terms} for document in documents[:base]]
+    index = freeze(*bm25.invert(*forward_lists(old), terms))
+    return (*index, *forward_lists(documents[base:]), len(old))
+
+
+def score(
+    documents: list[dict[int, int]],
+    base: int,
+    query: list[int],
+    *,
+    mean_length: float = 3.5,
+    k1: float = 0.9,
+    b: float = 0.4,
+    weights: Vector = FIELD_WEIGHTS,
+    kernel: Callable[..., tuple[Vector, Words]] = bm25.bm25_scores,
+) -> tuple[Vector, Words]:
+    lengths = np.array([len(document) for document in documents], np.float32)
+    idf = np.linspace(1, 2, len(query), dtype=np.float32)
+    arguments = freeze(np.array(query, np.uint32), idf, weights.copy(), lengths)
+    return kernel(*split(documents, base), *arguments, mean_length, k1, b)
+
+
+@given(DOCUMENTS, st.integers(0, 8), st.lists(TERMS, max_size=5), st.sampled_from([0.0, 3.5]), st.sampled_from([0, 1]))
+def test_scores_equal_their_twin_to_the_bit(
+    documents: list[dict[int, int]], base: int, query: list[int], mean_length: float, b: float
+) -> None:
+    found = score(documents, base, query, mean_length=mean_length, b=b)
+    expected = score(documents, base, query, mean_length=mean_length, b=b, kernel=reference.bm25_scores)
+    for ours, twin in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, twin)
+
+
+@given(DOCUMENTS, st.integers(0, 8), st.lists(st.integers(0, 59), max_size=5))
+def test_a_document_scores_the_same_bits_in_the_index_and_in_the_delta(
+    documents: list[dict[int, int]], base: int, query: list[int]
+) -> None:
+    """DESIGN 4: a restart scores the same."""
+    documents = [{term: count for term, count in document.items() if term < 60} for document in documents]
+    for one, other in zip(score(documents, base, query), score(documents, len(documents), query), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@given(DOCUMENTS, st.integers(0, 90))
+def test_the_inverted_index_equals_its_twin(documents: list[dict[int, int]], terms: int) -> None:
+    lists = forward_lists(documents)
+    for ours, twin in zip(bm25.invert(*lists, terms), reference.invert(*lists, terms), strict=True):
+        np.testing.assert_array_equal(ours, twin, strict=True)
+
+
+@given(DOCUMENTS, st.integers(0, 8), TERMS)
+def test_marked_documents_equal_their_twin(documents: list[dict[int, int]], base: int, term: int) -> None:
+    indptr, post_doc, _, fwd_indptr, fwd_term, _, base = split(documents, base)
+    ours, twin = np.zeros((2, len(documents)), np.uint8)
+    bm25.mark_term(indptr, post_doc, fwd_indptr, fwd_term, base, term, ours)
+    reference.mark_term(indptr, post_doc, fwd_indptr, fwd_term, base, term, twin)
+    np.testing.assert_array_equal(ours, twin)
+
+
+def test_marks_are_added_to_those_that_are_there() -> None:
+    indptr, post_doc, _, fwd_indptr, fwd_term, _, base = split([{1: 0}, {2: 0}, {1: 0}], 2)
+    out = np.zeros(3, np.uint8)
+    for term in (1, 2):
+        bm25.mark_term(indptr, post_doc, fwd_indptr, fwd_term, base, term, out)
+    assert out.tolist() == [1, 1, 1]
+
+
+def test_a_title_match_outweighs_a_body_match() -> None:
+    in_body, in_title = {7: 1 << 16}, {7: 1}
+    scores, _ = score([in_body, in_title], 1, [7])
+    assert scores[1] > scores[0] > 0
+
+
+def test_matched_bits_name_the_query_terms_that_were_found() -> None:
+    _, matched = score([{1: 1, 3: 1}, {2: 1}], 1, [1, 2, 3])
+    assert matched.tolist() == [0b101, 0b010]
+
+
+def test_terms_after_the_thirty_second_score_without_a_bit() -> None:
+    query = [50] * 32 + [1]
+    scores, matched = score([{1: 1}, {1: 1}], 1, query)
+    assert matched.tolist() == [0, 0]
+    assert scores[0] == scores[1] > 0
+
+
+def test_a_term_only_in_a_field_of_weight_zero_does_not_match() -> None:
+    scores, matched = score([{1: 5 << 24}, {1: 5 << 24}], 1, [1])
+    assert scores.tolist() == [0, 0]
+    assert matched.tolist() == [0, 0]
+
+
+def test_an_empty_index_with_an_empty_delta_scores_nothing() -> None:
+    scores, matched = score([], 0, [1, 2])
+    assert scores.size == matched.size == 0
+
+
+def test_a_mean_length_of_zero_gives_finite_scores() -> None:
+    scores, _ = score([{1: 1}, {1: 1}], 1, [1], mean_length=0.0, b=1.0)
+    assert np.isfinite(scores).all()

@@ -1,0 +1,155 @@
+"""Registration, warm-up and the choice of target and cache."""
+
+import ast
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import hummock_kernels
+import pytest
+from hummock_kernels import _cache_dir, _jit, reference
+from hummock_kernels.warm import KERNEL_MODULES
+
+PACKAGE = Path(hummock_kernels.__file__).parent
+V3 = dict.fromkeys(["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"], True)
+
+
+def test_every_kernel_has_a_twin_of_the_same_name() -> None:
+    hummock_kernels.warm()
+    assert _jit.KERNELS
+    assert [name for name in _jit.KERNELS if not callable(getattr(reference, name, None))] == []
+
+
+def test_warming_covers_every_module_that_holds_a_kernel() -> None:
+    holders = {path.stem for path in PACKAGE.glob("*.py") if "@kernel(" in path.read_text("utf-8")}
+    assert holders == set(KERNEL_MODULES)
+
+
+def test_warming_reports_its_progress() -> None:
+    reports = []
+    hummock_kernels.warm(lambda *report: reports.append(report))
+    total = len(KERNEL_MODULES)
+    assert reports == [(name, done, total) for done, name in enumerate(KERNEL_MODULES, 1)]
+
+
+def test_compile_flags_stand_in_one_file() -> None:
+    """STYLE: `@kernel` alone sets flags."""
+    for path in PACKAGE.glob("*.py"):
+        names = {
+            node.module for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)
+        }
+        assert "numba" not in names or path.stem == "_jit"
+
+
+def test_importing_the_package_does_not_import_numba() -> None:
+    run_python("import sys, hummock_kernels; assert 'numba' not in sys.modules")
+
+
+def run_python(program: str, **environ: str) -> None:
+    environ = {"PATH": os.defpath, "PYTHONPATH": str(PACKAGE.parent), **environ}
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, env=environ)
+
+
+def test_a_modern_x86_processor_is_compiled_for_by_its_level() -> None:
+    environ: dict[str, str] = {}
+    _jit.set_target(environ, "x86_64", V3)
+    assert environ == {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+
+
+@pytest.mark.parametrize("machine", ["aarch64", "arm64"])
+def test_x86_names_are_never_used_on_arm(machine: str) -> None:
+    """DESIGN 8."""
+    environ: dict[str, str] = {}
+    _jit.set_target(environ, machine, V3)
+    assert environ == {}
+
+
+def test_an_old_x86_processor_is_compiled_for_as_it_is() -> None:
+    environ: dict[str, str] = {}
+    _jit.set_target(environ, "x86_64", V3 | {"avx2": False})
+    assert environ == {}
+
+
+def test_a_target_that_the_user_has_set_stays() -> None:
+    environ = {"NUMBA_CPU_NAME": "generic"}
+    _jit.set_target(environ, "x86_64", V3)
+    assert environ == {"NUMBA_CPU_NAME": "generic"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "host", "name", "features", "expected"),
+    [
+        ("x86_64", V3, "x86-64-v3", "", True),
+        ("x86_64", V3, None, None, True),
+        ("x86_64", V3, "generic", "", False),
+        ("x86_64", V3, "x86-64-v2", "+f16c,+sse3", True),
+        ("x86_64", V3, "x86-64-v3", "-f16c", False),
+        ("x86_64", {}, "x86-64-v3", "", False),
+        ("aarch64", {}, None, None, True),
+        ("riscv64", {}, None, None, False),
+    ],
+)
+def test_the_float16_instruction_is_assumed_only_where_it_is_certain(
+    machine: str, host: dict[str, bool], name: str | None, features: str | None, expected: bool
+) -> None:
+    assert _jit.can_convert_half(machine, host, name, features) is expected
+
+
+def test_kernels_run_on_a_target_without_the_instruction(tmp_path: Path) -> None:
+    """DESIGN 8: there the process would abort."""
+    run_python(
+        "import numpy as np; from hummock_kernels import _jit, cosine;"
+        "assert not _jit.HAS_F16C;"
+        "assert cosine.decode_rows(np.full((1, 1), 0x3C00, np.uint16), np.zeros(1, np.int64))[0, 0] == 1.0",
+        NUMBA_CPU_NAME="generic",
+        NUMBA_CPU_FEATURES="",
+        NUMBA_CACHE_DIR=str(tmp_path),
+    )
+
+
+def test_a_writable_install_keeps_its_cache_beside_the_code(tmp_path: Path) -> None:
+    assert _cache_dir.choose_cache_dir(tmp_path, {"HOME": str(tmp_path)}) is None
+
+
+@pytest.fixture
+def read_only_package(tmp_path: Path) -> Path:
+    """A place that nobody can write to, root included: its parent is a file."""
+    (tmp_path / "file").write_text("")
+    return tmp_path / "file" / "package"
+
+
+@pytest.mark.parametrize(
+    ("variable", "tail"),
+    [("XDG_CACHE_HOME", "hummock/numba"), ("HOME", ".cache/hummock/numba"), ("HUMMOCK_DATA", "cache/numba")],
+)
+def test_a_read_only_install_keeps_its_cache_with_the_user(
+    read_only_package: Path, tmp_path: Path, variable: str, tail: str
+) -> None:
+    """DESIGN 8."""
+    chosen = _cache_dir.choose_cache_dir(read_only_package, {variable: str(tmp_path / "place")})
+    assert chosen == tmp_path / "place" / tail
+    assert chosen.is_dir()
+
+
+def test_a_read_only_install_without_a_home_has_a_private_temporary_cache(
+    read_only_package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN 8."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    chosen = _cache_dir.choose_cache_dir(read_only_package, {"XDG_CACHE_HOME": "relative"})
+    assert chosen == tmp_path / f"hummock-numba-{os.getuid()}"
+    assert stat.S_IMODE(chosen.stat().st_mode) == 0o700
+
+
+def test_a_temporary_cache_that_others_can_write_to_is_not_used(
+    read_only_package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    planted = tmp_path / f"hummock-numba-{os.getuid()}"
+    planted.mkdir()
+    planted.chmod(0o777)
+    chosen = _cache_dir.choose_cache_dir(read_only_package, {})
+    assert chosen not in {None, planted}
+    assert stat.S_IMODE(chosen.stat().st_mode) == 0o700
