@@ -1,0 +1,59 @@
+"""The value that the chunker makes: one piece of a source file, and how it is named."""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+MAX_ID_BYTES = 256
+_DIGEST_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """A run of lines of one file that is worth recalling on its own.
+
+    `start_line` and `end_line` count from 1, both inclusive. A large class is one fragment that spans all its lines
+    with the bodies of its members left out of the content; the members are fragments of their own.
+    """
+
+    id: str
+    path: str
+    language: str
+    symbol: str
+    signature: str
+    start_line: int
+    end_line: int
+    content: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.start_line <= self.end_line:
+            raise ValueError(f"{self.id}: lines {self.start_line} to {self.end_line} are no range")
+
+    @property
+    def header(self) -> str:
+        """Path and symbol on the first line; the signature, if there is one, on the second."""
+        place = f"{self.path} · {self.symbol}" if self.symbol else self.path
+        return f"{place}\n{self.signature}" if self.signature else place
+
+
+def located_id(path: str, place: str) -> str:
+    """The id of a place in a file: `path#place`, at most 256 bytes of UTF-8.
+
+    Two places never share an id: `#` in a path is escaped, and an id that had to be cut ends in a digest of the whole.
+    """
+    whole = f"{path.replace('%', '%25').replace('#', '%23')}#{place}"
+    raw = whole.encode()
+    if len(raw) <= MAX_ID_BYTES:
+        return whole
+    digest = blake2b(raw, digest_size=_DIGEST_BYTES).hexdigest()
+    kept = raw[: MAX_ID_BYTES - len(digest) - 1].decode(errors="ignore")
+    return f"{kept}~{digest}"
+
+
+def distinct(place: str, taken: set[str]) -> str:
+    """`place`, or the first free one of `place~2`, `place~3` …; the answer is added to `taken`."""
+    candidate, turn = place, 1
+    while candidate in taken:
+        turn += 1
+        candidate = f"{place}~{turn}"
+    taken.add(candidate)
+    return candidate

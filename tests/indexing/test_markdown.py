@@ -1,0 +1,166 @@
+"""Markdown documents as domain knowledge."""
+
+import pytest
+from hummock.indexing import DomainEntry, SourceFile, domain_entries
+from hummock.indexing.markdown import MAX_SUMMARY_CHARACTERS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+KNOWN = frozenset(
+    {
+        "README.md",
+        "docs/design.md",
+        "docs/plan.md",
+        "Makefile",
+        "src/main/java/RepaymentService.java",
+        "src/main/java/RepaymentType.java",
+        "a/util.py",
+        "b/util.py",
+    }
+)
+
+
+def entries(text: str, path: str = "docs/design.md") -> list[DomainEntry]:
+    return domain_entries(SourceFile(path=path, data=text.encode()), KNOWN)
+
+
+def domains(text: str) -> list[str]:
+    return [entry.domain for entry in entries(text)]
+
+
+def test_each_section_of_the_first_two_levels_is_an_entry() -> None:
+    """S1-18."""
+    found = entries("# 贷款\n\n概述。\n\n## 还款\n\n还款方式。\n\n### 细节\n\n更深。\n\n## 放款\n\n放款流程。\n")
+    assert [(each.id, each.domain, each.summary) for each in found] == [
+        ("docs/design.md#贷款", "贷款", "概述。"),
+        ("docs/design.md#贷款/还款", "还款", "还款方式。 更深。".replace(" ", "\n")),
+        ("docs/design.md#贷款/放款", "放款", "放款流程。"),
+    ]
+    assert found[1].content == "还款方式。\n\n### 细节\n\n更深。"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# A\n\n```sh\n# not a heading\n## nor this\n```\n",
+        "# A\n\n~~~~\n# no\n~~~\n# still no\n~~~~\n",
+        "# A\n\n- item\n\n      ```\n# no\n      ```\n",
+        "# A\n\n<!-- \n# no\n-->\n",
+        "# A\n\n    # indented code\n",
+        "# A\n\n#no space\n",
+        "# A\n\n```\n# never closed\n",
+    ],
+)
+def test_what_only_looks_like_a_heading_is_none(text: str) -> None:
+    assert domains(text) == ["A"]
+
+
+def test_underlined_headings_count_and_rules_and_tables_do_not() -> None:
+    text = "Title\n=====\n\ntext\n\nPart\n----\n\nmore\n\n---\n\n| a |\n---\n\n- item\n---\n"
+    assert domains(text) == ["Title", "Part"]
+
+
+def test_closing_marks_code_and_links_leave_the_heading() -> None:
+    assert domains("## `index` [the guide](x.md) ##\n\ntext\n") == ["index the guide"]
+
+
+def test_a_document_without_headings_is_named_after_its_file() -> None:
+    assert domains("Only text.\n") == ["design"]
+
+
+def test_front_matter_gives_the_title_and_is_no_content() -> None:
+    found = entries('---\ntitle: "设计"\ntags: [a]\n---\n\nText.\n')
+    assert [(each.domain, each.content) for each in found] == [("设计", "Text.")]
+
+
+def test_sections_without_text_are_left_out_and_equal_ones_stay_apart() -> None:
+    found = entries("# A\n\n## B\n\none\n\n## B\n\ntwo\n")
+    assert [each.id for each in found] == ["docs/design.md#A/B", "docs/design.md#A/B~2"]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# A\n", "# A\n## B\n"])
+def test_a_document_without_text_has_no_entries(text: str) -> None:
+    assert entries(text) == []
+
+
+def test_files_are_key_files_by_path_by_place_and_by_their_only_name() -> None:
+    text = (
+        "# A\n\n见 `RepaymentService.java`、src/main/java/RepaymentType.java, [plan](plan.md) and `Makefile`. "
+        "Not util.py, which two have, nor missing.py, nor docs/design.md itself. Again RepaymentService.java.\n"
+    )
+    assert entries(text)[0].key_files == (
+        "src/main/java/RepaymentService.java",
+        "src/main/java/RepaymentType.java",
+        "docs/plan.md",
+        "Makefile",
+    )
+
+
+def test_the_parts_of_a_bilingual_heading_are_aliases() -> None:
+    assert entries("## 还款 (Repayment)\n\n文本\n")[0].aliases == ("还款", "Repayment")
+    assert entries("## 还款\n\n文本\n")[0].aliases == ()
+
+
+def test_a_summary_is_prose_and_never_empty() -> None:
+    picture = "# A\n\n[![badge](x.svg)](y)\n\n| a | b |\n\n```\ncode\n```\n\nSee [the plan](plan.md).\n"
+    assert entries(picture)[0].summary == "See the plan."
+    assert entries("# A\n\n```\ncode\n```\n")[0].summary == "```\ncode\n```"
+
+
+def test_a_long_first_paragraph_is_cut_after_a_sentence() -> None:
+    summary = entries("# A\n\n" + "这是一句话。" * 200)[0].summary
+    assert summary.endswith("。")
+    assert len(summary) <= MAX_SUMMARY_CHARACTERS
+    assert len(entries("# A\n\n" + "x" * 2000)[0].summary) == MAX_SUMMARY_CHARACTERS
+
+
+def test_a_section_longer_than_a_memory_may_be_is_parted() -> None:
+    line = "还" * 1000 + "\n"
+    found = entries("# A\n\n" + line * 100)
+    assert [each.id for each in found] == ["docs/design.md#A", "docs/design.md#A@2"]
+    assert sum(each.content.count("还") for each in found) == 100_000
+    assert all(len(each.content.encode()) <= 200_000 for each in found)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    lines=st.lists(
+        st.sampled_from(
+            [
+                "# A",
+                "## B",
+                "### C",
+                "text 文本",
+                "",
+                "```",
+                "~~~",
+                "<!--",
+                "-->",
+                "---",
+                "===",
+                "| a |",
+                "    # x",
+                "- i",
+                "#",
+            ]
+        ),
+        max_size=30,
+    )
+)
+def test_entries_are_whole_and_distinct_whatever_the_document(lines: list[str]) -> None:
+    found = entries("\n".join(lines))
+    assert len({each.id for each in found}) == len(found)
+    for each in found:
+        assert each.domain.strip()
+        assert each.content.strip()
+        assert 1 <= len(each.summary) <= MAX_SUMMARY_CHARACTERS
+    told = "\n".join(each.content for each in found)
+    assert told.count("text 文本") == lines.count("text 文本")
+
+
+@pytest.mark.parametrize(
+    "hostile", ["[" * 50_000, "`" * 50_000, "# " * 50_000, "-" * 50_000, "[a](" * 20_000, "a/" * 50_000]
+)
+def test_hostile_lines_take_no_time(hostile: str) -> None:
+    """X10: no expression looks back more than its line is long."""
+    assert len(entries(f"text\n\n{hostile}\n")) <= 2
