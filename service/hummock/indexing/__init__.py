@@ -1,12 +1,12 @@
 """Repository indexing: a folder of source files as memories."""
 
-from .chunker import fragments
-from .fragment import Fragment
-from .markdown import DomainEntry, domain_entries
-from .plan import Changes, changes, content_hash
-from .skips import SkipReason, Tally, WalkCounts
-from .source import SourceFile
-from .walk import walk
+from hummock.indexing.chunker import fragments
+from hummock.indexing.fragment import Fragment
+from hummock.indexing.markdown import DomainEntry, domain_entries
+from hummock.indexing.plan import Changes, changes, content_hash
+from hummock.indexing.skips import SkipReason, Tally, WalkCounts
+from hummock.indexing.source import SourceFile
+from hummock.indexing.walk import walk
 
 __all__ = [
     "Changes",

@@ -10,11 +10,11 @@ Source of the idea: Zhang et al., "cAST: Enhancing Code Retrieval-Augmented Gene
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .fragment import Fragment, distinct, located_id
-from .languages import language_of
-from .outline import Symbol, outline
-from .source import SourceFile
-from .windows import Rows, characters, code_windows, text_of, text_windows, trimmed
+from hummock.indexing.fragment import Fragment, distinct, located_id
+from hummock.indexing.languages import language_of
+from hummock.indexing.outline import Symbol, outline
+from hummock.indexing.source import SourceFile
+from hummock.indexing.windows import Rows, characters, code_windows, text_of, text_windows, trimmed
 
 MAX_FRAGMENT_CHARACTERS = 1_500
 # A member this short is told whole in its class's skeleton.

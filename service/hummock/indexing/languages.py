@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from .naming import declared_name, named_field, receiver_and_name, target_name
+from hummock.indexing.naming import declared_name, named_field, receiver_and_name, target_name
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

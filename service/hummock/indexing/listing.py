@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from .beneath import Refused, opened_directory, read_file
-from .skips import OnSkip, SkipReason, directory_reason
+from hummock.indexing.beneath import Refused, opened_directory, read_file
+from hummock.indexing.skips import OnSkip, SkipReason, directory_reason
 
 _GIT_TIMEOUT_S = 120
 _IGNORE_FILE = ".gitignore"

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from .fragment import distinct, located_id
-from .mentions import mentioned_files
-from .source import SourceFile
+from hummock.indexing.fragment import distinct, located_id
+from hummock.indexing.mentions import mentioned_files
+from hummock.indexing.source import SourceFile
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 MAX_SUMMARY_CHARACTERS = 500

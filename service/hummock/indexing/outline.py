@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .languages import Language, parser_for
+from hummock.indexing.languages import Language, parser_for
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 
-from .fragment import Fragment
-from .markdown import DomainEntry
+from hummock.indexing.fragment import Fragment
+from hummock.indexing.markdown import DomainEntry
 
 # Part of every hash: raise it when the same values come to be put on the wire differently.
 _RECIPE = 1

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from .beneath import Refused, opened_root, read_file
-from .listing import list_paths
-from .skips import MAX_FILE_BYTES, OnSkip, SkipReason, content_reason, is_presentable, name_reason
-from .source import SourceFile
+from hummock.indexing.beneath import Refused, opened_root, read_file
+from hummock.indexing.listing import list_paths
+from hummock.indexing.skips import MAX_FILE_BYTES, OnSkip, SkipReason, content_reason, is_presentable, name_reason
+from hummock.indexing.source import SourceFile
 
 
 def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:

@@ -1,0 +1,66 @@
+"""The demo's sample: it holds what the demo promises, and the indexer makes of its project what a reader would."""
+
+from collections import Counter
+
+from hummock.demo import load_sample, sample_repository
+from hummock.indexing import domain_entries, fragments, walk
+
+QUESTIONS = [
+    "还款方式有哪些类型？",
+    "还款计算的核心逻辑是什么？",
+    "还款模块与其他模块的交互关系？",
+    "先息后本的实现方式？",
+]
+
+
+def test_the_worked_example_is_part_of_the_sample() -> None:
+    """S0-29."""
+    sample = load_sample()
+    assert [memory.question for memory in sample.memories[:4]] == QUESTIONS
+    domain = next(memory for memory in sample.memories if memory.domain == "还款")
+    assert domain.aliases == ("还款方式", "repayment")
+    assert [path.rpartition("/")[2] for path in domain.key_files] == [
+        "RepaymentService.java",
+        "RepaymentCalculator.java",
+        "RepaymentType.java",
+    ]
+    assert sample.questions[0].text == "增加先本后息的还款方式"
+
+
+def test_every_memory_has_what_its_kind_needs_and_an_id_of_its_own() -> None:
+    memories = load_sample().memories
+    assert len({memory.id for memory in memories}) == len(memories) >= 30
+    kinds = Counter(memory.kind for memory in memories)
+    assert set(kinds) == {"LEARNING_RECORD", "DOMAIN_KNOWLEDGE", "NOTE", "ENTRY"}
+    assert "世界.图鉴.物品.潮汐木芯" in {memory.id for memory in memories if memory.kind == "ENTRY"}
+    for memory in memories:
+        needed = {
+            "LEARNING_RECORD": (memory.question, memory.answer),
+            "DOMAIN_KNOWLEDGE": (memory.domain, memory.summary),
+        }.get(memory.kind, (memory.content,))
+        assert all(needed), memory.id
+
+
+def test_the_project_becomes_java_fragments_and_domain_knowledge() -> None:
+    """S0-29."""
+    with sample_repository() as root:
+        files = list(walk(root, lambda path, reason: None))
+    known = frozenset(file.path for file in files)
+    java = [fragment for file in files if file.suffix == ".java" for fragment in fragments(file)]
+    symbols = {fragment.symbol for fragment in java}
+    assert {"RepaymentType", "RepaymentService.createPlan", "RepaymentCalculator.interestFirst"} <= symbols
+    entries = {entry.domain: entry for file in files if file.suffix == ".md" for entry in domain_entries(file, known)}
+    assert {"还款", "还款计算"} <= entries.keys()
+    assert [path.rpartition("/")[2] for path in entries["还款"].key_files] == [
+        "RepaymentService.java",
+        "RepaymentCalculator.java",
+        "RepaymentType.java",
+    ]
+
+
+def test_the_sources_that_records_name_exist_in_the_project() -> None:
+    with sample_repository() as root:
+        known = {file.path for file in walk(root, lambda path, reason: None)}
+    for memory in load_sample().memories:
+        for path in (*memory.source_files, *memory.key_files):
+            assert path in known or "/repayment/" not in path
