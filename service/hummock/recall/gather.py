@@ -1,0 +1,52 @@
+"""From a plan to the questions for the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.candidates import GroupQuery
+from hummock.core.recall import GroupPlan, Plan, RecallPath
+
+MAX_TERMS = 32
+"""Terms of a query that are scored; each has one bit of `Candidates.matched`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Probe:
+    """The query in the forms that the paths need.
+
+    Attributes:
+        vector: (dim,) float32 unit vector; None when there is none.
+        terms: Analysed terms, unique, at most MAX_TERMS.
+        domain_names: Names that could be domains, normalised as prose.
+        text_hashes: First 8 bytes of the content hash of the query, as prose and as code.
+        known_share: Share of the query's letters, in [0, 1], whose script the model knows.
+        is_han: Whether the query has Chinese characters.
+    """
+
+    vector: NDArray[np.float32] | None
+    terms: tuple[str, ...]
+    domain_names: frozenset[str]
+    text_hashes: frozenset[int]
+    known_share: float
+    is_han: bool
+
+
+def group_queries(plan: Plan, probe: Probe) -> list[GroupQuery]:
+    """One question a group, in the plan's order."""
+    return [_group_query(plan, group, probe) for group in plan.groups]
+
+
+def _group_query(plan: Plan, group: GroupPlan, probe: Probe) -> GroupQuery:
+    return GroupQuery(
+        name=group.name,
+        filter=replace(plan.filter, kinds=group.kinds),
+        vector=probe.vector if RecallPath.VECTOR in group.paths else None,
+        terms=probe.terms if RecallPath.KEYWORD in group.paths else (),
+        domain_names=probe.domain_names if RecallPath.DOMAIN in group.paths else frozenset(),
+        pool=group.pool,
+        with_key_files=group.with_key_files,
+    )

@@ -1,0 +1,73 @@
+"""From a query and its preset to a plan with every number filled in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from hummock.core.memory import MemoryKind
+from hummock.core.recall import Decay, GroupPlan, Intent, Plan, RecallPath, RecallQuery
+from hummock.recall.presets import PRESETS, Defaults
+
+MAIN, CODE, DOMAINS = "main", "code", "domains"
+T = TypeVar("T")
+
+_CODE_PATHS = frozenset({RecallPath.VECTOR, RecallPath.KEYWORD})
+
+
+def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: float) -> Plan:
+    """Fill in what the query leaves open.
+
+    Args:
+        query: As it was asked for.
+        intent: What it was taken to mean.
+        near_twin_bar: The model's cosine from which texts are versions of one another.
+        now: Unix seconds, used when the query names no `as_of`.
+    """
+    defaults = PRESETS[query.preset]
+    return Plan(
+        preset=query.preset,
+        groups=_groups(query, defaults),
+        filter=replace(query.filter, origins=query.filter.origins or defaults.origins),
+        min_similarity=_or(query.min_similarity, defaults.min_similarity),
+        decay=Decay(
+            mode=_or(query.decay_mode, defaults.decay_mode),
+            half_life_days=_or(query.half_life_days, defaults.half_life_days),
+            exempt_origins=query.decay_exempt_origins,
+        ),
+        relevance_weight=_or(query.relevance_weight, defaults.relevance_weight),
+        near_twin_bar=_or(query.near_twin_bar, near_twin_bar),
+        intent=intent,
+        as_of=_or(query.as_of, now),
+    )
+
+
+def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
+    """Domains come first, so that the code group can pull the key files of those that the query names."""
+    top_k = _or(query.top_k, defaults.top_k)
+    pool = max(_or(query.candidates, defaults.candidates), top_k)
+    code_top_k = _or(query.code_top_k, defaults.code_top_k)
+    domain_top_k = _or(query.domain_top_k, defaults.domain_top_k)
+    main_kinds = defaults.main_kinds
+    groups: list[GroupPlan] = []
+    if domain_top_k:
+        main_kinds -= {MemoryKind.DOMAIN_KNOWLEDGE}
+        kinds = frozenset({MemoryKind.DOMAIN_KNOWLEDGE})
+        groups.append(_group(DOMAINS, kinds, domain_top_k, query.paths, max(pool, domain_top_k)))
+    if code_top_k:
+        main_kinds -= {MemoryKind.CODE_FRAGMENT}
+        kinds = frozenset({MemoryKind.CODE_FRAGMENT})
+        code = _group(CODE, kinds, code_top_k, query.paths & _CODE_PATHS, max(pool, code_top_k))
+        groups.append(replace(code, with_key_files=RecallPath.DOMAIN in query.paths))
+    groups.append(_group(MAIN, main_kinds, top_k, query.paths, pool))
+    wanted = query.filter.kinds
+    kept = (replace(group, kinds=group.kinds & wanted if wanted else group.kinds) for group in groups)
+    return tuple(group for group in kept if group.kinds)
+
+
+def _group(name: str, kinds: frozenset[MemoryKind], top_k: int, paths: frozenset[RecallPath], pool: int) -> GroupPlan:
+    return GroupPlan(name=name, kinds=kinds, top_k=top_k, paths=paths, pool=pool)
+
+
+def _or(given: T | None, default: T) -> T:
+    return default if given is None else given

@@ -1,0 +1,165 @@
+"""The garden: memories read, changed and removed one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from hummock.core.errors import InvalidRequest, MemoryNotFound
+from hummock.core.learn import Changes, Deleted, Updated
+from hummock.core.memory import Draft, Filter, Memory, MemoryIndex, Payload
+from hummock.ports import Clock, Page, Store, UnitOfWork, WriteRequest
+from hummock.text.template import derived_index
+from hummock.usecases.learn import Preparation, make_memory
+
+Value = TypeVar("Value", Draft, MemoryIndex, Payload)
+
+_ATTEMPTS = 8
+"""Times that an update starts again because another write changed the memory in between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateReply:
+    """What is kept of an update for repeats of its request_id."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteReply:
+    """What is kept of a delete for repeats of its request_id."""
+
+    deleted_count: int
+    missing_ids: tuple[str, ...]
+
+
+class Garden:
+    """Reads and tends memories by id. Safe to call from several threads."""
+
+    def __init__(self, store: Store, preparation: Preparation, clock: Clock) -> None:
+        self._store = store
+        self._preparation = preparation
+        self._clock = clock
+
+    def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        """The memories with these ids, in order; None where there is none."""
+        return self._store.get(project, ids, min_seq, full=full)
+
+    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
+        """At most `limit` memories behind position `after` (0: the first), oldest write first."""
+        return self._store.page(project, where, after, limit, full=full)
+
+    def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
+        """Change some fields of a memory; it is embedded again.
+
+        Raises: MemoryNotFound, InvalidRequest, RequestIdReused, StorageFull.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._update(project, request_id, memory_id, changes, fingerprint)
+            except _Changed:
+                continue
+        raise InvalidRequest("memory.id", f"{memory_id} is being changed by others all the time; try again")
+
+    def delete(self, project: str, request_id: str, ids: Sequence[str], fingerprint: bytes) -> Deleted:
+        """Remove memories in one write; ids that do not exist are reported, not an error."""
+        unique = tuple(dict.fromkeys(ids))
+        if self._store.project(project) is None:
+            return Deleted(seq=0, deleted_count=0, missing_ids=unique)
+
+        def apply(work: UnitOfWork) -> DeleteReply:
+            missing = tuple(memory_id for memory_id in unique if not work.delete(memory_id))
+            return DeleteReply(deleted_count=len(unique) - len(missing), missing_ids=missing)
+
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=DeleteReply, apply=apply)
+        written = self._store.write(project, request).result()
+        reply = written.reply
+        return Deleted(seq=written.seq, deleted_count=reply.deleted_count, missing_ids=reply.missing_ids)
+
+    def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
+        before = self._existing(project, memory_id)
+        prepared = self._preparation.prepare(changed(as_draft(before), changes))
+        (embeddings,) = self._preparation.embed([prepared])
+
+        def apply(work: UnitOfWork) -> UpdateReply:
+            existing = work.get(memory_id)
+            if existing is None:
+                raise MemoryNotFound(memory_id)
+            if existing.fingerprint != before.fingerprint:
+                raise _Changed
+            holder = work.find_by_text(prepared.key) if prepared.key is not None else None
+            key = prepared.key if holder in (None, memory_id) else None
+            memory = make_memory(prepared, existing, chunk_count=len(embeddings), now=self._clock.now())
+            work.put(memory, key, prepared.terms, embeddings)
+            return UpdateReply(memory_id=memory_id)
+
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
+        written = self._store.write(project, request).result()
+        return Updated(memory=self._existing(project, written.reply.memory_id), seq=written.seq)
+
+    def _existing(self, project: str, memory_id: str) -> Memory:
+        (memory,) = self._store.get(project, [memory_id], 0, full=True)
+        if memory is None:
+            raise MemoryNotFound(memory_id)
+        return memory
+
+
+class _Changed(Exception):
+    """The memory was changed between its read and its write."""
+
+
+def as_draft(memory: Memory) -> Draft:
+    """The draft that a memory with a payload was made from; what the server had derived is left open again."""
+    if memory.payload is None:
+        raise ValueError("the memory was read without its payload")
+    draft = Draft(
+        id=memory.id,
+        kind=memory.kind,
+        origin=memory.origin,
+        index=MemoryIndex(tags=memory.index.tags),
+        payload=memory.payload,
+        session_id=memory.session_id,
+        speaker=memory.speaker,
+        event_time=memory.event_time,
+        emotion_label=memory.emotion_label,
+        trust=memory.trust,
+        supersedes=memory.supersedes,
+        create_time=memory.create_time,
+        source_hash=memory.source_hash,
+    )
+    derived = derived_index(draft)
+    index = memory.index
+    return replace(
+        draft,
+        index=MemoryIndex(
+            title="" if index.title == derived.title else index.title,
+            summary="" if index.summary == derived.summary else index.summary,
+            tags=index.tags,
+        ),
+    )
+
+
+_PLAIN_FIELDS = (
+    "origin",
+    "session_id",
+    "speaker",
+    "emotion_label",
+    "trust",
+    "supersedes",
+    "source_hash",
+)
+
+
+def changed(draft: Draft, changes: Changes) -> Draft:
+    """The draft with the changes made. Raises InvalidRequest when payload and kind do not fit."""
+    index = _replaced(draft.index, changes, ("title", "summary", "tags"))
+    payload = _replaced(changes.payload or draft.payload, changes, ("content",))
+    event_time = changes.event_time if changes.event_time_set else draft.event_time
+    return replace(_replaced(draft, changes, _PLAIN_FIELDS), index=index, payload=payload, event_time=event_time)
+
+
+def _replaced(value: Value, changes: Changes, names: Sequence[str]) -> Value:
+    """The value with those of the named fields that the changes hold."""
+    given = {name: getattr(changes, name) for name in names}
+    return replace(value, **{name: new for name, new in given.items() if new is not None})

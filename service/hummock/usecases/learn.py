@@ -1,0 +1,221 @@
+"""Learn: store memories so that the next recall finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import msgspec
+import numpy as np
+
+from hummock.core.embedding import Embedding
+from hummock.core.errors import InvalidRequest
+from hummock.core.facets import facets_of
+from hummock.core.learn import LearnCommand, Learned, LearnResult, LearnStatus, Lesson
+from hummock.core.memory import DomainKnowledge, Draft, Memory, Origin
+from hummock.ports import Clock, Embedder, Store, Terms, TextKey, UnitOfWork, WriteRequest
+from hummock.text import template
+from hummock.text.analyzer import document_terms
+from hummock.text.normalise import prose, text_hash
+from hummock.text.tokens import TokenCounter
+from hummock.usecases.recall import check_vector
+
+_CLOCK_SKEW_S = 60.0
+"""How far ahead of our clock a caller's create_time may be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What is kept of a Learn for repeats of its request_id."""
+
+    results: tuple[LearnResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prepared:
+    """A draft with all that storing it needs but its vectors."""
+
+    draft: Draft
+    memory_id: str
+    key: TextKey | None
+    content_hash: bytes
+    fingerprint: bytes
+    terms: Terms
+    token_count: int
+    chunks: tuple[str, ...]
+
+
+class Preparation:
+    """Turns drafts into what the store keeps: hashes, terms, chunks, vectors."""
+
+    def __init__(self, embedder: Embedder, counter: TokenCounter, make_id: Callable[[], str]) -> None:
+        self._embedder = embedder
+        self._counter = counter
+        self._make_id = make_id
+
+    def prepare(self, given: Draft) -> Prepared:
+        """Everything but the vectors."""
+        draft = replace(given, index=template.derived_index(given))
+        text = template.compared(draft)
+        content_hash = text_hash(text, is_code=template.is_code(draft))
+        fields = template.searched(given)
+        header, body = template.embedded(given)
+        return Prepared(
+            draft=draft,
+            memory_id=draft.id or self._make_id(),
+            key=TextKey(kind=draft.kind, origin=draft.origin, content_hash=content_hash) if _merges(draft) else None,
+            content_hash=content_hash,
+            fingerprint=_fingerprint(given),
+            terms=Terms(
+                title=tuple(document_terms(fields.title)),
+                tags=tuple(document_terms(fields.tags)),
+                body=tuple(document_terms(fields.body)),
+                facets=facets_of(draft, _domain_names(draft)),
+            ),
+            token_count=self._counter.count("\n".join((draft.index.title, *draft.index.tags, text))),
+            chunks=tuple(self._embedder.split(header, body)),
+        )
+
+    def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
+        """The vectors of each, a chunk each, in order."""
+        embeddings = iter(self._embedder.embed_documents([chunk for one in prepared for chunk in one.chunks]))
+        return [tuple(next(embeddings) for _ in one.chunks) for one in prepared]
+
+
+class Learn:
+    """Stores memories. Safe to call from several threads."""
+
+    def __init__(self, store: Store, embedder: Embedder, preparation: Preparation, clock: Clock) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._preparation = preparation
+        self._clock = clock
+
+    def __call__(self, command: LearnCommand) -> Learned:
+        """Store all lessons or none; when this returns they are durable and recallable.
+
+        Raises: InvalidRequest, EmbSpaceMismatch, RequestIdReused, StorageFull.
+        """
+        now = self._clock.now()
+        given = [self._given_vector(place, lesson, now) for place, lesson in enumerate(command.lessons)]
+        prepared = [self._preparation.prepare(lesson.draft) for lesson in command.lessons]
+        vectors = self._vectors(prepared, given, self._known(command.project, prepared))
+        try:
+            return self._write(command, prepared, vectors, now)
+        except _VectorsMissing:  # a memory that made embedding needless was removed meanwhile
+            return self._write(command, prepared, self._vectors(prepared, given, [False] * len(prepared)), now)
+
+    def _given_vector(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
+        created = lesson.draft.create_time
+        if created is not None and created > now + _CLOCK_SKEW_S:
+            raise InvalidRequest(f"memories[{place}].create_time", f"is {created - now:.0f} s in the future")
+        if lesson.vector is None:
+            return None
+        space = self._embedder.space
+        check_vector(f"memories[{place}].vector", lesson.vector, space)
+        return (Embedding(vector=lesson.vector.values, tokens=np.empty((0, space.token_dim), np.int8)),)
+
+    def _known(self, project: str, prepared: Sequence[Prepared]) -> list[bool]:
+        """Which ones are stored already, as far as can be seen before the write, so that they are not embedded."""
+        stored = self._store.get(project, [one.memory_id for one in prepared], 0, full=False)
+        keys = [one.key for one in prepared if one.key is not None]
+        holders = iter(self._store.find_by_text(project, keys))
+        known = []
+        for one, memory in zip(prepared, stored, strict=True):
+            holder = next(holders) if one.key is not None else None
+            unchanged = memory is not None and memory.fingerprint == one.fingerprint
+            known.append(unchanged or (memory is None and holder is not None))
+        return known
+
+    def _vectors(
+        self,
+        prepared: Sequence[Prepared],
+        given: Sequence[tuple[Embedding, ...] | None],
+        known: Sequence[bool],
+    ) -> list[tuple[Embedding, ...] | None]:
+        vectors = list(given)
+        missing = [place for place, vector in enumerate(given) if vector is None and not known[place]]
+        embedded = self._preparation.embed([prepared[place] for place in missing])
+        for place, embeddings in zip(missing, embedded, strict=True):
+            vectors[place] = embeddings
+        return vectors
+
+    def _write(
+        self,
+        command: LearnCommand,
+        prepared: Sequence[Prepared],
+        vectors: Sequence[tuple[Embedding, ...] | None],
+        now: float,
+    ) -> Learned:
+        def apply(work: UnitOfWork) -> Reply:
+            return Reply(results=tuple(_store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True)))
+
+        request = WriteRequest(
+            request_id=command.request_id, fingerprint=command.fingerprint, reply_type=Reply, apply=apply
+        )
+        written = self._store.write(command.project, request).result()
+        return Learned(seq=written.seq, results=written.reply.results)
+
+
+class _VectorsMissing(Exception):
+    """A memory must be stored whose vectors were not made."""
+
+
+def _store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | None, now: float) -> LearnResult:
+    existing = work.get(one.memory_id)
+    if existing is not None and existing.fingerprint == one.fingerprint:
+        return LearnResult(id=one.memory_id, status=LearnStatus.UNCHANGED)
+    holder = work.find_by_text(one.key) if one.key is not None else None
+    if existing is None and holder is not None:
+        return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder)
+    if vectors is None:
+        raise _VectorsMissing
+    taken = holder is not None and holder != one.memory_id
+    memory = make_memory(one, existing, chunk_count=len(vectors), now=now)
+    work.put(memory, None if taken else one.key, one.terms, vectors)
+    status = LearnStatus.CREATED if existing is None else LearnStatus.UPDATED
+    return LearnResult(id=one.memory_id, status=status)
+
+
+def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now: float) -> Memory:
+    """The memory to store; one that is overwritten keeps the time at which it was first learnt."""
+    draft = one.draft
+    first = existing.create_time if existing is not None else now
+    return Memory(
+        id=one.memory_id,
+        kind=draft.kind,
+        origin=draft.origin,
+        index=draft.index,
+        payload=draft.payload,
+        session_id=draft.session_id,
+        speaker=draft.speaker,
+        event_time=draft.event_time,
+        emotion_label=draft.emotion_label,
+        trust=draft.trust,
+        supersedes=draft.supersedes,
+        source_hash=draft.source_hash,
+        create_time=draft.create_time if draft.create_time is not None else first,
+        update_time=now,
+        content_hash=one.content_hash,
+        fingerprint=one.fingerprint,
+        token_count=one.token_count,
+        chunk_count=chunk_count,
+    )
+
+
+def _merges(draft: Draft) -> bool:
+    """Whether an equal text makes it a duplicate: turns of a session and pieces of a repository stay what they are."""
+    is_turn = bool(draft.session_id) and draft.origin in (Origin.USER_INPUT, Origin.AI_OUTPUT)
+    return not is_turn and draft.origin is not Origin.INDEXER
+
+
+def _domain_names(draft: Draft) -> tuple[str, ...]:
+    detail = draft.payload.detail
+    if not isinstance(detail, DomainKnowledge):
+        return ()
+    return tuple(name for name in (prose(name) for name in (detail.domain, *detail.aliases)) if name)
+
+
+def _fingerprint(draft: Draft) -> bytes:
+    return blake2b(msgspec.msgpack.encode(draft), digest_size=16).digest()

@@ -1,0 +1,175 @@
+"""Recall: the memories that bear on a query. A pure read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.candidates import Candidates
+from hummock.core.embedding import EmbeddingSpace
+from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
+from hummock.core.memory import QueryVector
+from hummock.core.recall import (
+    Degradation,
+    GroupCount,
+    GroupPlan,
+    Hit,
+    Intent,
+    Plan,
+    Recalled,
+    RecallPath,
+    RecallQuery,
+    Receipt,
+    StageTime,
+)
+from hummock.ports import Clock, Embedder, Store
+from hummock.recall.diversify import diversify
+from hummock.recall.fuse import Fused, fuse
+from hummock.recall.gather import MAX_TERMS, Probe, group_queries
+from hummock.recall.hits import count, make_hits
+from hummock.recall.intent import analyse_intent, domain_guesses
+from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
+from hummock.text.analyzer import query_terms
+from hummock.text.normalise import text_hash
+from hummock.text.script import is_han, known_share
+
+
+class Recall:
+    """Answers recalls. Safe to call from several threads."""
+
+    def __init__(self, store: Store, embedder: Embedder, clock: Clock) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+
+    def __call__(self, query: RecallQuery) -> Recalled:
+        """The best memories of each group of the query's preset, and why.
+
+        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        """
+        stages = _Stages(self._clock)
+        space = self._embedder.space
+        with stages.time("intent"):
+            intent = analyse_intent(query.text, query.intent)
+            plan = make_plan(query, intent, space.calibration.near_twin_bar, self._clock.now())
+        with stages.time("embed"):
+            vector, degraded = self._vector(query, space)
+        with stages.time("gather"):
+            probe = _probe(query, vector, space)
+            gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
+        with stages.time("fuse"):
+            fused = [fuse(found, plan, probe, space.calibration) for found in gathered.groups]
+        with stages.time("diversify"):
+            chosen = [
+                diversify(ranked, _relevance_weight(plan, group), plan.near_twin_bar, group.top_k)
+                for group, ranked in zip(plan.groups, fused, strict=True)
+            ]
+        with stages.time("load"):
+            hits = {
+                group.name: self._hits(query, plan, ranked, rows, probe)
+                for group, ranked, rows in zip(plan.groups, fused, chosen, strict=True)
+            }
+        counts = [
+            count(found, ranked, len(hits[found.name])) for found, ranked in zip(gathered.groups, fused, strict=True)
+        ]
+        return Recalled(
+            hits=hits.get(MAIN, ()),
+            code_fragments=hits.get(CODE, ()),
+            domains=hits.get(DOMAINS, ()),
+            intent=_with_domains(intent, gathered.groups),
+            receipt=_receipt(plan, stages, counts, space, fused),
+            degraded=degraded,
+            seq=gathered.seq,
+            content_seq=gathered.content_seq,
+        )
+
+    def _vector(
+        self, query: RecallQuery, space: EmbeddingSpace
+    ) -> tuple[NDArray[np.float32] | None, tuple[Degradation, ...]]:
+        """The query's vector, or why there is none. A model that fails costs the vector path, not the recall."""
+        if query.vector is not None:
+            check_vector("query_vector", query.vector, space)
+            return query.vector.values, ()
+        if RecallPath.VECTOR not in query.paths:
+            return None, ()
+        try:
+            return self._embedder.embed_query(query.text).vector, ()
+        except Exception as error:  # whatever the runtime raises: the other paths still answer
+            return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
+
+    def _hits(
+        self, query: RecallQuery, plan: Plan, fused: Fused, rows: NDArray[np.int64], probe: Probe
+    ) -> tuple[Hit, ...]:
+        docs = fused.candidates.doc[rows].tolist()
+        memories = self._store.load(query.project, docs, full=query.full)
+        return make_hits(fused, rows, memories, probe.terms, plan.near_twin_bar)
+
+
+class _Stages:
+    """Measures the stages of one recall."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._start = clock.monotonic()
+        self.times: list[StageTime] = []
+
+    @contextmanager
+    def time(self, stage: str) -> Iterator[None]:
+        start = self._clock.monotonic()
+        yield
+        self.times.append(StageTime(stage=stage, elapsed_s=self._clock.monotonic() - start))
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._clock.monotonic() - self._start
+
+
+def check_vector(field: str, vector: QueryVector, space: EmbeddingSpace) -> None:
+    """Raise when a vector that came with a request does not belong to the space."""
+    if vector.emb_space != space.id:
+        raise EmbSpaceMismatch(f"{field}.emb_space", vector.emb_space, space.id)
+    if len(vector.values) != space.dim:
+        raise InvalidRequest(f"{field}.values", f"has {len(vector.values)} components; the space has {space.dim}")
+
+
+def _probe(query: RecallQuery, vector: NDArray[np.float32] | None, space: EmbeddingSpace) -> Probe:
+    words = [query.text, *(query.intent.keywords if query.intent else ())]
+    hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
+    return Probe(
+        vector=vector,
+        terms=tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
+        domain_names=domain_guesses(query.text, query.intent),
+        text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
+        known_share=known_share(query.text, space.scripts),
+        is_han=is_han(query.text),
+    )
+
+
+def _relevance_weight(plan: Plan, group: GroupPlan) -> float:
+    """Domains are looked up by name: there is nothing to make different."""
+    return 1.0 if group.name == DOMAINS else plan.relevance_weight
+
+
+def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
+    """The intent with the domains that the store found by name, unless the caller named them."""
+    if intent.domains:
+        return intent
+    found = dict.fromkeys(name for group in groups for name in group.domain_names)
+    return Intent(domains=tuple(found), action=intent.action, keywords=intent.keywords)
+
+
+def _receipt(
+    plan: Plan, stages: _Stages, counts: list[GroupCount], space: EmbeddingSpace, fused: list[Fused]
+) -> Receipt:
+    return Receipt(
+        preset=plan.preset,
+        stages=tuple(stages.times),
+        groups=tuple(counts),
+        emb_space=space.id,
+        as_of=plan.as_of,
+        vector_weight=fused[-1].vector_share if fused else 0.0,
+        elapsed_s=stages.elapsed_s,
+    )

@@ -1,0 +1,88 @@
+"""Candidates written by hand, for tests of ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hummock.core.candidates import Candidates, FoundBy
+from hummock.core.embedding import Calibration
+from hummock.core.memory import Filter, MemoryKind, Origin
+from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath
+from hummock.recall.gather import Probe
+
+NOW = 1_750_000_000.0
+DAY = 86_400.0
+PLAIN = Calibration(unrelated_latin=0.0, unrelated_han=0.0, near_twin_bar=0.9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One candidate; the defaults are a note found by its vector."""
+
+    id: str
+    cosine: float = 0.5
+    keyword: float = 0.0
+    matched: int = 0
+    found_by: FoundBy = FoundBy.VECTOR
+    kind: MemoryKind = MemoryKind.NOTE
+    origin: Origin = Origin.MANUAL
+    age_days: float = 0.0
+    text_hash: int | None = None
+    vector: tuple[float, ...] = (1.0, 0.0)
+
+
+def candidates(rows: Sequence[Row]) -> Candidates:
+    times = np.array([NOW - row.age_days * DAY for row in rows], np.float64)
+    hashes = [place + 1 if row.text_hash is None else row.text_hash for place, row in enumerate(rows)]
+    return Candidates(
+        name="main",
+        searched=len(rows),
+        doc=np.arange(len(rows), dtype=np.int64),
+        memory_id=tuple(row.id for row in rows),
+        kind=np.array([row.kind for row in rows], np.uint8),
+        origin=np.array([row.origin for row in rows], np.uint8),
+        create_time=times,
+        update_time=times,
+        text_hash=np.array(hashes, np.uint64),
+        cosine=np.array([row.cosine for row in rows], np.float32),
+        keyword=np.array([row.keyword for row in rows], np.float32),
+        matched=np.array([row.matched for row in rows], np.uint32),
+        found_by=np.array([row.found_by for row in rows], np.uint8),
+        vector=np.array([row.vector for row in rows], np.float32).reshape(len(rows), len(rows[0].vector) if rows else 2),
+    )
+
+
+def plan(
+    *,
+    decay: Decay | None = None,
+    min_similarity: float = -1.0,
+    relevance_weight: float = 1.0,
+    near_twin_bar: float = 2.0,
+    as_of: float = NOW,
+) -> Plan:
+    group = GroupPlan(name="main", kinds=frozenset(MemoryKind), top_k=10, paths=frozenset(RecallPath), pool=50)
+    return Plan(
+        preset=Preset.AGENT,
+        groups=(group,),
+        filter=Filter(),
+        min_similarity=min_similarity,
+        decay=decay or Decay(),
+        relevance_weight=relevance_weight,
+        near_twin_bar=near_twin_bar,
+        intent=Intent(),
+        as_of=as_of,
+    )
+
+
+def probe(*, terms: tuple[str, ...] = ("a", "b"), hashes: frozenset[int] = frozenset(), known: float = 1.0) -> Probe:
+    return Probe(
+        vector=np.array([1.0, 0.0], np.float32),
+        terms=terms,
+        domain_names=frozenset(),
+        text_hashes=hashes,
+        known_share=known,
+        is_han=False,
+    )

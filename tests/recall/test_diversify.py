@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import numpy as np
+
+from hummock.recall.diversify import diversify, near_twins
+from hummock.recall.fuse import fuse
+from tests.recall.candidates import PLAIN, Row, candidates, plan, probe
+
+ROWS = [
+    Row(id="parse_date_v2.py", cosine=0.95, vector=(1.0, 0.0, 0.0)),
+    Row(id="parse_date_v1.py", cosine=0.94, vector=(0.995, 0.0998, 0.0)),
+    Row(id="legal_disclaimer.txt", cosine=0.10, vector=(0.1, 0.0, 0.995)),
+]
+
+
+def picked(relevance_weight: float, near_twin_bar: float, keep: int = 3) -> list[str]:
+    fused = fuse(candidates(ROWS), plan(), probe(), PLAIN)
+    rows = diversify(fused, relevance_weight, near_twin_bar, keep)
+    return [fused.candidates.memory_id[row] for row in rows]
+
+
+def test_an_older_version_of_the_best_hit_goes_to_the_end() -> None:
+    """S2-01, S2-07, 1.1-7."""
+    assert picked(0.7, 0.9) == ["parse_date_v2.py", "legal_disclaimer.txt", "parse_date_v1.py"]
+
+
+def test_without_a_bar_lambda_alone_leaves_the_twin_second() -> None:
+    """1.1-7."""
+    assert picked(0.7, 2.0)[1] == "parse_date_v1.py"
+
+
+def test_full_weight_on_relevance_keeps_the_order() -> None:
+    """S2-05, S2-06."""
+    assert picked(1.0, 2.0) == ["parse_date_v2.py", "parse_date_v1.py", "legal_disclaimer.txt"]
+
+
+def test_keep_bounds_the_result() -> None:
+    assert picked(0.7, 0.9, keep=1) == ["parse_date_v2.py"]
+
+
+def test_a_twin_is_marked_where_it_follows_its_better() -> None:
+    """S2-07."""
+    vectors = np.array([row.vector for row in ROWS], np.float32)
+    assert near_twins(vectors, 0.9).tolist() == [False, True, False]
+    assert near_twins(vectors[:0], 0.9).tolist() == []
+
+
+def test_memories_without_vectors_are_nobodys_twins() -> None:
+    assert not near_twins(np.zeros((3, 4), np.float32), 0.9).any()

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.core.candidates import FoundBy
+from hummock.core.memory import MemoryKind, Origin
+from hummock.core.recall import Decay, DecayMode
+from hummock.recall.fuse import Fused, fuse
+from tests.recall.candidates import DAY, NOW, PLAIN, Row, candidates, plan, probe
+
+BOTH = FoundBy.VECTOR | FoundBy.KEYWORD
+FOURTEEN_DAYS = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
+
+
+def order(rows: Sequence[Row], decay: Decay | None = None) -> tuple[str, ...]:
+    return fused(rows, decay).candidates.memory_id
+
+
+def fused(rows: Sequence[Row], decay: Decay | None = None) -> Fused:
+    return fuse(candidates(rows), plan(decay=decay), probe(), PLAIN)
+
+
+def test_no_candidates_give_no_hits() -> None:
+    assert len(fused([]).candidates) == 0
+
+
+def test_equal_scores_are_ordered_by_memory_id() -> None:
+    """S4-24."""
+    assert order([Row(id="c"), Row(id="a"), Row(id="b")]) == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("origin", [Origin.USER_INPUT, Origin.AI_OUTPUT])
+@pytest.mark.parametrize("age_days", [0.0, 1.0, 400.0])
+def test_what_a_user_or_model_said_is_no_answer_to_itself_at_any_age(origin: Origin, age_days: float) -> None:
+    """S4-27, S4-48, 1.1-2."""
+    rows = [Row(id="echo", origin=origin, age_days=age_days, text_hash=7), Row(id="other", text_hash=8)]
+    result = fuse(candidates(rows), plan(), probe(hashes=frozenset({7})), PLAIN)
+    assert result.candidates.memory_id == ("other",)
+    assert result.echo == 1
+
+
+@pytest.mark.parametrize("origin", [Origin.MANUAL, Origin.SUMMARY, Origin.INDEXER])
+def test_a_manual_note_equal_to_the_query_is_a_hit(origin: Origin) -> None:
+    """1.1-2."""
+    rows = [Row(id="note", origin=origin, text_hash=7)]
+    assert fuse(candidates(rows), plan(), probe(hashes=frozenset({7})), PLAIN).candidates.memory_id == ("note",)
+
+
+def test_of_equal_texts_the_newest_is_kept() -> None:
+    """S4-28, 1.1-7."""
+    rows = [
+        Row(id="old", age_days=9, text_hash=5, cosine=0.9),
+        Row(id="new", age_days=1, text_hash=5, cosine=0.1),
+        Row(id="x", text_hash=6),
+    ]
+    result = fused(rows)
+    assert set(result.candidates.memory_id) == {"new", "x"}
+    assert result.duplicate == 1
+
+
+def test_a_hit_of_the_vector_path_below_the_minimum_is_dropped() -> None:
+    """S4-26."""
+    result = fuse(
+        candidates([Row(id="far", cosine=0.29), Row(id="near", cosine=0.31)]), plan(min_similarity=0.30), probe(), PLAIN
+    )
+    assert result.candidates.memory_id == ("near",)
+    assert result.below_min_similarity == 1
+
+
+def test_a_hit_of_the_keyword_path_is_exempt_from_the_minimum() -> None:
+    """1.1-10."""
+    rows = [Row(id="word", cosine=0.1, keyword=3.0, matched=1, found_by=FoundBy.KEYWORD), Row(id="near", cosine=0.9)]
+    result = fuse(candidates(rows), plan(min_similarity=0.30), probe(), PLAIN)
+    assert set(result.candidates.memory_id) == {"near", "word"}
+
+
+def test_fourteen_days_leave_0_368_of_a_score() -> None:
+    """S4-22, S4-29, 1.1-3."""
+    result = fused([Row(id="now"), Row(id="old", age_days=14)], FOURTEEN_DAYS)
+    assert result.score[1] / result.score[0] == pytest.approx(math.exp(-1), rel=1e-5)
+
+
+def test_a_true_half_life_leaves_half() -> None:
+    """1.1-3."""
+    decay = Decay(mode=DecayMode.TRUE_HALF_LIFE, half_life_days=14.0)
+    result = fused([Row(id="now"), Row(id="old", age_days=14)], decay)
+    assert result.score[1] / result.score[0] == pytest.approx(0.5, rel=1e-5)
+
+
+def test_ages_so_great_that_scores_underflow_keep_their_order() -> None:
+    """1.1-3."""
+    rows = [Row(id=f"{days:05}", age_days=days) for days in (30_000, 12_000, 20_000, 15_000)]
+    assert order(rows, FOURTEEN_DAYS) == ("12000", "15000", "20000", "30000")
+
+
+def test_a_memory_from_the_future_has_age_zero() -> None:
+    """1.1-3."""
+    result = fuse(candidates([Row(id="a", age_days=-3)]), plan(decay=FOURTEEN_DAYS), probe(), PLAIN)
+    assert result.age_days[0] == 0
+    assert result.decay[0] == 1
+
+
+def test_as_of_is_the_now_of_ages() -> None:
+    """1.1-3."""
+    result = fuse(candidates([Row(id="a")]), plan(as_of=NOW + 2.5 * DAY), probe(), PLAIN)
+    assert result.age_days[0] == pytest.approx(2.5)
+
+
+def test_exempt_origins_do_not_decay() -> None:
+    """1.1-3."""
+    decay = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=1.0, exempt_origins=frozenset({Origin.MANUAL}))
+    rows = [Row(id="manual", age_days=50), Row(id="said", origin=Origin.USER_INPUT, age_days=1)]
+    assert order(rows, decay) == ("manual", "said")
+
+
+def test_a_domain_that_the_query_names_comes_first_with_full_score() -> None:
+    """S0-10."""
+    rows = [
+        Row(id="near", cosine=0.9, kind=MemoryKind.DOMAIN_KNOWLEDGE),
+        Row(id="named", cosine=0.1, kind=MemoryKind.DOMAIN_KNOWLEDGE, found_by=FoundBy.DOMAIN),
+    ]
+    result = fused(rows)
+    assert result.candidates.memory_id == ("named", "near")
+    assert result.score[0] == 1
+
+
+def test_a_fragment_of_a_named_domains_key_file_rises() -> None:
+    rows = [
+        Row(id="key", cosine=0.5, kind=MemoryKind.CODE_FRAGMENT, found_by=FoundBy.KEY_FILE),
+        Row(id="near", cosine=0.6, kind=MemoryKind.CODE_FRAGMENT),
+        Row(id="best", cosine=0.9, kind=MemoryKind.CODE_FRAGMENT),
+    ]
+    assert order(rows) == ("best", "key", "near")
+
+
+def test_a_model_that_cannot_read_the_query_has_no_say_when_words_match() -> None:
+    rows = [Row(id="word", cosine=0.1, keyword=2.0, matched=3, found_by=BOTH), Row(id="noise", cosine=0.9)]
+    result = fuse(candidates(rows), plan(), probe(known=0.0), PLAIN)
+    assert result.candidates.memory_id[0] == "word"
+    assert result.vector_share == 0
+
+
+def test_without_any_matching_word_the_vector_path_decides_alone() -> None:
+    assert fused([Row(id="b", cosine=0.9), Row(id="a", cosine=0.2)]).vector_share == 1
+
+
+def test_a_memory_without_a_vector_is_ranked_by_its_words() -> None:
+    rows = [Row(id="word", cosine=math.nan, keyword=2.0, matched=3, found_by=FoundBy.KEYWORD)]
+    result = fused(rows)
+    assert result.similarity[0] == 0
+    assert 0 < result.score[0] <= 1
+
+
+@given(
+    st.lists(
+        st.builds(
+            Row,
+            id=st.text("abc还款", min_size=1, max_size=4),
+            cosine=st.one_of(st.just(math.nan), st.floats(-1, 1, width=32)),
+            keyword=st.floats(0, 30, width=32),
+            matched=st.integers(0, 3),
+            found_by=st.sampled_from([FoundBy.VECTOR, FoundBy.KEYWORD, BOTH, FoundBy.DOMAIN, FoundBy.KEY_FILE]),
+            kind=st.sampled_from(MemoryKind),
+            origin=st.sampled_from(Origin),
+            age_days=st.floats(-10, 40_000),
+            text_hash=st.integers(1, 6),
+        ),
+        max_size=12,
+        unique_by=lambda row: row.id,
+    )
+)
+def test_fused_results_are_unique_ordered_and_in_range(rows: list[Row]) -> None:
+    """S0-13, S4-24."""
+    result = fuse(candidates(rows), plan(decay=FOURTEEN_DAYS), probe(hashes=frozenset({1})), PLAIN)
+    hashes = result.candidates.text_hash.tolist()
+    assert len(set(hashes)) == len(hashes)
+    assert np.isfinite(result.score).all()
+    assert (result.score >= 0).all()
+    assert (result.score <= 1).all()
+    assert (np.diff(result.relevance) <= 1e-6).all()
+    left_out = result.echo + result.duplicate + result.below_min_similarity
+    assert len(rows) == len(hashes) + left_out

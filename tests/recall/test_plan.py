@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Filter, MemoryKind, Origin
+from hummock.core.recall import Decay, DecayMode, Intent, Plan, Preset, RecallPath, RecallQuery
+from hummock.recall.plan import make_plan
+
+NOW = 1_000.0
+
+
+def planned(query: RecallQuery) -> Plan:
+    return make_plan(query, Intent(), near_twin_bar=0.9, now=NOW)
+
+
+def test_chat_has_the_chat_documents_numbers() -> None:
+    """S4-19, S4-20, S4-21, S4-22, S4-23, S4-51."""
+    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CHAT))
+    (main,) = plan.groups
+    assert (main.pool, main.top_k) == (20, 5)
+    assert plan.min_similarity == 0.30
+    assert plan.decay == Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
+    assert plan.filter.origins == {Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}
+
+
+def test_code_has_groups_of_its_own_for_domains_and_fragments() -> None:
+    """S0-02, S0-05, S0-08, S0-10, S0-20, 1.1-4, 1.1-5."""
+    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CODE))
+    assert [(group.name, group.pool, group.top_k) for group in plan.groups] == [
+        ("domains", 50, 3),
+        ("code", 50, 10),
+        ("main", 50, 10),
+    ]
+    assert plan.groups[1].with_key_files
+    assert plan.groups[2].kinds == {MemoryKind.LEARNING_RECORD, MemoryKind.NOTE, MemoryKind.ENTRY}
+
+
+def test_agent_has_one_group_of_all_kinds_made_different() -> None:
+    """S2-06, S2-19."""
+    plan = planned(RecallQuery(project="p", text="x"))
+    (main,) = plan.groups
+    assert (main.pool, main.top_k, plan.relevance_weight) == (50, 10, 0.7)
+    assert main.kinds == frozenset(MemoryKind)
+    assert plan.decay.mode is DecayMode.OFF
+
+
+def test_the_pool_is_explicit_and_never_doubled() -> None:
+    """1.1-4."""
+    (main,) = planned(RecallQuery(project="p", text="x", top_k=10, candidates=30)).groups
+    assert main.pool == 30
+
+
+def test_a_pool_below_top_k_is_raised_to_it() -> None:
+    (main,) = planned(RecallQuery(project="p", text="x", top_k=80)).groups
+    assert main.pool == 80
+
+
+def test_what_the_query_says_wins_over_the_preset() -> None:
+    """S4-46."""
+    plan = planned(
+        RecallQuery(
+            project="p",
+            text="x",
+            preset=Preset.CHAT,
+            min_similarity=0.0,
+            decay_mode=DecayMode.OFF,
+            relevance_weight=0.0,
+            near_twin_bar=2.0,
+            as_of=5.0,
+            filter=Filter(origins=frozenset({Origin.AI_OUTPUT})),
+        )
+    )
+    assert plan.min_similarity == 0.0
+    assert plan.decay.mode is DecayMode.OFF
+    assert plan.relevance_weight == 0.0
+    assert plan.near_twin_bar == 2.0
+    assert plan.as_of == 5.0
+    assert plan.filter.origins == {Origin.AI_OUTPUT}
+
+
+def test_ai_output_is_recalled_in_a_chat_only_when_asked_for() -> None:
+    """S4-51, S4-53."""
+    asked = Filter(origins=frozenset(Origin))
+    assert Origin.AI_OUTPUT not in planned(RecallQuery(project="p", text="x", preset=Preset.CHAT)).filter.origins
+    asking = RecallQuery(project="p", text="x", preset=Preset.CHAT, filter=asked)
+    assert Origin.AI_OUTPUT in planned(asking).filter.origins
+
+
+def test_a_filter_of_kinds_drops_the_groups_that_it_empties() -> None:
+    wanted = Filter(kinds=frozenset({MemoryKind.CODE_FRAGMENT}))
+    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CODE, filter=wanted))
+    assert [group.name for group in plan.groups] == ["code"]
+
+
+def test_without_the_domain_path_no_key_files_are_pulled() -> None:
+    paths = frozenset({RecallPath.VECTOR})
+    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CODE, paths=paths))
+    assert not any(group.with_key_files for group in plan.groups)
+    assert all(group.paths == paths for group in plan.groups)
+
+
+@pytest.mark.parametrize("top_k", [0, -1, 201, 5000])
+def test_top_k_out_of_range_names_the_field(top_k: int) -> None:
+    with pytest.raises(InvalidRequest, match=f"top_k: is {top_k}"):
+        RecallQuery(project="p", text="x", top_k=top_k)
