@@ -1,0 +1,240 @@
+"""The service's settings: defaults < file < environment < flags.
+
+This is the only reader of TOML and of the environment in the service (`hummock_kernels/_jit.py` excepted, which must
+act before Numba is imported). The command line's own `HUMMOCK_TARGET` and `HUMMOCK_PROJECT` say where to call and
+belong to typer.
+
+The file is the one that `HUMMOCK_CONFIG` names, else `hummock.toml` in the working directory if it is there. Its keys
+are the fields below, `[storage]` a table; in the environment the same key is `HUMMOCK_` and its name in capitals
+(`HUMMOCK_STORAGE_QUOTA_BYTES`), but for the two directories, which are `HUMMOCK_DATA` and `HUMMOCK_MODELS`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources import TomlConfigSettingsSource
+
+from hummock.core.errors import StartError
+
+__all__ = ["Settings", "SettingsInvalid", "StorageSettings", "load_settings"]
+
+PREFIX = "HUMMOCK_"
+_CONFIG_FILE = "hummock.toml"
+_GIB = 1 << 30
+# Not the service's settings: read by this file, by the command line and by the tests.
+_OTHER_VARIABLES = frozenset({"HUMMOCK_CONFIG", "HUMMOCK_TARGET", "HUMMOCK_PROJECT", "HUMMOCK_SHARED"})
+_SHORT_NAMES = {("data_dir",): "HUMMOCK_DATA", ("models_dir",): "HUMMOCK_MODELS"}
+
+
+class SettingsInvalid(StartError):
+    """A setting is unknown or has a value that it cannot have.
+
+    `origin` says where it was set, `key` which one it is, as the file writes it.
+    """
+
+    reason = "SETTINGS_INVALID"
+
+    def __init__(self, origin: str, key: str, problem: str) -> None:
+        super().__init__(f"{origin}: {key}: {problem}" if key else f"{origin}: {problem}")
+        self.origin = origin
+        self.key = key
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - resolve() would follow links, which users place on purpose
+
+
+Directory = Annotated[Path, AfterValidator(_absolute)]
+
+
+def default_data_dir(environ: Mapping[str, str], platform: str) -> Path:
+    """Where this platform keeps an application's data.
+
+    Args:
+        environ: The environment.
+        platform: As in `sys.platform`.
+
+    Raises:
+        StartError: There is no home directory to put it in.
+    """
+    home = environ.get("HOME", "")
+    if platform != "darwin" and Path(environ.get("XDG_DATA_HOME", "")).is_absolute():
+        return Path(environ["XDG_DATA_HOME"]) / "hummock"
+    if not Path(home).is_absolute():
+        raise StartError("there is no HOME to keep the data in; name a directory with HUMMOCK_DATA or --data")
+    below = "Library/Application Support" if platform == "darwin" else ".local/share"
+    return Path(home) / below / "hummock"
+
+
+class StorageSettings(BaseModel):
+    """How much the store may take."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    map_bytes: int = Field(default=64 * _GIB, ge=1 << 20)
+    """Address space of the database; the file grows only as it is filled."""
+    quota_bytes: int = Field(default=32 * _GIB, ge=1 << 20)
+    """Writes are refused above this."""
+    memory_budget_bytes: int = Field(default=2 * _GIB, ge=1 << 20)
+    """Indexes in memory above this are evicted, the least recently used first."""
+
+
+class Settings(BaseSettings):
+    """Everything about the service that can be set. Made by `load_settings`."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=True, env_prefix=PREFIX)
+
+    data_dir: Directory
+    """The store's directory; one process at a time. Unset means the platform's. `HUMMOCK_DATA`."""
+    host: str = Field(default="127.0.0.1", min_length=1)
+    """Address to listen on."""
+    port: int = Field(default=7420, ge=0, le=65535)
+    """Port to listen on; 0 takes a free one."""
+    unix_socket: Directory | None = None
+    """Path of a Unix socket to listen on instead of host and port."""
+    model: str = Field(default="auto", min_length=1)
+    """Name in the model registry, or "auto": the best that can be had."""
+    models_dir: Directory = Field(default_factory=lambda data: data["data_dir"] / "models")
+    """Where model files lie; unset means `models` in the data directory. `HUMMOCK_MODELS`."""
+    storage: StorageSettings = StorageSettings()
+    workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=1024)
+    """Calls that are worked on at the same time; unset means the machine's cores."""
+    waiting_calls: int = Field(default=256, ge=1)
+    """Calls that may wait for a worker; more are refused."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_json: bool = False
+    """Log lines as JSON instead of text."""
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+) -> Settings:
+    """Settings from every source.
+
+    Args:
+        flags: Fields of `Settings` given on the command line; None stands for "not given".
+        environ: The environment; None means this process's.
+        directory: Where `hummock.toml` may lie; None means the working directory.
+
+    Raises:
+        SettingsInvalid: A key is unknown or a value impossible; names the key and where it was set.
+        StartError: No data directory was named and there is none by default.
+    """
+    variables = os.environ if environ is None else environ
+    file = _config_file(variables, directory or Path.cwd())
+    given = {key: value for key, value in (flags or {}).items() if value is not None}
+
+    class Located(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            sources: list[PydanticBaseSettingsSource] = [init_settings, _Environment(settings_cls, variables)]
+            if file is not None:
+                sources.append(TomlConfigSettingsSource(settings_cls, file))
+            return (*sources, _PlatformDefault(settings_cls, variables))
+
+    try:
+        return Located(**given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        path = tuple(str(part) for part in first["loc"])
+        raise SettingsInvalid(_origin(path, given, variables, file), ".".join(path), _problem(first)) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsInvalid(str(file), "", f"is not valid TOML: {error}") from error
+    except OSError as error:
+        raise SettingsInvalid(str(file), "", error.strerror or "cannot be read") from error
+
+
+class _Environment(PydanticBaseSettingsSource):
+    """Reads the variables that `_variables` lists and refuses others of the prefix."""
+
+    def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
+        super().__init__(settings_cls)
+        self._environ = environ
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        """Part of the base's interface; `__call__` does the whole work."""
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        known = {name: path for path, name in _variables()}
+        values: dict[str, Any] = {}
+        for name, value in self._environ.items():
+            if not name.startswith(PREFIX) or name in _OTHER_VARIABLES:
+                continue
+            if name not in known:
+                raise SettingsInvalid("environment", name, f"is not a setting; known: {', '.join(sorted(known))}")
+            *tables, key = known[name]
+            target = values
+            for table in tables:
+                target = target.setdefault(table, {})
+            target[key] = value
+        return values
+
+
+class _PlatformDefault(PydanticBaseSettingsSource):
+    """Gives the data directory where no other source did; asked last."""
+
+    def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
+        super().__init__(settings_cls)
+        self._environ = environ
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        """Part of the base's interface; `__call__` does the whole work."""
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        if "data_dir" in self.current_state:
+            return {}
+        return {"data_dir": default_data_dir(self._environ, sys.platform)}
+
+
+def _variables() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each setting's path and the environment variable that sets it."""
+    for path in _paths():
+        yield path, _SHORT_NAMES.get(path, PREFIX + "_".join(path).upper())
+
+
+def _paths() -> Iterator[tuple[str, ...]]:
+    for name, field in Settings.model_fields.items():
+        if field.annotation is StorageSettings:
+            yield from ((name, below) for below in StorageSettings.model_fields)
+        else:
+            yield (name,)
+
+
+def _config_file(environ: Mapping[str, str], directory: Path) -> Path | None:
+    if named := environ.get("HUMMOCK_CONFIG"):
+        path = Path(named).expanduser()
+        if not path.is_file():
+            raise SettingsInvalid("HUMMOCK_CONFIG", "", f"{path} does not exist")
+        return path
+    path = directory / _CONFIG_FILE
+    return path if path.is_file() else None
+
+
+def _origin(path: tuple[str, ...], flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> str:
+    if path[0] in flags:
+        return "command line"
+    if any(name in environ for setting, name in _variables() if setting == path):
+        return "environment"
+    return str(file) if file is not None else "settings"
+
+
+def _problem(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        return f"is not a setting; known: {', '.join('.'.join(path) for path in _paths())}"
+    if error["type"] == "default_factory_not_called":
+        return "cannot be derived, because another setting is wrong"
+    return f"{error['msg'][:1].lower()}{error['msg'][1:]}; it is {error['input']!r}"

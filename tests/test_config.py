@@ -1,0 +1,143 @@
+"""Settings: which source wins, and what is refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from hummock.config import Settings, SettingsInvalid, default_data_dir, load_settings
+from hummock.core.errors import StartError
+
+HOME = {"HOME": "/home/someone"}
+
+
+def write(directory: Path, text: str) -> Path:
+    (directory / "hummock.toml").write_text(text, encoding="utf-8")
+    return directory
+
+
+def test_defaults_are_a_loopback_service_below_the_platforms_data_directory(tmp_path: Path) -> None:
+    settings = load_settings(environ=HOME, directory=tmp_path)
+    assert (settings.host, settings.port, settings.model) == ("127.0.0.1", 7420, "auto")
+    assert settings.data_dir == default_data_dir(HOME, sys.platform)
+    assert settings.models_dir == settings.data_dir / "models"
+    assert settings.storage.map_bytes == 64 << 30
+    assert settings.unix_socket is None
+    assert settings.workers >= 1
+
+
+def test_file_environment_and_flags_win_in_this_order(tmp_path: Path) -> None:
+    write(tmp_path, 'port = 1\nhost = "file"\nmodel = "file"\ndata_dir = "/file"\n[storage]\nquota_bytes = 2000000\n')
+    environ = {"HUMMOCK_PORT": "2", "HUMMOCK_HOST": "environment", "HUMMOCK_STORAGE_MAP_BYTES": "3000000"}
+    settings = load_settings({"port": 3, "host": None}, environ, tmp_path)
+    assert (settings.port, settings.host, settings.model) == (3, "environment", "file")
+    assert (settings.storage.quota_bytes, settings.storage.map_bytes) == (2_000_000, 3_000_000)
+
+
+def test_the_directories_have_short_names_in_the_environment(tmp_path: Path) -> None:
+    environ = {"HUMMOCK_DATA": "/srv/data", "HUMMOCK_MODELS": "/srv/models"}
+    settings = load_settings(environ=environ, directory=tmp_path)
+    assert (settings.data_dir, settings.models_dir) == (Path("/srv/data"), Path("/srv/models"))
+
+
+def test_models_lie_in_the_data_directory_unless_named(tmp_path: Path) -> None:
+    settings = load_settings(environ={"HUMMOCK_DATA": "/srv/数据"}, directory=tmp_path)
+    assert settings.models_dir == Path("/srv/数据/models")
+
+
+def test_relative_directories_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_settings({"data_dir": "data"}, {}).data_dir == tmp_path / "data"
+
+
+@pytest.mark.parametrize(("text", "key"), [("prot = 1", "prot"), ("[storage]\nqouta_bytes = 1", "storage.qouta_bytes")])
+def test_an_unknown_key_of_the_file_is_named_with_the_file(tmp_path: Path, text: str, key: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(SettingsInvalid) as caught:
+        load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path)
+    assert caught.value.key == key
+    assert str(caught.value).startswith(f"{tmp_path / 'hummock.toml'}: {key}: is not a setting; known: data_dir, host")
+    assert "storage.quota_bytes" in str(caught.value)
+
+
+def test_an_unknown_variable_of_the_environment_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsInvalid, match=r"^environment: HUMMOCK_PROT: is not a setting; known: HUMMOCK_DATA"):
+        load_settings(environ={"HUMMOCK_DATA": "/d", "HUMMOCK_PROT": "1"}, directory=tmp_path)
+
+
+def test_variables_of_the_command_line_and_of_other_programs_are_left_alone(tmp_path: Path) -> None:
+    environ = {"HUMMOCK_DATA": "/d", "HUMMOCK_TARGET": "x:1", "HUMMOCK_PROJECT": "p", "PORT": "1", "DATA_DIR": "/x"}
+    settings = load_settings(environ=environ, directory=tmp_path)
+    assert (settings.port, settings.data_dir) == (7420, Path("/d"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "origin", "key"),
+    [
+        ({"port": 70000}, {}, "command line", "port"),
+        ({}, {"HUMMOCK_PORT": "abc"}, "environment", "port"),
+        ({}, {"HUMMOCK_WORKERS": "0"}, "environment", "workers"),
+        ({}, {"HUMMOCK_STORAGE_QUOTA_BYTES": "-1"}, "environment", "storage.quota_bytes"),
+        ({}, {"HUMMOCK_LOG_LEVEL": "loud"}, "environment", "log_level"),
+    ],
+)
+def test_an_impossible_value_is_named_with_its_source(
+    tmp_path: Path, flags: dict[str, object], environ: dict[str, str], origin: str, key: str
+) -> None:
+    with pytest.raises(SettingsInvalid) as caught:
+        load_settings(flags, {"HUMMOCK_DATA": "/d", **environ}, tmp_path)
+    assert (caught.value.origin, caught.value.key) == (origin, key)
+    assert "; it is " in str(caught.value)
+
+
+def test_a_wrong_data_directory_is_reported_as_itself(tmp_path: Path) -> None:
+    write(tmp_path, "data_dir = 7")
+    with pytest.raises(SettingsInvalid, match=r"data_dir: .*; it is 7"):
+        load_settings(environ={}, directory=tmp_path)
+
+
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "port = ")
+    with pytest.raises(SettingsInvalid, match=r"hummock\.toml: is not valid TOML"):
+        load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path)
+
+
+def test_a_named_file_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(SettingsInvalid, match=r"^HUMMOCK_CONFIG: .*absent\.toml does not exist$"):
+        load_settings(environ={"HUMMOCK_CONFIG": str(tmp_path / "absent.toml")}, directory=tmp_path)
+
+
+def test_the_named_file_is_read_instead_of_the_working_directorys(tmp_path: Path) -> None:
+    write(tmp_path, "port = 1")
+    other = tmp_path / "other.toml"
+    other.write_text("port = 2", encoding="utf-8")
+    environ = {"HUMMOCK_CONFIG": str(other), "HUMMOCK_DATA": "/d"}
+    assert load_settings(environ=environ, directory=tmp_path).port == 2
+
+
+def test_without_a_home_the_message_names_the_variable_to_set(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="HUMMOCK_DATA"):
+        load_settings(environ={}, directory=tmp_path)
+    assert load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path).data_dir == Path("/d")
+
+
+@pytest.mark.parametrize(
+    ("environ", "platform", "expected"),
+    [
+        (HOME, "linux", "/home/someone/.local/share/hummock"),
+        (HOME, "darwin", "/home/someone/Library/Application Support/hummock"),
+        ({**HOME, "XDG_DATA_HOME": "/xdg"}, "linux", "/xdg/hummock"),
+        ({**HOME, "XDG_DATA_HOME": "relative"}, "linux", "/home/someone/.local/share/hummock"),
+    ],
+)
+def test_each_platform_has_its_place(environ: dict[str, str], platform: str, expected: str) -> None:
+    assert default_data_dir(environ, platform) == Path(expected)
+
+
+def test_settings_cannot_be_changed(tmp_path: Path) -> None:
+    settings: Settings = load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path)
+    with pytest.raises(ValidationError):
+        settings.port = 1
