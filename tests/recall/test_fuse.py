@@ -183,6 +183,9 @@ def test_fused_results_are_unique_ordered_and_in_range(rows: list[Row]) -> None:
     assert np.isfinite(result.score).all()
     assert (result.score >= 0).all()
     assert (result.score <= 1).all()
-    assert (np.diff(result.relevance) <= 1e-6).all()
+    named = result.candidates.found_by == FoundBy.DOMAIN
+    assert (np.diff(named.astype(int)) <= 0).all()
+    for group in (named, ~named):
+        assert (np.diff(result.relevance[group]) <= 1e-6).all()
     left_out = result.echo + result.duplicate + result.below_min_similarity
     assert len(rows) == len(hashes) + left_out
