@@ -104,6 +104,7 @@ def test_a_similarity_equal_to_the_minimum_is_kept() -> None:
     assert docs.tolist() == [0]
 
 
+@pytest.mark.skipif(not _jit.IS_COMPILED, reason="plain Python checks no types")
 def test_rows_of_another_type_are_refused_rather_than_compiled_anew() -> None:
     float_rows: Any = np.ones((2, 2), np.float32)
     with pytest.raises(TypeError):

@@ -1,0 +1,128 @@
+"""Terms: what the keyword index knows of a text.
+
+Chinese, Japanese and Korean runs become characters and overlapping pairs, identifiers become themselves and their
+parts, words become English stems. Both sides of a search go through the same rules.
+"""
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import Stemmer
+
+from hummock.text.normalise import nfkc
+from hummock.text.scripts import CJK
+
+ANALYZER_VERSION: Final = 1
+"""Moves when the same text gives other terms: stored terms of another version have to be made anew."""
+
+MAX_TERM_CHARACTERS: Final = 64
+
+_DIGEST_BYTES = 8
+_MIN_STEM_CHARACTERS = 3
+
+# A word may be an identifier: parts joined by underscores or single hyphens. An apostrophe belongs to a contraction
+# only, as code is full of quotes.
+_TOKEN = re.compile(
+    rf"(?P<cjk>[{CJK}]+)"
+    rf"|(?P<word>[^\W_{CJK}]+(?:(?:_+|-)[^\W_{CJK}]+)*)(?:['’](?P<tail>(?i:s|t|re|ve|ll|d|m))(?![^\W{CJK}]))?"
+)
+# An acronym's plural (IDs) is one part.
+_ASCII_PART = re.compile(r"[A-Z]{2,}+s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# Over the shape of a word: u upper case, l lower case, d digit, x other letters.
+_SHAPE_PART = re.compile(r"u+(?!l)|u?l+|d+|x+")
+
+
+def document_terms(text: str) -> list[str]:
+    """The terms of a stored text, in its order, repeats included: every CJK character and every pair of neighbours."""
+    return list(_terms(text, _characters_and_pairs))
+
+
+def query_terms(text: str) -> list[str]:
+    """The terms to look for, in their order, repeats included: CJK pairs, a character only where it stands alone."""
+    return list(_terms(text, _pairs))
+
+
+def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[str]:
+    stems = _Stems()
+    for token in _TOKEN.finditer(nfkc(text)):
+        cjk, word, tail = token.groups()
+        if cjk:
+            yield from split_cjk(cjk)
+        else:
+            yield from _word_terms(word, tail, stems)
+
+
+def _characters_and_pairs(run: str) -> Iterator[str]:
+    for i, character in enumerate(run):
+        yield character
+        if i + 1 < len(run):
+            yield run[i : i + 2]
+
+
+def _pairs(run: str) -> Iterator[str]:
+    if len(run) == 1:
+        yield run
+    for i in range(len(run) - 1):
+        yield run[i : i + 2]
+
+
+def _word_terms(word: str, tail: str | None, stems: "_Stems") -> Iterator[str]:
+    parts = _parts(word)
+    if len(parts) > 1:
+        yield _bounded(_fold(word))
+    elif tail:
+        parts = [f"{word}'{tail}"]
+    for part in parts:
+        yield stems[part]
+
+
+def _parts(word: str) -> list[str]:
+    """The words and numbers that an identifier is made of."""
+    if word.isascii():
+        return _ASCII_PART.findall(word)
+    shape = "".join(map(_shape, word))
+    return [word[part.start() : part.end()] for part in _SHAPE_PART.finditer(shape)]
+
+
+def _shape(character: str) -> str:
+    if character in "_-":
+        return "-"
+    if character.isdecimal():
+        return "d"
+    return "u" if character.isupper() else "l" if character.islower() else "x"
+
+
+def _fold(word: str) -> str:
+    return word.lower() if word.isascii() else nfkc(word.casefold())
+
+
+def _bounded(term: str) -> str:
+    """The term, or its beginning and a digest of all of it."""
+    if len(term) <= MAX_TERM_CHARACTERS:
+        return term
+    digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{term[: MAX_TERM_CHARACTERS - len(digest) - 1]}~{digest}"
+
+
+class _Stems(dict[str, str]):
+    """Term of each word or number of one text, made on first use."""
+
+    def __missing__(self, part: str) -> str:
+        folded = _fold(part)
+        if folded.isascii() and not folded.isdecimal() and _MIN_STEM_CHARACTERS <= len(folded) <= MAX_TERM_CHARACTERS:
+            folded = _local.stemmer.stemWord(folded)
+        self[part] = term = _bounded(folded)
+        return term
+
+
+class _Local(threading.local):
+    """A stemmer for each thread: it keeps a cache of its own and is not safe to share."""
+
+    def __init__(self) -> None:
+        self.stemmer = Stemmer.Stemmer("english")
+
+
+_local = _Local()

@@ -1,0 +1,48 @@
+"""Substrings of a query that could be a known domain's name."""
+
+import re
+from typing import Final
+
+from hummock.text.normalise import prose
+from hummock.text.scripts import CJK
+
+MAX_CHARACTERS: Final = 512
+MAX_WINDOW_CJK: Final = 12
+MAX_WINDOW_WORDS: Final = 5
+
+# A unit is one CJK character, or one word with what can end a name (c++, c#).
+_UNIT = re.compile(rf"(?P<cjk>[{CJK}])|[^\W{CJK}]+(?:\+\+|#)?")
+_GAPS = frozenset({"", " ", "-", ".", "/", "&", "·", "'"})
+
+
+def domain_windows(text: str) -> frozenset[str]:
+    """Every stretch of the text that may be a domain's name or alias, in the form of `normalise.prose`.
+
+    Meant for set membership. A stretch is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`,
+    `4s店 管理`), joined by nothing, one space, or a mark that occurs inside names. Only the first 512 characters of
+    the text are looked at.
+    """
+    normal_form = prose(text[:MAX_CHARACTERS])[:MAX_CHARACTERS]
+    units = list(_UNIT.finditer(normal_form))
+    windows: set[str] = set()
+    for i in range(len(units)):
+        windows.update(_windows_from(normal_form, units, i))
+    return frozenset(windows)
+
+
+def _windows_from(normal_form: str, units: list[re.Match[str]], first: int) -> list[str]:
+    windows: list[str] = []
+    characters = words = 0
+    start = end = units[first].start()
+    for unit in units[first:]:
+        if unit["cjk"]:
+            characters += 1
+        else:
+            words += 1
+        is_joined = unit.start() == end or normal_form[end : unit.start()] in _GAPS
+        if not is_joined or characters > MAX_WINDOW_CJK or words > MAX_WINDOW_WORDS:
+            break
+        end = unit.end()
+        if words > 0 or characters > 1:
+            windows.append(normal_form[start:end])
+    return windows

@@ -1,0 +1,155 @@
+"""Terms of documents and of queries."""
+
+import json
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, query_terms
+
+MIXED = st.text(st.sampled_from("还款方式aZ09_-'’s éÉ。，ﬁ가かﾊﾞ\n.𠀀"), max_size=30)
+
+
+@given(st.text() | MIXED)
+def test_every_text_finds_itself(text: str) -> None:
+    assert set(query_terms(text)) <= set(document_terms(text))
+
+
+@given(st.text() | MIXED)
+def test_terms_are_short_folded_and_not_empty(text: str) -> None:
+    for term in document_terms(text):
+        assert 0 < len(term) <= MAX_TERM_CHARACTERS
+        assert not re.search(r"[A-Z\s]", term)
+
+
+def test_chinese_is_stored_as_characters_and_overlapping_pairs() -> None:
+    assert document_terms("还款方式") == ["还", "还款", "款", "款方", "方", "方式", "式"]
+
+
+def test_chinese_is_looked_for_by_pairs() -> None:
+    assert query_terms("还款方式") == ["还款", "款方", "方式"]
+
+
+def test_a_single_chinese_character_is_looked_for_as_itself() -> None:
+    assert query_terms("税 b") == ["税", "b"]
+    assert "税" in document_terms("个税起征点")
+
+
+def test_pairs_do_not_reach_over_punctuation() -> None:
+    assert query_terms("还款，方式") == ["还款", "方式"]
+
+
+@pytest.mark.parametrize("text", ["ひらがなカナ", "한국어", "〇々〆", "𠀀𠀁"])
+def test_kana_hangul_and_rare_ideographs_are_paired_too(text: str) -> None:
+    assert query_terms(text) == [text[i : i + 2] for i in range(len(text) - 1)]
+
+
+def test_an_identifier_is_kept_whole_and_in_stemmed_parts() -> None:
+    assert document_terms("parseHTTPResponse2") == ["parsehttpresponse2", "pars", "http", "respons", "2"]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parts"),
+    [
+        ("user_id", ["user", "id"]),
+        ("__init__", []),
+        ("state-of-the-art", ["state", "of", "the", "art"]),
+        ("MAX_SIZE", ["max", "size"]),
+        ("userIDs", ["user", "id"]),
+        ("utf8", ["utf", "8"]),
+        ("2023-04-27", ["2023", "04", "27"]),
+        ("ÜberGröße", ["über", "grösse"]),
+    ],
+)
+def test_identifiers_of_every_style_are_split(identifier: str, parts: list[str]) -> None:
+    whole = identifier.casefold().strip("_")
+    assert document_terms(identifier) == [whole, *parts]
+
+
+@pytest.mark.parametrize(
+    "stored", ["parse_date", "parseDate", "parse-date", "ParseDate", "parsing dates", "PARSE_DATE"]
+)
+@pytest.mark.parametrize("asked", ["parseDate", "parse_date", "parse date"])
+def test_styles_of_one_name_match_through_their_parts(stored: str, asked: str) -> None:
+    assert {"pars", "date"} <= set(document_terms(stored)) & set(query_terms(asked))
+
+
+def test_the_same_spelling_matches_as_a_whole_too() -> None:
+    assert "parsedate" in query_terms("parseDate")
+    assert "parsedate" in document_terms("val x = parseDate(raw)")
+
+
+def test_a_word_gives_its_english_stem_alone() -> None:
+    assert document_terms("running cached Dates") == ["run", "cach", "date"]
+
+
+def test_a_contraction_is_one_word_and_a_quoted_string_is_not() -> None:
+    assert document_terms("John's x = f'abc' don’t") == ["john", "x", "f", "abc", "don't"]
+
+
+def test_full_width_letters_and_compatibility_forms_are_plain_ones() -> None:
+    assert document_terms("ＰａｒｓｅＤａｔｅ ﬁle ﾊﾞ") == [*document_terms("ParseDate file"), "バ"]
+
+
+def test_languages_mix_in_one_line() -> None:
+    assert query_terms("修改PaymentService重试") == ["修改", "paymentservice", "payment", "servic", "重试"]
+
+
+def test_long_terms_stay_distinct() -> None:
+    one, other = document_terms("a" * 300 + "b"), document_terms("a" * 300 + "c")
+    assert len(one) == len(other) == 1
+    assert one != other
+    assert one == query_terms("A" * 300 + "B")
+
+
+@pytest.mark.parametrize("text", ["", " ", "。，！?", "___", "--", "😀", "\ud800"])
+def test_a_text_without_words_has_no_terms(text: str) -> None:
+    assert document_terms(text) == query_terms(text) == []
+
+
+@pytest.mark.parametrize("unit", ["a", "aA", "a-", "a_", "_", "还", "\u0301\u0316", "a1", "é", "'s", "-"])
+def test_one_hostile_token_gives_at_most_two_terms_a_character(unit: str) -> None:
+    text = unit * (20_000 // len(unit))
+    assert len(document_terms(text)) <= 2 * len(text) + 1
+
+
+def test_threads_do_not_share_a_stemmer() -> None:
+    text = " ".join(f"parsing{letter} dates running" for letter in "abcdefgh") * 20
+    expected = document_terms(text)
+    found: list[list[str]] = []
+    threads = [threading.Thread(target=lambda: found.append(document_terms(text))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4
+
+
+def sample(path: Path, field: str, size: int) -> list[str]:
+    lines = path.read_text("utf-8").splitlines()
+    return [json.loads(line)[field] for line in lines[:: max(len(lines) // size, 1)]]
+
+
+def test_every_chinese_pair_of_a_real_corpus_is_findable(shared: Path) -> None:
+    for text in sample(shared / "datasets/cmrc2018-dev-zh/corpus.jsonl", "text", 60):
+        terms = set(document_terms(text))
+        for run in re.findall("[\u4e00-\u9fff]+", text):
+            assert set(query_terms(run)) <= terms
+
+
+def test_every_word_of_a_real_english_corpus_is_findable(shared: Path) -> None:
+    for text in sample(shared / "datasets/xquad-en-zh/corpus.en.jsonl", "text", 60):
+        terms = set(document_terms(text))
+        for word in re.findall("[A-Za-z]{2,}", text):
+            assert set(query_terms(word)) <= terms or re.search(rf"['’\w-]{word}|{word}['’\w-]", text)
+
+
+def test_every_name_of_real_code_is_findable(shared: Path) -> None:
+    for text in sample(shared / "datasets/cosqa-code/corpus.jsonl", "text", 200):
+        terms = set(document_terms(text))
+        for name in re.findall(r"def ([A-Za-z0-9_]+)\(", text):
+            assert set(query_terms(name)) <= terms

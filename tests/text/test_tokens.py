@@ -1,0 +1,79 @@
+"""Token counters."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from hummock.text.tokens import EstimatedTokens, TokenCounter, TokenizerTokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        (" ", 0),
+        ("hello", 2),  # 1.05
+        ("hello world", 3),  # 2.10
+        ("configuration", 3),  # 1.05 + 7 · 0.20
+        ("还款方式", 4),  # 4 · 0.758
+        ("还款。", 4),  # 2 · 0.758 + 1.698
+        ("1234567", 6),  # 3 · 1.83
+        ("a\n\n    b", 4),  # 2 · 1.05 + 0.66 + 0.86
+        ("x == y", 3),  # 2 · 1.05 + 2 · 0.40
+        ("Привет", 5),
+        ("😀", 2),
+    ],
+)
+def test_the_estimate_weighs_characters_by_their_class(text: str, tokens: int) -> None:
+    """S2-21."""
+    assert EstimatedTokens().count(text) == tokens
+
+
+@given(st.text(), st.text())
+def test_more_text_is_never_estimated_at_less(one: str, other: str) -> None:
+    counter: TokenCounter = EstimatedTokens()
+    assert counter.count(one) <= counter.count(f"{one}。{other}")
+
+
+def test_chinese_is_not_counted_as_english_is() -> None:
+    """A quarter token a character is 70 % too low for Chinese."""
+    assert EstimatedTokens().count("增加先本后息的还款方式" * 100) > 800
+
+
+@pytest.fixture(scope="module")
+def tokenizer_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer of one token a word that cuts at three and fills to eight, as files of embedding models do."""
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1, "b": 2}, unk_token="[UNK]"))  # noqa: S106 - a word, no secret
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.enable_truncation(3)
+    tokenizer.enable_padding(length=8)
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    tokenizer.save(str(path))
+    return path
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("a b a b a", 5)])
+def test_an_exact_count_neither_cuts_nor_fills(tokenizer_file: Path, text: str, tokens: int) -> None:
+    """S2-21."""
+    assert TokenizerTokens.from_file(tokenizer_file).count(text) == tokens
+
+
+def test_a_missing_tokenizer_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        TokenizerTokens.from_file(tmp_path / "tokenizer.json")
+
+
+def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps({"model": 1}))
+    with pytest.raises(ValueError, match=r"tokenizer\.json is not a tokenizer"):
+        TokenizerTokens.from_file(path)
+
+
+def test_a_real_tokenizer_counts_chinese_by_the_character(shared: Path) -> None:
+    counter = TokenizerTokens.from_file(shared / "models/bge-small-zh-v1.5-tokenizer/tokenizer.json")
+    assert counter.count("还款方式" * 400) == 1600
