@@ -4,12 +4,13 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from hummock.indexing import Fragment, SourceFile, fragments
 from hummock.indexing.chunker import MAX_FRAGMENT_CHARACTERS
 from hummock.indexing.fragment import MAX_ID_BYTES, located_id
 from hummock.indexing.languages import LANGUAGES, without_grammar
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 def cut(path: str, text: str | bytes) -> list[Fragment]:

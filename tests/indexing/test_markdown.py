@@ -1,10 +1,11 @@
 """Markdown documents as domain knowledge."""
 
 import pytest
-from hummock.indexing import DomainEntry, SourceFile, domain_entries
-from hummock.indexing.markdown import MAX_SUMMARY_CHARACTERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from hummock.indexing import DomainEntry, SourceFile, domain_entries
+from hummock.indexing.markdown import MAX_SUMMARY_CHARACTERS
 
 KNOWN = frozenset(
     {

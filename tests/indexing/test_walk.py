@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from hummock.indexing import SkipReason, SourceFile, Tally, walk
 from hummock.indexing.beneath import Refused, opened_root, read_file
 

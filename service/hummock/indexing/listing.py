@@ -10,11 +10,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from hummock.indexing.beneath import Refused, opened_directory, read_file
 from hummock.indexing.skips import OnSkip, SkipReason, directory_reason
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 _GIT_TIMEOUT_S = 120
 _IGNORE_FILE = ".gitignore"
@@ -22,8 +24,20 @@ _IGNORE_FILE_BYTES = 1_000_000
 _VENV_MARK = "pyvenv.cfg"
 
 
+class MissingExtra(RuntimeError):
+    """A part of the installation that this needs is not there; `extra` names it."""
+
+    def __init__(self, extra: str) -> None:
+        super().__init__(f"this needs an extra that is not installed: pip install 'hummock[{extra}]'")
+        self.extra = extra
+
+
 def list_paths(root: Path, root_fd: int, on_skip: OnSkip) -> list[str]:
-    """Paths of candidates relative to the root, sorted, each once; directories that are skipped are reported."""
+    """Paths of candidates relative to the root, sorted, each once; directories that are skipped are reported.
+
+    Raises:
+        MissingExtra: There are ignore rules that git cannot read for us, and the extra `code` is not installed.
+    """
     # An empty answer means that a repository around the root ignores it, as with a package inside an environment.
     # The user has named this root, so it is walked all the same.
     listed = _listed_by_git(root)
@@ -94,7 +108,7 @@ class _Rules:
     """One `.gitignore`: its rules speak of paths below `prefix`."""
 
     prefix: str
-    spec: GitIgnoreSpec
+    spec: "GitIgnoreSpec"
 
 
 def _walked(root_fd: int, on_skip: OnSkip) -> Iterator[str]:
@@ -145,9 +159,17 @@ def _rules(root_fd: int, folder: str) -> Iterator[_Rules]:
     try:
         data = read_file(root_fd, f"{folder}{_IGNORE_FILE}", _IGNORE_FILE_BYTES)
         lines = data.decode("utf-8-sig", errors="replace").splitlines()
-        yield _Rules(prefix=folder, spec=GitIgnoreSpec.from_lines(lines))
+        yield _Rules(prefix=folder, spec=_ignore_spec(lines))
     except (Refused, ValueError):  # a link, or a pattern that is none: git ignores both too
         return
+
+
+def _ignore_spec(lines: Sequence[str]) -> "GitIgnoreSpec":
+    try:
+        from pathspec import GitIgnoreSpec
+    except ImportError as error:
+        raise MissingExtra("code") from error
+    return GitIgnoreSpec.from_lines(lines)
 
 
 def _is_ignored(rules: Sequence[_Rules], path: str, is_directory: bool) -> bool:

@@ -1,0 +1,231 @@
+"""Bringing a project of the service to hold exactly what a repository has.
+
+The service is spoken to as any client does. What it lists decides what is sent: a run that was cut short, or that
+another machine made, costs nothing twice, and an unchanged repository sends nothing.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import grpc
+
+from hummock.indexing.chunker import fragments
+from hummock.indexing.languages import without_grammar
+from hummock.indexing.markdown import MARKDOWN_SUFFIXES, domain_entries
+from hummock.indexing.plan import changes
+from hummock.indexing.skips import OnSkip, Tally, WalkCounts
+from hummock.indexing.source import SourceFile
+from hummock.indexing.walk import walk
+from hummock.indexing.wire import REPOSITORY_TAG, is_of_repository, memory_input
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import memory_service_pb2 as memory_pb
+from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
+
+Stage: TypeAlias = Literal["read", "send", "delete"]
+
+_BATCH_MEMORIES = 64
+# A request may have 4 MiB.
+_BATCH_BYTES = 1024 * 1024
+_PAGE_MEMORIES = 1000
+_DELETE_MEMORIES = 512
+_UNARY_TIMEOUT_S = 60.0
+_MAX_NAME_CHARACTERS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a stage is: files read, memories sent or deleted; `total` is None while it is not known."""
+
+    stage: Stage
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A batch that the service refused: which memories, and its reason for clients and for people."""
+
+    ids: tuple[str, ...]
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport:
+    """What a run did. `without_grammar` names languages that were cut by lines for want of the extra `code`."""
+
+    walked: WalkCounts
+    fragments: int
+    domain_entries: int
+    sent: int
+    deleted: int
+    unchanged: int
+    failures: tuple[Failure, ...]
+    without_grammar: tuple[str, ...]
+
+
+OnProgress: TypeAlias = Callable[[Progress], None]
+
+
+def sync(
+    root: Path, project: str, channel: grpc.Channel, *, name: str = "", on_progress: OnProgress, on_skip: OnSkip
+) -> SyncReport:
+    """Index the repository below `root` into the project: send what changed, then delete what vanished.
+
+    Args:
+        root: The repository, or a folder of one.
+        project: The project, which is created when it does not exist.
+        channel: To the service, with its credentials.
+        name: Keeps several repositories of one project apart: it is put before all paths, and a run leaves those of
+            other names alone. Empty for a project's only repository.
+        on_progress: Called as each stage goes on.
+        on_skip: Called for each path that is left out, as `walk` does.
+
+    Raises:
+        ValueError: `name` is no single part of a path.
+        FileNotFoundError, NotADirectoryError: `root` is not a directory.
+        grpc.RpcError: The service cannot be reached or refuses the project. What it has acknowledged is kept, and the
+            next run goes on from there.
+    """
+    _check_name(name)
+    tally = Tally()
+    local = _read(root, name, tally, on_progress, on_skip)
+    service = _Service(project=project, name=name, channel=channel)
+    plan = changes({key: memory.source_hash for key, memory in local.items()}, service.held())
+    failures = service.send([local[key] for key in plan.send], on_progress)
+    deleted = service.delete(plan.delete, on_progress)
+    languages = {memory.payload.code_fragment.language for memory in local.values()}
+    domains = sum(memory.kind == pb.MEMORY_KIND_DOMAIN_KNOWLEDGE for memory in local.values())
+    return SyncReport(
+        walked=tally.counts,
+        fragments=len(local) - domains,
+        domain_entries=domains,
+        sent=len(plan.send) - sum(len(failure.ids) for failure in failures),
+        deleted=deleted,
+        unchanged=plan.unchanged,
+        failures=tuple(failures),
+        without_grammar=tuple(without_grammar(languages)),
+    )
+
+
+def _check_name(name: str) -> None:
+    if name in {".", ".."} or "/" in name or len(name) > _MAX_NAME_CHARACTERS or (name and not name.isprintable()):
+        raise ValueError(f"repository name {name!r}: must be one part of a path, at most 100 characters")
+
+
+def _read(root: Path, name: str, tally: Tally, on_progress: OnProgress, on_skip: OnSkip) -> dict[str, pb.MemoryInput]:
+    """All memories of the repository by id, in its order. Documents come last: they name files that exist."""
+
+    def skip(path: str, reason: str) -> None:
+        tally.skip(path, reason)
+        on_skip(path, reason)
+
+    found: dict[str, pb.MemoryInput] = {}
+    paths: set[str] = set()
+    documents: list[SourceFile] = []
+    for file in walk(root, skip):
+        named = replace(file, path=f"{name}/{file.path}") if name else file
+        paths.add(named.path)
+        tally.keep(len(file.data))
+        if named.suffix in MARKDOWN_SUFFIXES:
+            documents.append(named)
+        else:
+            found |= {fragment.id: memory_input(fragment, name) for fragment in fragments(named)}
+        on_progress(Progress(stage="read", done=len(paths), total=None))
+    known = frozenset(paths)
+    for document in documents:
+        found |= {entry.id: memory_input(entry, name) for entry in domain_entries(document, known)}
+    return found
+
+
+class _Service:
+    """The project at the service, as far as the indexer's memories of one repository go."""
+
+    def __init__(self, *, project: str, name: str, channel: grpc.Channel) -> None:
+        self._project = project
+        self._name = name
+        self._contexts = ContextServiceStub(channel)
+        self._memories = MemoryServiceStub(channel)
+
+    def held(self) -> Mapping[str, str]:
+        """Source hashes by id."""
+        held: dict[str, str] = {}
+        request = memory_pb.MemoryServiceListRequest(
+            project=self._project,
+            filter=pb.Filter(
+                kinds=[pb.MEMORY_KIND_CODE_FRAGMENT, pb.MEMORY_KIND_DOMAIN_KNOWLEDGE],
+                origins=[pb.ORIGIN_INDEXER],
+                tags=[f"{REPOSITORY_TAG}{self._name}"] if self._name else [],
+            ),
+            page_size=_PAGE_MEMORIES,
+            view=pb.MEMORY_VIEW_INDEX,
+        )
+        while True:
+            page = self._memories.List(request, timeout=_UNARY_TIMEOUT_S)
+            held |= {
+                memory.id: memory.source_hash
+                for memory in page.memories
+                if is_of_repository(memory.index.tags, self._name)
+            }
+            if not page.next_page_token:
+                return held
+            request.page_token = page.next_page_token
+
+    def send(self, memories: Sequence[pb.MemoryInput], on_progress: OnProgress) -> list[Failure]:
+        """Learn the memories batch by batch; a refused batch is reported and the others go on."""
+        if not memories:
+            return []
+        batches = list(_batches(memories))
+        requests = (self._learn_request(batch) for batch in batches)
+        failures: list[Failure] = []
+        done = 0
+        for answer in self._contexts.LearnStream(requests):
+            batch = batches[answer.batch_index]
+            done += len(batch)
+            if answer.WhichOneof("outcome") == "failed":
+                failures.append(_failure(batch, answer.failed))
+            on_progress(Progress(stage="send", done=done, total=len(memories)))
+        return failures
+
+    def delete(self, ids: Sequence[str], on_progress: OnProgress) -> int:
+        """Delete memories by id; the number that were there."""
+        deleted = 0
+        for first in range(0, len(ids), _DELETE_MEMORIES):
+            part = ids[first : first + _DELETE_MEMORIES]
+            request = memory_pb.MemoryServiceDeleteRequest(project=self._project, request_id=_request_id(), ids=part)
+            deleted += self._memories.Delete(request, timeout=_UNARY_TIMEOUT_S).deleted_count
+            on_progress(Progress(stage="delete", done=first + len(part), total=len(ids)))
+        return deleted
+
+    def _learn_request(self, batch: Sequence[pb.MemoryInput]) -> context_pb.LearnStreamRequest:
+        learn = context_pb.LearnRequest(project=self._project, request_id=_request_id(), memories=batch)
+        return context_pb.LearnStreamRequest(batch=learn)
+
+
+def _batches(memories: Sequence[pb.MemoryInput]) -> Iterator[list[pb.MemoryInput]]:
+    """The memories in order, in batches of at most 64 and, unless one alone is larger, 1 MiB."""
+    batch: list[pb.MemoryInput] = []
+    batch_bytes = 0
+    for memory in memories:
+        memory_bytes = memory.ByteSize()
+        if batch and (len(batch) == _BATCH_MEMORIES or batch_bytes + memory_bytes > _BATCH_BYTES):
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(memory)
+        batch_bytes += memory_bytes
+    if batch:
+        yield batch
+
+
+def _failure(batch: Sequence[pb.MemoryInput], failed: context_pb.LearnFailure) -> Failure:
+    message = f"{failed.field}: {failed.message}" if failed.field else failed.message
+    return Failure(ids=tuple(memory.id for memory in batch), reason=failed.reason, message=message)
+
+
+def _request_id() -> str:
+    return str(uuid.uuid4())

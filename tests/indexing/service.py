@@ -1,0 +1,104 @@
+"""A service in memory that keeps what it is sent, for faults that the real one does not have."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import grpc
+
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import memory_service_pb2 as memory_pb
+
+
+class KeptMemories:
+    """Memories by project and id; `refuses` says of a memory whether its batch fails, `cut_after` ends a stream."""
+
+    def __init__(self) -> None:
+        self.memories: dict[str, dict[str, pb.MemoryInput]] = {}
+        self.batches: list[context_pb.LearnRequest] = []
+        self.refuses: Callable[[pb.MemoryInput], bool] = lambda memory: False
+        self.cut_after: int | None = None
+
+    def learn_stream(
+        self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
+    ) -> Iterator[context_pb.LearnStreamResponse]:
+        stored = 0
+        for place, request in enumerate(requests):
+            if place == self.cut_after:
+                context.abort(grpc.StatusCode.UNAVAILABLE, "the server is going away")
+            batch = request.batch
+            self.batches.append(batch)
+            if any(self.refuses(memory) for memory in batch.memories):
+                failed = context_pb.LearnFailure(code=3, reason="INVALID_REQUEST", message="no", field="memories[0]")
+                yield context_pb.LearnStreamResponse(batch_index=place, failed=failed, stored_count=stored)
+                continue
+            self.memories.setdefault(batch.project, {}).update({memory.id: memory for memory in batch.memories})
+            stored += len(batch.memories)
+            outcome = context_pb.LearnResponse(seq=place)
+            yield context_pb.LearnStreamResponse(batch_index=place, stored=outcome, stored_count=stored)
+
+    def list(
+        self, request: memory_pb.MemoryServiceListRequest, context: grpc.ServicerContext
+    ) -> memory_pb.MemoryServiceListResponse:
+        wanted = [
+            memory for memory in self.memories.get(request.project, {}).values() if _passes(memory, request.filter)
+        ]
+        first = int(request.page_token or 0)
+        page = wanted[first : first + request.page_size]
+        rest = first + len(page) < len(wanted)
+        return memory_pb.MemoryServiceListResponse(
+            memories=[
+                pb.Memory(id=each.id, kind=each.kind, index=each.index, source_hash=each.source_hash) for each in page
+            ],
+            next_page_token=str(first + len(page)) if rest else "",
+        )
+
+    def delete(
+        self, request: memory_pb.MemoryServiceDeleteRequest, context: grpc.ServicerContext
+    ) -> memory_pb.MemoryServiceDeleteResponse:
+        held = self.memories.get(request.project, {})
+        removed = [held.pop(key) for key in request.ids if key in held]
+        return memory_pb.MemoryServiceDeleteResponse(deleted_count=len(removed))
+
+
+def _passes(memory: pb.MemoryInput, wanted: pb.Filter) -> bool:
+    return (
+        memory.kind in wanted.kinds
+        and memory.origin in wanted.origins
+        and all(tag in memory.index.tags for tag in wanted.tags)
+    )
+
+
+@contextmanager
+def serving(kept: KeptMemories) -> Iterator[grpc.Channel]:
+    """A channel to a server on loopback that serves `kept`."""
+    server = grpc.server(ThreadPoolExecutor(max_workers=2))
+    learn = grpc.stream_stream_rpc_method_handler(
+        kept.learn_stream,
+        request_deserializer=context_pb.LearnStreamRequest.FromString,
+        response_serializer=context_pb.LearnStreamResponse.SerializeToString,
+    )
+    listing = grpc.unary_unary_rpc_method_handler(
+        kept.list,
+        request_deserializer=memory_pb.MemoryServiceListRequest.FromString,
+        response_serializer=memory_pb.MemoryServiceListResponse.SerializeToString,
+    )
+    deletion = grpc.unary_unary_rpc_method_handler(
+        kept.delete,
+        request_deserializer=memory_pb.MemoryServiceDeleteRequest.FromString,
+        response_serializer=memory_pb.MemoryServiceDeleteResponse.SerializeToString,
+    )
+    server.add_generic_rpc_handlers(
+        (
+            grpc.method_handlers_generic_handler("hummock.v1.ContextService", {"LearnStream": learn}),
+            grpc.method_handlers_generic_handler("hummock.v1.MemoryService", {"List": listing, "Delete": deletion}),
+        )
+    )
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield channel
+    finally:
+        server.stop(grace=None).wait()

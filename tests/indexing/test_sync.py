@@ -1,0 +1,144 @@
+"""Indexing against a service: only what changed travels, and both sides end up equal."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+
+from hummock.demo import sample_repository
+from hummock.indexing.sync import Progress, SyncReport, sync
+from hummock.v1 import memory_pb2 as pb
+from tests.indexing.service import KeptMemories, serving
+
+
+class Run:
+    """A repository, the service, and the progress that was told."""
+
+    def __init__(self, root: Path, kept: KeptMemories, channel: grpc.Channel) -> None:
+        self.root = root
+        self.kept = kept
+        self._channel = channel
+        self.told: list[Progress] = []
+
+    def sync(self, name: str = "", root: Path | None = None) -> SyncReport:
+        self.told.clear()
+        self.kept.batches.clear()
+        return sync(
+            root or self.root,
+            "p",
+            self._channel,
+            name=name,
+            on_progress=self.told.append,
+            on_skip=lambda path, reason: None,
+        )
+
+    @property
+    def ids(self) -> set[str]:
+        return set(self.kept.memories.get("p", {}))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    kept = KeptMemories()
+    root = tmp_path / "repository"
+    root.mkdir()
+    (root / "a.py").write_text("def f():\n    return 1\n\n\ndef g():\n    return 2\n", encoding="utf-8")
+    (root / "README.md").write_text("# 项目\n\n概述见 a.py。\n", encoding="utf-8")
+    with serving(kept) as channel:
+        yield Run(root, kept, channel)
+
+
+def test_a_first_run_sends_everything_as_the_indexers(run: Run) -> None:
+    report = run.sync()
+    assert run.ids == {"a.py#f", "a.py#g", "README.md#项目"}
+    assert (report.fragments, report.domain_entries, report.sent, report.deleted, report.unchanged) == (2, 1, 3, 0, 0)
+    code, domain = run.kept.memories["p"]["a.py#f"], run.kept.memories["p"]["README.md#项目"]
+    assert (code.origin, domain.origin) == (pb.ORIGIN_INDEXER, pb.ORIGIN_INDEXER)
+    assert list(code.index.tags) == ["code", "python"]
+    assert (code.payload.code_fragment.path, code.payload.code_fragment.end_line) == ("a.py", 2)
+    assert list(domain.payload.domain_knowledge.key_files) == ["a.py"]
+
+
+def test_an_unchanged_repository_sends_nothing(run: Run) -> None:
+    run.sync()
+    report = run.sync()
+    assert run.kept.batches == []
+    assert (report.sent, report.deleted, report.unchanged) == (0, 0, 3)
+    assert {progress.stage for progress in run.told} == {"read"}
+
+
+def test_only_what_changed_is_sent_and_what_vanished_is_deleted(run: Run) -> None:
+    run.sync()
+    (run.root / "a.py").write_text("def f():\n    return 1\n\n\ndef h():\n    return 3\n", encoding="utf-8")
+    (run.root / "README.md").unlink()
+    report = run.sync()
+    assert [memory.id for batch in run.kept.batches for memory in batch.memories] == ["a.py#h"]
+    assert (report.sent, report.deleted, report.unchanged) == (1, 2, 1)
+    assert run.ids == {"a.py#f", "a.py#h"}
+
+
+def test_memories_that_the_indexer_did_not_make_are_left_alone(run: Run) -> None:
+    note = pb.MemoryInput(id="note", kind=pb.MEMORY_KIND_NOTE, origin=pb.ORIGIN_MANUAL)
+    code = pb.MemoryInput(id="own", kind=pb.MEMORY_KIND_CODE_FRAGMENT, origin=pb.ORIGIN_MANUAL)
+    run.kept.memories["p"] = {"note": note, "own": code}
+    run.sync()
+    assert {"note", "own"} <= run.ids
+
+
+def test_repositories_of_one_project_do_not_delete_each_other(run: Run) -> None:
+    run.sync()
+    with sample_repository() as other:
+        run.sync(name="repayment", root=other)
+        assert run.sync().deleted == 0
+        again = run.sync(name="repayment", root=other)
+    assert (again.sent, again.deleted) == (0, 0)
+    assert "a.py#f" in run.ids
+    assert "repayment/README.md#贷款还款模块/还款" in run.ids
+
+
+def test_pages_and_batches_lose_nothing(run: Run) -> None:
+    functions = "\n\n".join(f"def f{turn}():\n    return {turn}" for turn in range(1_500))
+    (run.root / "a.py").write_text(functions, encoding="utf-8")
+    assert run.sync().sent == 1_501
+    assert max(len(batch.memories) for batch in run.kept.batches) <= 64
+    assert len({batch.request_id for batch in run.kept.batches}) == len(run.kept.batches)
+    assert run.sync().unchanged == 1_501
+    (run.root / "a.py").unlink()
+    assert run.sync().deleted == 1_500
+
+
+def test_progress_ends_at_the_total(run: Run) -> None:
+    run.sync()
+    assert [progress for progress in run.told if progress.stage == "send"][-1] == Progress(
+        stage="send", done=3, total=3
+    )
+    assert [progress.done for progress in run.told if progress.stage == "read"] == [1, 2]
+
+
+def test_a_refused_batch_is_reported_and_the_next_run_sends_it_again(run: Run) -> None:
+    run.kept.refuses = lambda memory: memory.id == "a.py#g"
+    report = run.sync()
+    assert report.sent == 0
+    assert [(failure.reason, failure.message) for failure in report.failures] == [
+        ("INVALID_REQUEST", "memories[0]: no")
+    ]
+    run.kept.refuses = lambda memory: False
+    assert run.sync().sent == 3
+
+
+def test_a_stream_that_breaks_keeps_what_was_stored(run: Run) -> None:
+    functions = "\n\n".join(f"def f{turn}():\n    return {turn}" for turn in range(200))
+    (run.root / "a.py").write_text(functions, encoding="utf-8")
+    run.kept.cut_after = 2
+    with pytest.raises(grpc.RpcError):
+        run.sync()
+    run.kept.cut_after = None
+    report = run.sync()
+    assert (report.unchanged, report.sent) == (128, 73)
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "x" * 101, "a\nb"])
+def test_a_repository_name_is_one_part_of_a_path(run: Run, name: str) -> None:
+    with pytest.raises(ValueError, match="repository name"):
+        run.sync(name=name)
