@@ -137,8 +137,6 @@ def test_a_section_longer_than_a_memory_may_be_is_parted() -> None:
                 "~~~",
                 "<!--",
                 "-->",
-                "---",
-                "===",
                 "| a |",
                 "    # x",
                 "- i",
