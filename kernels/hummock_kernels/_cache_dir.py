@@ -10,9 +10,15 @@ from pathlib import Path
 def choose_cache_dir(package: Path, environ: Mapping[str, str]) -> Path | None:
     """A directory for compiled kernels that exists and can be written; None stands for the package's own `__pycache__`.
 
-    Tried in order: beside the package, `XDG_CACHE_HOME`, `HOME`, `HUMMOCK_DATA`, the temporary directory. A read-only
-    install without a home is served by the last one, which always works.
+    Tried in order: `NUMBA_CACHE_DIR`, beside the package, `XDG_CACHE_HOME`, `HOME`, `HUMMOCK_DATA`, the temporary
+    directory, which serves a read-only install without a home.
+
+    Raises:
+        OSError: Nothing can be written anywhere.
     """
+    configured = environ.get("NUMBA_CACHE_DIR")
+    if configured and _is_writable(Path(configured)):
+        return Path(configured)
     if _is_writable(package / "__pycache__"):
         return None
     for candidate in _candidates(environ):

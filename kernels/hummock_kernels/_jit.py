@@ -56,15 +56,19 @@ def can_convert_half(
     return "-f16c" not in listed and ("+f16c" in listed or cpu_name in _CPUS_WITH_F16C)
 
 
-def _prepare_environment() -> None:
+def _prepare_environment() -> bool:
+    """Set the target and the cache; says whether there can be a cache."""
     set_target(os.environ, platform.machine(), llvm.get_host_cpu_features())
-    if "NUMBA_CACHE_DIR" not in os.environ:
+    try:
         cache_dir = choose_cache_dir(Path(__file__).parent, os.environ)
-        if cache_dir is not None:
-            os.environ["NUMBA_CACHE_DIR"] = str(cache_dir)
+    except OSError:
+        return False
+    if cache_dir is not None:
+        os.environ["NUMBA_CACHE_DIR"] = str(cache_dir)
+    return True
 
 
-_prepare_environment()
+_HAS_CACHE = _prepare_environment()
 
 import numba  # noqa: E402 - reads the environment prepared above
 from numba import types  # noqa: E402
@@ -102,7 +106,9 @@ def kernel(signature: Any, fastmath: frozenset[str] = frozenset()) -> Callable[[
     """
 
     def compile_now(function: F) -> F:
-        compiled = numba.njit(signature, nogil=True, cache=True, error_model="numpy", fastmath=set(fastmath))(function)
+        compiled = numba.njit(signature, nogil=True, cache=_HAS_CACHE, error_model="numpy", fastmath=set(fastmath))(
+            function
+        )
         KERNELS[function.__name__] = compiled
         return cast(F, compiled)
 

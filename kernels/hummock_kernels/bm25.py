@@ -33,6 +33,8 @@ from hummock_kernels._types import (
     Words,
 )
 
+_SKETCH_SIZE = 1024  # a power of two
+
 
 @helper()
 def _weighted_count(counts: np.uint32, field_weights: Vector) -> np.float32:
@@ -79,12 +81,12 @@ def _lower_bound(ordered: Words, term: np.uint32) -> int:
 
 
 @helper()
-def _sketch(terms: Words) -> np.uint64:
-    """A bit for each of the terms, so that most other terms are told apart without a search."""
-    bits = np.uint64(0)
+def _sketch(terms: Words) -> Flags:
+    """A mark for the low bits of each term, so that nearly all other terms are told apart without a search."""
+    marks = np.zeros(_SKETCH_SIZE, np.uint8)
     for i in range(terms.shape[0]):
-        bits |= np.uint64(1) << np.uint64(terms[i] & np.uint32(63))
-    return bits
+        marks[terms[i] & (_SKETCH_SIZE - 1)] = 1
+    return marks
 
 
 @helper()
@@ -95,13 +97,13 @@ def _find_query_terms(
     end: int,
     ordered: Words,
     order: Indices,
-    sketch: np.uint64,
+    sketch: Flags,
     found: Words,
 ) -> bool:
     """Put one document's counts at the positions of its query terms; says whether there are any."""
     is_hit = False
     for p in range(start, end):
-        if (sketch >> np.uint64(fwd_term[p] & np.uint32(63))) & np.uint64(1) == 0:
+        if sketch[fwd_term[p] & (_SKETCH_SIZE - 1)] == 0:
             continue
         at = _lower_bound(ordered, fwd_term[p])
         while at < ordered.shape[0] and ordered[at] == fwd_term[p]:

@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hummock_kernels import _jit, cosine, reference
-from hummock_kernels._types import Docs, Flags, Halves, Vector, Words
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from hummock_kernels import _jit, cosine, reference
+from hummock_kernels._types import Docs, Flags, Halves, Vector, Words
 
 Collection: TypeAlias = tuple[Halves, Docs, Flags, Vector]
 

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hummock_kernels import decay, reference
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from hummock_kernels import decay, reference
 
 SIMILARITIES = st.floats(-1, 1, width=32) | st.just(np.nan)
 AGES = st.floats(-10, 1e5)

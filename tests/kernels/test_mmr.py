@@ -1,12 +1,13 @@
 """Maximal marginal relevance against its twin."""
 
 import numpy as np
-from hummock_kernels import mmr as kernel
-from hummock_kernels import reference
-from hummock_kernels._types import Vector
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from hummock_kernels import mmr as kernel
+from hummock_kernels import reference
+from hummock_kernels._types import Vector
 
 # Multiples of 1/4 make every product and sum exact in float32, so that gains tie in both implementations alike.
 QUARTERS = st.integers(-4, 4).map(lambda number: np.float32(number / 4))

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hummock_kernels
 import pytest
+
+import hummock_kernels
 from hummock_kernels import _cache_dir, _jit, reference
 from hummock_kernels.warm import KERNEL_MODULES
 
@@ -141,6 +142,28 @@ def test_a_read_only_install_without_a_home_has_a_private_temporary_cache(
     chosen = _cache_dir.choose_cache_dir(read_only_package, {"XDG_CACHE_HOME": "relative"})
     assert chosen == tmp_path / f"hummock-numba-{os.getuid()}"
     assert stat.S_IMODE(chosen.stat().st_mode) == 0o700
+
+
+def test_a_cache_that_the_user_has_chosen_is_used_where_it_can_be(tmp_path: Path, read_only_package: Path) -> None:
+    chosen = tmp_path / "chosen"
+    home = str(tmp_path / "home")
+    assert _cache_dir.choose_cache_dir(tmp_path, {"NUMBA_CACHE_DIR": str(chosen)}) == chosen
+    elsewhere = _cache_dir.choose_cache_dir(
+        read_only_package, {"NUMBA_CACHE_DIR": str(read_only_package), "HOME": home}
+    )
+    assert elsewhere == tmp_path / "home/.cache/hummock/numba"
+
+
+def test_kernels_run_where_nothing_can_be_written(tmp_path: Path) -> None:
+    """DESIGN 8: they are compiled at every start then."""
+    run_python(
+        "from unittest import mock\n"
+        "refuse = mock.Mock(side_effect=OSError)\n"
+        "with mock.patch.multiple('tempfile', TemporaryFile=refuse, mkdtemp=refuse):\n"
+        "    from hummock_kernels import decay, _jit\n"
+        "assert 'decay_scores' in _jit.KERNELS",
+        TMPDIR=str(tmp_path),
+    )
 
 
 def test_a_temporary_cache_that_others_can_write_to_is_not_used(

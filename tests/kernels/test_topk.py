@@ -1,10 +1,11 @@
 """Selection against its twin."""
 
 import numpy as np
-from hummock_kernels import reference, topk
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+from hummock_kernels import reference, topk
 
 SCORES = st.sampled_from([-1.5, -0.0, 0.0, 0.25, 0.5, 1e30, np.nan, np.inf, -np.inf])
 

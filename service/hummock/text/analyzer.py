@@ -12,8 +12,8 @@ from typing import Final
 
 import Stemmer
 
+from hummock.text.cjk import CJK
 from hummock.text.normalise import nfkc
-from hummock.text.scripts import CJK
 
 ANALYZER_VERSION: Final = 1
 """Moves when the same text gives other terms: stored terms of another version have to be made anew."""

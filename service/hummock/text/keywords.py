@@ -2,8 +2,8 @@
 
 import re
 
+from hummock.text.cjk import CJK
 from hummock.text.normalise import nfkc
-from hummock.text.scripts import CJK
 from hummock.text.stopwords import CHINESE_STOP_WORDS, CHINESE_WORDS_WITH_STOP_CHARACTERS, ENGLISH_STOP_WORDS
 
 _MIN_CHARACTERS = 2

@@ -7,7 +7,7 @@ from typing import Final, Protocol, Self
 
 from tokenizers import Tokenizer
 
-from hummock.text.scripts import CJK
+from hummock.text.cjk import CJK
 
 
 class TokenCounter(Protocol):

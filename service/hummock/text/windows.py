@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
+from hummock.text.cjk import CJK
 from hummock.text.normalise import prose
-from hummock.text.scripts import CJK
 
 MAX_CHARACTERS: Final = 512
 MAX_WINDOW_CJK: Final = 12

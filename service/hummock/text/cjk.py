@@ -1,4 +1,4 @@
-"""Characters by script, as the inside of a regular expression's class."""
+"""Chinese, Japanese and Korean characters, as the inside of a regular expression's class."""
 
 from typing import Final
 
