@@ -209,12 +209,13 @@ def invert(fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, terms: int) 
     """Build the index from forward lists by a counting sort: indptr (terms + 1,), post_doc and post_counts.
 
     Documents are numbered from 0 in the order of the forward lists, and ascend within a term. Terms of `terms` and
-    above are left out.
+    above are left out, as is what lies outside the slices of `fwd_indptr` (the free end of a growing array).
     """
     indptr = np.zeros(terms + 1, np.int64)
-    for p in range(fwd_term.shape[0]):
-        if fwd_term[p] < terms:
-            indptr[np.int64(fwd_term[p]) + 1] += 1
+    for d in range(fwd_indptr.shape[0] - 1):
+        for p in range(fwd_indptr[d], fwd_indptr[d + 1]):
+            if fwd_term[p] < terms:
+                indptr[np.int64(fwd_term[p]) + 1] += 1
     for term in range(terms):
         indptr[term + 1] += indptr[term]
     free = indptr.copy()

@@ -82,6 +82,12 @@ def test_the_inverted_index_equals_its_twin(documents: list[dict[int, int]], ter
         np.testing.assert_array_equal(ours, twin, strict=True)
 
 
+def test_what_lies_outside_the_forward_lists_is_not_indexed() -> None:
+    indptr, terms, counts = np.array([1, 2], np.int64), np.array([5, 3, 4], np.uint32), np.array([1, 2, 3], np.uint32)
+    index_indptr, post_doc, post_counts = bm25.invert(indptr, terms, counts, 6)
+    assert (index_indptr.tolist(), post_doc.tolist(), post_counts.tolist()) == ([0, 0, 0, 0, 1, 1, 1], [0], [2])
+
+
 @given(DOCUMENTS, st.integers(0, 8), TERMS)
 def test_marked_documents_equal_their_twin(documents: list[dict[int, int]], base: int, term: int) -> None:
     indptr, post_doc, _, fwd_indptr, fwd_term, _, base = split(documents, base)
