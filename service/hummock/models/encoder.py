@@ -1,0 +1,147 @@
+"""A tokenizer and an ONNX session: text in, hidden states out, one text an inference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+from tokenizers.normalizers import BertNormalizer
+
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, Pooling
+from hummock.models.errors import ModelGraphUnsupported
+
+__all__ = ["Encoded", "Encoder"]
+
+SENTENCE_OUTPUT = "sentence_embedding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Encoded:
+    """What one inference gave, not yet normalised.
+
+    Attributes:
+        pooled: (dim,) float32.
+        hidden: (n, dim) float32, one row a token of the text in order, special tokens left out.
+    """
+
+    pooled: NDArray[np.float32]
+    hidden: NDArray[np.float32]
+
+
+class Encoder:
+    """Runs a model on one text at a time; safe to call from several threads.
+
+    Texts are never batched: with dynamically quantised weights a text's vector would depend on its batch-mates, and
+    padding costs more than batching gains. One call uses one core.
+    """
+
+    def __init__(self, model: ModelDescription, directory: Path) -> None:
+        """Open the model's files, which `directory.verify` has approved.
+
+        Raises:
+            ModelGraphUnsupported: The graph's inputs or outputs are not those of the description.
+        """
+        self._model = model
+        self._tokenizer = _open_tokenizer(model, directory / TOKENIZER_FILE)
+        self._session = _open_session(directory / GRAPH_FILE)
+        self._inputs = frozenset(node.name for node in self._session.get_inputs())
+        wanted = [model.hidden_output] + ([SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else [])
+        self._outputs = wanted
+        _check_graph(model, self._inputs, {node.name for node in self._session.get_outputs()}, wanted)
+
+    def tokenise(self, text: str) -> Encoding:
+        """The text's tokens with offsets, special tokens left out, nothing cut off.
+
+        Raises:
+            TypeError: The text holds a lone surrogate, which is no Unicode text.
+        """
+        return self._tokenizer.encode(text, add_special_tokens=False)
+
+    @property
+    def special_tokens(self) -> int:
+        """How many special tokens surround one text."""
+        return self._tokenizer.num_special_tokens_to_add(is_pair=False)
+
+    def encode(self, text: str, prefix_characters: int = 0) -> Encoded:
+        """Hidden states of the text, cut to the model's window.
+
+        Args:
+            text: What to run.
+            prefix_characters: How much of its beginning counts for `pooled` but has no rows in `hidden`.
+
+        Raises:
+            TypeError: The text holds a lone surrogate, which is no Unicode text.
+        """
+        encoding = self._tokenizer.encode(text)
+        special = np.asarray(encoding.special_tokens_mask, dtype=np.bool_)
+        kept = _kept_tokens(special, self._model.max_tokens)
+        ids = np.asarray(encoding.ids, dtype=np.int64)[kept]
+        outputs = self._session.run(self._outputs, self._feed(ids))
+        hidden: NDArray[np.float32] = np.asarray(outputs[0][0], dtype=np.float32)
+        match self._model.pooling:
+            case Pooling.CLS:
+                pooled = hidden[0]
+            case Pooling.MEAN:
+                pooled = hidden.mean(axis=0)
+            case Pooling.GRAPH:
+                pooled = np.asarray(outputs[1][0], dtype=np.float32)
+        starts = np.asarray([start for start, _ in encoding.offsets], dtype=np.int64)
+        own = ~special & (starts >= prefix_characters)
+        return Encoded(pooled=pooled, hidden=hidden[own[kept]])
+
+    def _feed(self, ids: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        row = ids[np.newaxis, :]
+        offered = {"input_ids": row, "attention_mask": np.ones_like(row), "token_type_ids": np.zeros_like(row)}
+        return {name: value for name, value in offered.items() if name in self._inputs}
+
+
+def _kept_tokens(special: NDArray[np.bool_], max_tokens: int) -> NDArray[np.intp]:
+    """Which tokens fit the window: from the front, and the closing special ones always."""
+    count = len(special)
+    if count <= max_tokens:
+        return np.arange(count)
+    closing = int(np.argmin(special[::-1])) if not special.all() else 0
+    return np.concatenate([np.arange(max_tokens - closing), np.arange(count - closing, count)])
+
+
+def _open_tokenizer(model: ModelDescription, path: Path) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # The library raises bare Exception.
+        raise ModelGraphUnsupported(f"model {model.name}: {path} is no tokenizer file: {error}") from error
+    # Files carry settings of their own: all-MiniLM's cuts and pads to 128.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    # A stored text that says "[SEP]" is data, not a separator.
+    tokenizer.encode_special_tokens = True
+    if model.lowercase:
+        tokenizer.normalizer = BertNormalizer(
+            clean_text=True, handle_chinese_chars=True, strip_accents=True, lowercase=True
+        )
+    return tokenizer
+
+
+def _open_session(path: Path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # Its error classes share no base below Exception.
+        raise ModelGraphUnsupported(f"{path} cannot be opened: {error}") from error
+
+
+def _check_graph(model: ModelDescription, inputs: frozenset[str], outputs: set[str], wanted: list[str]) -> None:
+    absent = [name for name in wanted if name not in outputs]
+    unknown = sorted(inputs - {"input_ids", "attention_mask", "token_type_ids"})
+    if "input_ids" not in inputs or absent or unknown:
+        raise ModelGraphUnsupported(
+            f"model {model.name}: the graph has inputs {sorted(inputs)} and outputs {sorted(outputs)}; "
+            f"needed are input_ids and the outputs {wanted}"
+        )

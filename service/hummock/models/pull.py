@@ -1,0 +1,138 @@
+"""`hummock models pull`: fetch a model from the first source that gives it, and prove it before it is used."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hummock.models.convert import convert, require_converter
+from hummock.models.description import GRAPH_FILE, Conversion, ModelDescription, Source
+from hummock.models.directory import publish, staging, verify, write_record
+from hummock.models.errors import (
+    CheckpointUnsupported,
+    ConverterMissing,
+    ModelFileAltered,
+    ModelFileMissing,
+    ModelPullFailed,
+)
+from hummock.models.sources import SourceFailed, describe, fetch
+
+__all__ = ["Progress", "PulledModel", "pull", "pull_first"]
+
+Progress = Callable[[str], None]
+"""Takes one line for the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PulledModel:
+    """A model whose files are there and are the pinned ones."""
+
+    description: ModelDescription
+    directory: Path
+    source: Source | None
+    """Who gave it; None when it was there already."""
+    attempts: tuple[str, ...]
+    """What the sources before that one answered."""
+
+
+def pull(model: ModelDescription, models_directory: Path, progress: Progress = lambda line: None) -> PulledModel:
+    """The model's verified files; nothing is fetched when they are there already.
+
+    Files arrive in a directory beside the target and are renamed into place when they are whole, so an interrupt
+    leaves what was there before. Two processes that pull take turns.
+
+    Raises:
+        ModelPullFailed: No source gave it.
+        ConverterMissing: The model is converted here and a package for that is missing.
+    """
+    models_directory.mkdir(parents=True, exist_ok=True)
+    target = models_directory / model.name
+    with _turn(models_directory, progress):
+        if _intact(model, target, progress):
+            progress(f"{model.name}: already in {target}")
+            return PulledModel(description=model, directory=target, source=None, attempts=())
+        if model.conversion is not None:
+            require_converter()
+        return _from_first_source(model, target, progress)
+
+
+def pull_first(
+    models: Sequence[ModelDescription], models_directory: Path, progress: Progress = lambda line: None
+) -> PulledModel:
+    """The first of several models that is there already or can be had, in their order.
+
+    Raises:
+        ModelPullFailed: None of them can be had.
+    """
+    attempts: list[str] = []
+    for model in models:
+        try:
+            return pull(model, models_directory, progress)
+        except (ModelPullFailed, ConverterMissing) as error:
+            progress(str(error))
+            attempts.append(str(error))
+    raise ModelPullFailed(" or ".join(model.name for model in models), attempts)
+
+
+def _from_first_source(model: ModelDescription, target: Path, progress: Progress) -> PulledModel:
+    attempts: list[str] = []
+    for source in model.sources:
+        progress(f"{model.name}: trying {describe(source)}")
+        try:
+            with staging(model, target.parent) as staged:
+                _stage(model, source, staged, progress)
+                publish(staged, target)
+        except (SourceFailed, CheckpointUnsupported) as error:
+            attempts.append(f"{describe(source)}: {error}")
+            progress(f"{model.name}: {attempts[-1]}")
+            continue
+        progress(f"{model.name}: verified, in {target}")
+        return PulledModel(description=model, directory=target, source=source, attempts=tuple(attempts))
+    raise ModelPullFailed(model.name, attempts or ["it has no source"])
+
+
+def _stage(model: ModelDescription, source: Source, staged: Path, progress: Progress) -> None:
+    scratch = staged.with_name("arrived")
+    scratch.mkdir()
+    fetch(source, model.downloads, staged, scratch)
+    shutil.rmtree(scratch)
+    if model.conversion is not None:
+        progress(f"{model.name}: converting")
+        _convert_in_place(model, model.conversion, staged)
+    verify(model, staged)
+
+
+def _convert_in_place(model: ModelDescription, conversion: Conversion, staged: Path) -> None:
+    config, weights = staged / conversion.config.name, staged / conversion.weights.name
+    convert(config, weights, staged / GRAPH_FILE, model.pooling)
+    config.unlink()
+    weights.unlink()
+    write_record(model, staged)
+
+
+def _intact(model: ModelDescription, directory: Path, progress: Progress) -> bool:
+    try:
+        verify(model, directory)
+    except ModelFileMissing:
+        return False
+    except ModelFileAltered as error:
+        progress(str(error))
+        return False
+    return True
+
+
+@contextmanager
+def _turn(models_directory: Path, progress: Progress) -> Iterator[None]:
+    with (models_directory / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("another process is fetching a model; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for leftover in models_directory.glob(".*-*"):  # of a process that was killed
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield

@@ -1,0 +1,70 @@
+"""The identity of an embedding space: two vectors may meet only if all of this is equal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from hummock.core.embedding import EmbeddingSpace
+from hummock.models.basis import TOKEN_DIM, TokenBasis
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription
+
+__all__ = ["TEXT_TEMPLATE", "SpaceIngredients", "embedding_space", "ingredients", "space_id"]
+
+TEXT_TEMPLATE = "header-newline-body.v1"
+"""How a chunk's text is put together (`embedder.py`); moves when that changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceIngredients:
+    """All that makes vectors comparable, in the order in which it is hashed."""
+
+    weights_sha256: str
+    recipe_version: int
+    """Of the conversion; 0 for a graph that is used as published."""
+    tokenizer_sha256: str
+    lowercase: bool
+    pooling: str
+    query_prefix: str
+    text_template: str
+    max_tokens: int
+    dim: int
+    basis: str
+
+
+def ingredients(model: ModelDescription, basis: TokenBasis) -> SpaceIngredients:
+    """What the model's vectors depend on; a converted graph counts as its source weights and recipe."""
+    conversion = model.conversion
+    weights = conversion.weights if conversion is not None else model.file(GRAPH_FILE)
+    return SpaceIngredients(
+        weights_sha256=str(weights.sha256),
+        recipe_version=conversion.recipe_version if conversion is not None else 0,
+        tokenizer_sha256=str(model.file(TOKENIZER_FILE).sha256),
+        lowercase=model.lowercase,
+        pooling=model.pooling.value,
+        query_prefix=model.query_prefix,
+        text_template=TEXT_TEMPLATE,
+        max_tokens=model.max_tokens,
+        dim=model.dim,
+        basis=basis.version,
+    )
+
+
+def space_id(of: SpaceIngredients) -> str:
+    """32 hexadecimal digits; any other ingredient gives another id."""
+    content = json.dumps(asdict(of), ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(content.encode("ascii")).hexdigest()[:32]
+
+
+def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpace:
+    """The space of the model's vectors."""
+    return EmbeddingSpace(
+        id=space_id(ingredients(model, basis)),
+        model=model.name,
+        dim=model.dim,
+        token_dim=TOKEN_DIM,
+        max_tokens=model.max_tokens,
+        scripts=model.scripts,
+        calibration=model.calibration,
+    )

@@ -1,0 +1,102 @@
+"""The toy model, built once a session; and the real one beside the checkout, where there is one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer, pre_tokenizers, processors
+from tokenizers.models import WordPiece
+
+from hummock.models import ModelDescription, OnnxEmbedder, build_tiny, load
+from hummock.models.checkpoint import LAYER_PARTS, Float32Array
+
+settings.register_profile("deterministic", derandomize=True, deadline=None)
+settings.load_profile("deterministic")
+
+
+@pytest.fixture(scope="session")
+def models_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
+def tiny(models_directory: Path) -> ModelDescription:
+    return build_tiny(models_directory)
+
+
+@pytest.fixture(scope="session")
+def tiny_files(tiny: ModelDescription, models_directory: Path) -> Path:
+    return models_directory / tiny.name
+
+
+@pytest.fixture(scope="session")
+def embedder(tiny: ModelDescription, tiny_files: Path) -> Iterator[OnnxEmbedder]:
+    embedder = load(tiny, tiny_files, slots=2)
+    yield embedder
+    embedder.close()
+
+
+@pytest.fixture(scope="session")
+def shared_minilm() -> Path:
+    default = Path(__file__).parents[2].parent / "shared"
+    found = Path(os.environ.get("HUMMOCK_SHARED", default)) / "models" / "all-minilm-l6-v2-int8"
+    if not found.is_dir():
+        if os.environ.get("REQUIRE_SHARED") == "1":
+            pytest.fail(f"REQUIRE_SHARED=1 and {found} does not exist")
+        pytest.skip(f"{found} does not exist: the real model is not tested")
+    return found
+
+
+HIDDEN, INNER, VOCABULARY = 64, 128, 97
+CONFIG = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_size": HIDDEN,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 3,
+    "layer_norm_eps": 1e-12,
+}
+
+
+@pytest.fixture(scope="session")
+def bert_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT as it is published: config.json, model.safetensors, tokenizer.json."""
+    directory = tmp_path_factory.mktemp("bert")
+    (directory / "config.json").write_text(json.dumps(CONFIG))
+    save_file({f"bert.{name}": weight for name, weight in _weights().items()}, directory / "model.safetensors")
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(chr(code) for code in range(33, 126))]
+    vocabulary = {token: index for index, token in enumerate(tokens)}
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.save(str(directory / "tokenizer.json"))
+    return directory
+
+
+def _weights() -> dict[str, Float32Array]:
+    random = np.random.default_rng(11)
+    shapes: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (VOCABULARY, HIDDEN),
+        "embeddings.position_embeddings.weight": (40, HIDDEN),
+        "embeddings.token_type_embeddings.weight": (2, HIDDEN),
+        "embeddings.LayerNorm.weight": (HIDDEN,),
+        "embeddings.LayerNorm.bias": (HIDDEN,),
+    }
+    for index, part in itertools.product(range(3), LAYER_PARTS):
+        outputs = INNER if part == "intermediate.dense" else HIDDEN
+        inputs = INNER if part == "output.dense" else HIDDEN
+        name = f"encoder.layer.{index}.{part}"
+        shapes[f"{name}.weight"] = (HIDDEN,) if part.endswith("LayerNorm") else (outputs, inputs)
+        shapes[f"{name}.bias"] = (outputs,)
+    drawn = {name: 0.1 * random.standard_normal(shape) for name, shape in shapes.items()}
+    return {name: (value + name.endswith("LayerNorm.weight")).astype(np.float32) for name, value in drawn.items()}

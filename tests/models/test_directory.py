@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hummock.models import ModelDescription, build_tiny, first_present, install, is_present, load, verify
+from hummock.models.custom import DESCRIPTION_FILE
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, ModelFile
+from hummock.models.directory import RECORD_FILE, sha256_of, write_record
+from hummock.models.errors import DescriptionInvalid, ModelFileAltered, ModelFileMissing, ModelUnknown
+from hummock.models.registry import find
+
+
+def flip_a_byte(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def copied(tiny_files: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_files, tmp_path / "tiny"))
+
+
+def converted(tiny: ModelDescription, graph_sha256: str) -> ModelDescription:
+    """The toy model as if its graph were converted here."""
+    checkpoint = ModelFile(name="model.safetensors", sha256="1" * 64)
+    config = ModelFile(name="config.json", sha256="2" * 64)
+    known = frozenset({graph_sha256})
+    return replace(
+        tiny,
+        files=(ModelFile(name=GRAPH_FILE, sha256=None), tiny.file(TOKENIZER_FILE)),
+        conversion=Conversion(recipe_version=1, config=config, weights=checkpoint, known_graphs_sha256=known),
+    )
+
+
+def test_untouched_files_are_accepted(tiny: ModelDescription, copied: Path) -> None:
+    verify(tiny, copied)
+    assert is_present(tiny, copied)
+
+
+@pytest.mark.parametrize("name", [GRAPH_FILE, TOKENIZER_FILE])
+def test_one_altered_byte_is_refused_before_the_load(tiny: ModelDescription, copied: Path, name: str) -> None:
+    expected = sha256_of(copied / name)
+    flip_a_byte(copied / name)
+    with pytest.raises(ModelFileAltered, match="hummock models pull tiny") as caught:
+        load(tiny, copied)
+    assert (caught.value.path, caught.value.expected_sha256) == (copied / name, expected)
+    assert caught.value.actual_sha256 == sha256_of(copied / name)
+
+
+@pytest.mark.parametrize("name", [GRAPH_FILE, TOKENIZER_FILE])
+def test_a_missing_file_is_named_with_its_fix(tiny: ModelDescription, copied: Path, name: str) -> None:
+    (copied / name).unlink()
+    with pytest.raises(ModelFileMissing, match=f"{name} is missing; fetch it with `hummock models pull tiny`"):
+        load(tiny, copied)
+    assert not is_present(tiny, copied)
+
+
+def test_a_converted_graph_is_held_to_its_record(tiny: ModelDescription, copied: Path) -> None:
+    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    write_record(model, copied)
+    verify(model, copied)
+    flip_a_byte(copied / GRAPH_FILE)
+    with pytest.raises(ModelFileAltered):
+        verify(model, copied)
+
+
+def test_a_converted_graph_without_record_is_not_present(tiny: ModelDescription, copied: Path) -> None:
+    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    assert not is_present(model, copied)
+    with pytest.raises(ModelFileMissing, match=RECORD_FILE):
+        verify(model, copied)
+
+
+@pytest.mark.parametrize("record", ["", "[]", '{"files": {}}', '{"weights_sha256": "3", "recipe_version": 1}'])
+def test_a_record_of_something_else_is_refused(tiny: ModelDescription, copied: Path, record: str) -> None:
+    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    (copied / RECORD_FILE).write_text(record)
+    with pytest.raises(ModelFileAltered, match="record of this model's conversion"):
+        verify(model, copied)
+
+
+def test_the_record_of_an_older_recipe_is_refused(tiny: ModelDescription, copied: Path) -> None:
+    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    write_record(model, copied)
+    record = json.loads((copied / RECORD_FILE).read_text())
+    (copied / RECORD_FILE).write_text(json.dumps({**record, "recipe_version": 0}))
+    with pytest.raises(ModelFileAltered):
+        verify(model, copied)
+
+
+def test_files_can_be_brought_in_by_hand(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
+    target = install(tiny, copied, tmp_path / "models")
+    verify(tiny, target)
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["tiny"]
+
+
+def test_a_known_conversion_can_be_brought_in(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
+    model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    verify(model, install(model, copied, tmp_path / "models"))
+
+
+def test_an_unknown_conversion_cannot_be_brought_in(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
+    model = converted(tiny, "4" * 64)
+    with pytest.raises(ModelFileAltered):
+        install(model, copied, tmp_path / "models")
+    assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_what_is_brought_in_replaces_a_damaged_copy(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
+    target = install(tiny, copied, tmp_path / "models")
+    flip_a_byte(target / GRAPH_FILE)
+    install(tiny, copied, tmp_path / "models")
+    verify(tiny, target)
+
+
+def test_the_first_model_whose_files_are_there_is_chosen(tiny: ModelDescription, models_directory: Path) -> None:
+    absent = replace(tiny, name="absent")
+    assert first_present((absent, tiny), models_directory) == tiny
+    assert first_present((absent,), models_directory) is None
+
+
+def test_a_directory_that_describes_itself_is_a_model(tiny: ModelDescription, models_directory: Path) -> None:
+    assert find("tiny", models_directory) == tiny
+
+
+@pytest.mark.parametrize("name", ["nonesuch", "", "..", "../tiny", "a/b"])
+def test_an_unknown_model_is_an_error_that_lists_the_known(models_directory: Path, name: str) -> None:
+    with pytest.raises(ModelUnknown, match="known models: auto, bge-small-zh"):
+        find(name, models_directory)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"name": "tiny", "files": []}'])
+def test_a_broken_description_is_named(copied: Path, content: str) -> None:
+    (copied / DESCRIPTION_FILE).write_text(content)
+    with pytest.raises(DescriptionInvalid, match=DESCRIPTION_FILE):
+        find("tiny", copied.parent)
+
+
+def test_the_toy_model_is_the_same_on_every_build(tiny: ModelDescription, tmp_path: Path) -> None:
+    assert build_tiny(tmp_path) == tiny
+    assert build_tiny(tmp_path) == tiny

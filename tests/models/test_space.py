@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, fields, replace
+
+import pytest
+
+from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder
+from hummock.models.basis import load_basis, random_basis
+from hummock.models.space import SpaceIngredients, embedding_space, ingredients, space_id
+
+
+@pytest.fixture
+def base(tiny: ModelDescription) -> SpaceIngredients:
+    return ingredients(tiny, random_basis(tiny.dim))
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(SpaceIngredients)])
+def test_any_other_ingredient_is_another_space(base: SpaceIngredients, name: str) -> None:
+    value = getattr(base, name)
+    other = not value if isinstance(value, bool) else value + (1 if isinstance(value, int) else "x")
+    changed = SpaceIngredients(**{**asdict(base), name: other})
+    assert space_id(changed) != space_id(base)
+
+
+def test_equal_ingredients_are_the_same_space(base: SpaceIngredients) -> None:
+    assert space_id(replace(base)) == space_id(base)
+
+
+def test_the_space_id_has_32_hexadecimal_digits(embedder: OnnxEmbedder) -> None:
+    assert re.fullmatch(r"[0-9a-f]{32}", embedder.space.id)
+
+
+def test_a_converted_models_space_follows_its_source_weights() -> None:
+    model = REGISTRY["all-MiniLM-L6-v2"]
+    assert model.conversion is not None
+    basis = load_basis(model.basis, model.dim)
+    newer = replace(model, conversion=replace(model.conversion, recipe_version=2))
+    elsewhere = replace(model, conversion=replace(model.conversion, known_graphs_sha256=frozenset()))
+    assert embedding_space(newer, basis).id != embedding_space(model, basis).id
+    assert embedding_space(elsewhere, basis).id == embedding_space(model, basis).id
+
+
+def test_registry_models_have_spaces_of_their_own() -> None:
+    spaces = [embedding_space(model, load_basis(model.basis, model.dim)) for model in REGISTRY.values()]
+    assert len({space.id for space in spaces}) == len(REGISTRY)
+    assert [space.model for space in spaces] == list(REGISTRY)
