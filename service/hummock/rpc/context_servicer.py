@@ -1,0 +1,30 @@
+"""ContextService: recall, render, learn, search."""
+
+from __future__ import annotations
+
+from hummock.rpc import parse_memory, parse_recall, present_memory, present_recall
+from hummock.rpc.use_cases import UseCases
+from hummock.v1 import context_service_pb2, recall_pb2
+
+
+class ContextServicer:
+    """Each method is a call of one use case. LearnStream answers one batch; the server runs the stream."""
+
+    def __init__(self, use_cases: UseCases) -> None:
+        self._use_cases = use_cases
+
+    def Recall(self, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
+        """Finds the memories that bear on a query."""
+        return present_recall.recall_response(self._use_cases.recall(parse_recall.recall_query(request)))
+
+    def Render(self, request: context_service_pb2.RenderRequest) -> context_service_pb2.RenderResponse:
+        """Writes a prompt section."""
+        return present_recall.render_response(self._use_cases.render(parse_recall.render_query(request)))
+
+    def Search(self, request: context_service_pb2.SearchRequest) -> context_service_pb2.SearchResponse:
+        """Searches code and knowledge together."""
+        return present_recall.search_response(self._use_cases.search(parse_recall.search_query(request)))
+
+    def Learn(self, request: context_service_pb2.LearnRequest) -> context_service_pb2.LearnResponse:
+        """Stores memories."""
+        return present_memory.learn_response(self._use_cases.learn(parse_memory.learn_command(request)))

@@ -1,0 +1,144 @@
+"""The gate before the workers: first in, first out, bounded, and closed to work that nobody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from hummock.core.errors import HummockError, Overloaded
+
+Result = TypeVar("Result")
+
+DEFAULT_WAITING_LIMIT = 256
+_SHORTEST_RETRY_S = 0.05
+_LONGEST_RETRY_S = 5.0
+_FIRST_GUESS_S = 0.01
+_NEWEST_WEIGHT = 0.1
+
+
+class DeadlinePassed(HummockError):
+    """The caller's deadline passed before its work began."""
+
+    reason = "DEADLINE_EXCEEDED"
+
+    def __init__(self) -> None:
+        super().__init__("the deadline passed while the call waited for a worker; nothing was done")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Calls being worked on and calls waiting for a worker."""
+
+    running: int
+    waiting: int
+
+
+class Gate:
+    """Runs work on the threads of an executor that belongs to this gate alone, in the order of arrival.
+
+    A call whose task is cancelled before its work began never runs. Work that has begun runs to its end, since a
+    thread cannot be interrupted, and keeps its worker busy until then.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        workers: int,
+        waiting_limit: int = DEFAULT_WAITING_LIMIT,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Opens the gate.
+
+        Args:
+            executor: Takes work first in, first out. The caller owns it and shuts it down.
+            workers: Its threads.
+            waiting_limit: Calls that may wait for a worker; the next one is refused at once.
+            monotonic: Seconds from some start; tests move it by hand.
+        """
+        self._executor = executor
+        self._workers = workers
+        self._waiting_limit = waiting_limit
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._admitted = 0
+        self._mean_s = _FIRST_GUESS_S
+
+    @property
+    def load(self) -> Load:
+        """How busy it is now."""
+        with self._lock:
+            running = min(self._admitted, self._workers)
+            return Load(running=running, waiting=self._admitted - running)
+
+    async def run(
+        self, work: Callable[[], Result], *, time_left_s: float | None = None, patient: bool = False
+    ) -> Result:
+        """Runs `work` on a worker and returns its result, or raises what it raises.
+
+        Args:
+            work: Called once, or never when the caller is cancelled or its time is up before a worker is free.
+            time_left_s: Seconds from now in which it is worth starting; None means for ever.
+            patient: Waits beyond the waiting limit. For streams, which are slowed down instead of refused.
+
+        Raises:
+            Overloaded: As many calls wait as may wait.
+            DeadlinePassed: Its time was up before a worker was free.
+        """
+        self._admit(patient=patient)
+        give_up_at = None if time_left_s is None else self._monotonic() + time_left_s
+        job = _Job(work, give_up_at, self._monotonic)
+        try:
+            future = self._executor.submit(job)
+        except BaseException:
+            self._leave(job)
+            raise
+        future.add_done_callback(lambda _: self._leave(job))
+        return await asyncio.wrap_future(future)
+
+    def _admit(self, *, patient: bool) -> None:
+        with self._lock:
+            waiting = max(0, self._admitted - self._workers)
+            if self._admitted >= self._workers and waiting >= self._waiting_limit and not patient:
+                raise Overloaded(waiting, self._waiting_limit, self._retry_after_s(waiting))
+            self._admitted += 1
+
+    def _leave(self, job: _Job[Result]) -> None:
+        took_s = job.finish()
+        with self._lock:
+            self._admitted -= 1
+            if took_s is not None:
+                self._mean_s += _NEWEST_WEIGHT * (took_s - self._mean_s)
+
+    def _retry_after_s(self, waiting: int) -> float:
+        until_half_empty_s = waiting * self._mean_s / self._workers / 2
+        return round(min(max(until_half_empty_s, _SHORTEST_RETRY_S), _LONGEST_RETRY_S), 3)
+
+
+class _Job(Generic[Result]):
+    """Work in the queue; lets go of it when it is over, so that a cancelled call's request is freed at once."""
+
+    __slots__ = ("_give_up_at", "_monotonic", "_started_at", "_work")
+
+    def __init__(self, work: Callable[[], Result], give_up_at: float | None, monotonic: Callable[[], float]) -> None:
+        self._work: Callable[[], Result] | None = work
+        self._give_up_at = give_up_at
+        self._monotonic = monotonic
+        self._started_at: float | None = None
+
+    def __call__(self) -> Result:
+        work, now = self._work, self._monotonic()
+        if work is None or (self._give_up_at is not None and now >= self._give_up_at):
+            raise DeadlinePassed
+        self._started_at = now
+        return work()
+
+    def finish(self) -> float | None:
+        """Lets go of the work. Returns the seconds that it took, None when it never began."""
+        self._work = None
+        return None if self._started_at is None else self._monotonic() - self._started_at

@@ -1,0 +1,155 @@
+"""From the descriptors of the services to handlers: bytes in, one hop to a worker, bytes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from grpc import aio
+
+from hummock.core.errors import Unavailable
+from hummock.rpc.admin_servicer import AdminServicer
+from hummock.rpc.context_servicer import ContextServicer
+from hummock.rpc.gate import Gate, Load
+from hummock.rpc.learn_stream import Learn, LearnStream
+from hummock.rpc.memory_servicer import MemoryServicer
+from hummock.rpc.parse import check_size, compile_rules, parse
+from hummock.rpc.project_servicer import ProjectServicer
+from hummock.rpc.status import ReplyTooLarge, known, to_grpc
+from hummock.rpc.use_cases import UseCases
+from hummock.v1 import admin_service_pb2, context_service_pb2, memory_service_pb2, project_service_pb2
+
+MAX_REPLY_BYTES = 16 * 1024 * 1024
+
+Context = aio.ServicerContext[bytes, bytes]
+
+SERVICES: tuple[ServiceDescriptor, ...] = tuple(
+    file.DESCRIPTOR.services_by_name[name]
+    for file, name in (
+        (context_service_pb2, "ContextService"),
+        (memory_service_pb2, "MemoryService"),
+        (project_service_pb2, "ProjectService"),
+        (admin_service_pb2, "AdminService"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gates:
+    """Where calls run: reads apart from writes, for a write holds its worker while it waits for the disk."""
+
+    reads: Gate
+    writes: Gate
+
+    def load(self) -> Load:
+        """Both together."""
+        reads, writes = self.reads.load, self.writes.load
+        return Load(running=reads.running + writes.running, waiting=reads.waiting + writes.waiting)
+
+
+class Door:
+    """Whether calls are let in."""
+
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        self.open = False
+
+    def pass_through(self) -> None:
+        """Raises: Unavailable, while it is closed."""
+        if not self.open:
+            raise Unavailable("the service is starting or stopping; try again")
+
+
+def handlers(use_cases: UseCases, gates: Gates, door: Door) -> list[grpc.GenericRpcHandler]:
+    """One handler a service; the rules of every request are compiled."""
+    servicers: Mapping[str, object] = {
+        "ContextService": ContextServicer(use_cases),
+        "MemoryService": MemoryServicer(use_cases.garden),
+        "ProjectService": ProjectServicer(use_cases.projects),
+        "AdminService": AdminServicer(use_cases.status, gates.load),
+    }
+    compile_rules(GetMessageClass(method.input_type) for method in _methods())
+    return [
+        grpc.method_handlers_generic_handler(
+            service.full_name,
+            {method.name: _handler(method, servicers[service.name], gates, door) for method in service.methods},
+        )
+        for service in SERVICES
+    ]
+
+
+def _methods() -> Iterator[MethodDescriptor]:
+    for service in SERVICES:
+        yield from service.methods
+
+
+def _handler(
+    method: MethodDescriptor, servicer: object, gates: Gates, door: Door
+) -> grpc.RpcMethodHandler[bytes, bytes]:
+    """The servicer's method of the same name answers. Without (de)serialisers a handler sees bytes."""
+    name = f"/{method.containing_service.full_name}/{method.name}"
+    if method.client_streaming:
+        stream = _StreamCall(name, cast(ContextServicer, servicer).Learn, gates.writes, door)
+        return grpc.stream_stream_rpc_method_handler(stream.answer)
+    gate = gates.reads if _is_read(method) else gates.writes
+    work = partial(_reply, GetMessageClass(method.input_type), getattr(servicer, method.name))
+    return grpc.unary_unary_rpc_method_handler(_UnaryCall(name, work, gate, door).answer)
+
+
+def _is_read(method: MethodDescriptor) -> bool:
+    return bool(method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)
+
+
+def _reply(request_type: type[Message], servicer_method: Callable[[Message], Message], data: bytes) -> bytes:
+    """The whole of a call on its worker: bytes, request, reply, bytes."""
+    reply = servicer_method(parse(request_type, data)).SerializeToString()
+    if len(reply) > MAX_REPLY_BYTES:
+        raise ReplyTooLarge(len(reply), MAX_REPLY_BYTES)
+    return reply
+
+
+class _UnaryCall:
+    """Answers the calls of one unary method."""
+
+    def __init__(self, name: str, work: Callable[[bytes], bytes], gate: Gate, door: Door) -> None:
+        self._name = name
+        self._work = work
+        self._gate = gate
+        self._door = door
+
+    async def answer(self, data: bytes, context: Context) -> bytes:
+        """The reply, or a status with details. Cancellation passes through, and takes waiting work with it."""
+        try:
+            self._door.pass_through()
+            check_size(data)
+            return await self._gate.run(partial(self._work, data), time_left_s=context.time_remaining())
+        except Exception as error:
+            failure = known(error, self._name)
+        await context.abort_with_status(to_grpc(failure))
+
+
+class _StreamCall:
+    """Answers the calls of LearnStream."""
+
+    def __init__(self, name: str, learn: Learn, gate: Gate, door: Door) -> None:
+        self._name = name
+        self._learn = learn
+        self._gate = gate
+        self._door = door
+
+    async def answer(self, _: object, context: Context) -> None:
+        """Answers every batch, or ends the stream with a status with details."""
+        try:
+            self._door.pass_through()
+            return await LearnStream(self._learn, self._gate, context, self._name).run()
+        except Exception as error:
+            failure = known(error, self._name)
+        await context.abort_with_status(to_grpc(failure))

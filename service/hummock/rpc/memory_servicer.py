@@ -1,0 +1,78 @@
+"""MemoryService: the garden."""
+
+from __future__ import annotations
+
+from hummock.core.errors import MemoryNotFound
+from hummock.rpc import parse_memory, present_memory
+from hummock.rpc import parse_values as values
+from hummock.rpc.page_token import page_position, page_token
+from hummock.rpc.use_cases import Garden
+from hummock.v1 import memory_service_pb2 as pb
+
+_DEFAULT_PAGE_SIZE = 100
+
+
+class MemoryServicer:
+    """Each method is a call of the garden."""
+
+    def __init__(self, garden: Garden) -> None:
+        self._garden = garden
+
+    def Get(self, request: pb.MemoryServiceGetRequest) -> pb.MemoryServiceGetResponse:
+        """Returns one memory."""
+        (found,) = self._garden.get(
+            values.project_name("project", request.project),
+            (values.identifier("id", request.id),),
+            request.min_seq,
+            full=values.wants_full(request.view, unset_means_full=True),
+        )
+        if found is None:
+            raise MemoryNotFound(request.id)
+        return pb.MemoryServiceGetResponse(memory=present_memory.memory(found))
+
+    def BatchGet(self, request: pb.MemoryServiceBatchGetRequest) -> pb.MemoryServiceBatchGetResponse:
+        """Returns several memories."""
+        ids = values.identifiers("ids", request.ids)
+        found = self._garden.get(
+            values.project_name("project", request.project),
+            ids,
+            request.min_seq,
+            full=values.wants_full(request.view, unset_means_full=True),
+        )
+        return present_memory.batch_get_response(ids, found)
+
+    def List(self, request: pb.MemoryServiceListRequest) -> pb.MemoryServiceListResponse:
+        """Returns the memories of a project in pages."""
+        page = self._garden.page(
+            values.project_name("project", request.project),
+            values.memory_filter("filter", request.filter),
+            int(page_position(request, request.page_token) or 0),
+            request.page_size or _DEFAULT_PAGE_SIZE,
+            full=values.wants_full(request.view, unset_means_full=False),
+        )
+        return pb.MemoryServiceListResponse(
+            memories=map(present_memory.memory, page.memories),
+            next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
+        )
+
+    def Update(self, request: pb.MemoryServiceUpdateRequest) -> pb.MemoryServiceUpdateResponse:
+        """Changes the named fields of a memory."""
+        memory_id, changes = parse_memory.memory_changes(request)
+        updated = self._garden.update(
+            values.project_name("project", request.project),
+            values.request_id(request.request_id),
+            memory_id,
+            changes,
+            values.fingerprint(request),
+        )
+        return present_memory.update_response(updated)
+
+    def Delete(self, request: pb.MemoryServiceDeleteRequest) -> pb.MemoryServiceDeleteResponse:
+        """Removes memories."""
+        deleted = self._garden.delete(
+            values.project_name("project", request.project),
+            values.request_id(request.request_id),
+            values.identifiers("ids", request.ids),
+            values.fingerprint(request),
+        )
+        return present_memory.delete_response(deleted)

@@ -1,0 +1,86 @@
+"""Requests that read: recall, render and search."""
+
+from __future__ import annotations
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Origin
+from hummock.core.recall import DecayMode, Intent, Preset, RecallPath, RecallQuery
+from hummock.core.render import Locale, RenderForm, RenderQuery
+from hummock.core.search import SearchQuery, SearchScope
+from hummock.rpc import parse_values as values
+from hummock.rpc.parse import check
+from hummock.v1 import context_service_pb2, recall_pb2
+
+_DEFAULT_SEARCH_TOP_K = 10
+
+
+def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQuery:
+    """A recall; `prefix` is where it stands in the request, with a dot at its end."""
+    if not request.query_text.strip():
+        raise InvalidRequest(f"{prefix}query_text", "is blank; say what to recall for")
+    return RecallQuery(
+        project=values.project_name(f"{prefix}project", request.project),
+        text=request.query_text,
+        vector=(
+            values.vector(f"{prefix}query_vector", request.query_vector) if request.HasField("query_vector") else None
+        ),
+        preset=Preset(request.preset or Preset.AGENT),
+        top_k=request.top_k if request.HasField("top_k") else None,
+        candidates=request.candidates if request.HasField("candidates") else None,
+        min_similarity=request.min_similarity if request.HasField("min_similarity") else None,
+        filter=values.memory_filter(f"{prefix}filter", request.filter),
+        paths=frozenset(RecallPath(path) for path in request.paths) or frozenset(RecallPath),
+        decay_mode=DecayMode(request.decay.mode) if request.decay.mode else None,
+        half_life_days=request.decay.half_life_days if request.decay.HasField("half_life_days") else None,
+        decay_exempt_origins=frozenset(Origin(origin) for origin in request.decay.exempt_origins),
+        relevance_weight=request.relevance_weight if request.HasField("relevance_weight") else None,
+        near_twin_bar=request.near_twin_bar if request.HasField("near_twin_bar") else None,
+        code_top_k=request.code_top_k if request.HasField("code_top_k") else None,
+        domain_top_k=request.domain_top_k if request.HasField("domain_top_k") else None,
+        intent=_intent(request.intent) if request.HasField("intent") else None,
+        as_of=values.time(f"{prefix}as_of", request, "as_of"),
+        min_seq=request.min_seq,
+        full=values.wants_full(request.view, unset_means_full=True),
+    )
+
+
+def render_query(request: context_service_pb2.RenderRequest) -> RenderQuery:
+    """A rendering. The recall inside takes the outer project, is checked like one that came alone, and is full."""
+    return RenderQuery(
+        project=values.project_name("project", request.project),
+        recall=_inner_recall(request) if request.HasField("recall") else None,
+        memory_ids=values.identifiers("memories.ids", request.memories.ids),
+        form=RenderForm(request.form or RenderForm.CONTEXT),
+        budget_tokens=request.budget_tokens if request.HasField("budget_tokens") else None,
+        locale=Locale(request.locale) if request.locale else None,
+    )
+
+
+def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
+    """A search."""
+    if not request.query_text.strip():
+        raise InvalidRequest("query_text", "is blank; say what to search for")
+    return SearchQuery(
+        project=values.project_name("project", request.project),
+        text=request.query_text,
+        top_k=request.top_k if request.HasField("top_k") else _DEFAULT_SEARCH_TOP_K,
+        scope=SearchScope(request.scope or SearchScope.BOTH),
+        filter=values.memory_filter("filter", request.filter),
+        min_seq=request.min_seq,
+        as_of=values.time("as_of", request, "as_of"),
+    )
+
+
+def _inner_recall(request: context_service_pb2.RenderRequest) -> RecallQuery:
+    recall = recall_pb2.RecallRequest()
+    recall.CopyFrom(request.recall)
+    if recall.project not in ("", request.project):
+        raise InvalidRequest("recall.project", "differs from project; leave it out")
+    recall.project = request.project
+    recall.ClearField("view")
+    check(recall, "recall.")
+    return recall_query(recall, "recall.")
+
+
+def _intent(sent: recall_pb2.Intent) -> Intent:
+    return Intent(domains=tuple(sent.domains), action=sent.action, keywords=tuple(sent.keywords))

@@ -1,0 +1,109 @@
+"""Values that many requests hold: names, ids, tags, times, vectors, filters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Filter, MemoryKind, Origin, QueryVector
+from hummock.v1 import memory_pb2
+
+# Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
+_FORBIDDEN_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_FIRST_SECOND = -62_135_596_800  # 0001-01-01
+_LAST_SECOND = 253_402_300_799  # 9999-12-31
+
+
+def project_name(field: str, name: str) -> str:
+    """The name of a project, as it was sent."""
+    if not name.strip():
+        raise InvalidRequest(field, "is blank; name the project")
+    return identifier(field, name)
+
+
+def identifier(field: str, value: str) -> str:
+    """An id or a name, as it was sent; it holds no control characters."""
+    if _FORBIDDEN_IN_NAMES.search(value):
+        raise InvalidRequest(field, "holds a control character")
+    return value
+
+
+def identifiers(field: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Several ids, in order."""
+    return tuple(identifier(f"{field}[{index}]", value) for index, value in enumerate(values))
+
+
+def request_id(value: str) -> str:
+    """The UUID in lower case, so that both ways of writing it are one."""
+    return value.lower()
+
+
+def fingerprint(request: Message) -> bytes:
+    """16 bytes that are equal for requests that are equal but for their request_id."""
+    bare = type(request)()
+    bare.CopyFrom(request)
+    bare.ClearField("request_id")
+    hashed = blake2b(request.DESCRIPTOR.full_name.encode() + b"\0", digest_size=16)
+    hashed.update(bare.SerializeToString(deterministic=True))
+    return hashed.digest()
+
+
+def tags(field: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Tags without "#" in front, without space around and without duplicates, in order."""
+    names: dict[str, None] = {}
+    for index, value in enumerate(values):
+        name = value.strip().lstrip("#").strip()
+        if not name:
+            raise InvalidRequest(f"{field}[{index}]", "is blank")
+        names[identifier(f"{field}[{index}]", name)] = None
+    return tuple(names)
+
+
+def time(field: str, request: Message, name: str) -> float | None:
+    """Unix seconds of the Timestamp field `name` of the request; None when it is unset."""
+    if not request.HasField(name):
+        return None
+    value: Timestamp = getattr(request, name)
+    if not (_FIRST_SECOND <= value.seconds <= _LAST_SECOND and 0 <= value.nanos < 1_000_000_000):
+        raise InvalidRequest(field, "is not a time between the years 1 and 9999")
+    return value.seconds + value.nanos / 1e9
+
+
+def vector(field: str, sent: memory_pb2.Vector) -> QueryVector:
+    """The vector at length 1. Its space and its dimension are compared where the project's are known."""
+    if len(sent.values) % 4:
+        raise InvalidRequest(f"{field}.values", f"has {len(sent.values)} bytes; float32 takes 4 for each component")
+    values = np.frombuffer(sent.values, "<f4").astype(np.float64)
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InvalidRequest(f"{field}.values", f"component {at} is {values[at]}; all must be finite")
+    length = float(np.sqrt(values @ values))
+    if length == 0:
+        raise InvalidRequest(f"{field}.values", "is all zero; it has no direction")
+    return QueryVector(values=(values / length).astype(np.float32), emb_space=sent.emb_space)
+
+
+def memory_filter(field: str, sent: memory_pb2.Filter) -> Filter:
+    """The conditions; an unset message has none."""
+    return Filter(
+        kinds=frozenset(MemoryKind(kind) for kind in sent.kinds),
+        origins=frozenset(Origin(origin) for origin in sent.origins),
+        tags=tags(f"{field}.tags", sent.tags),
+        session_ids=identifiers(f"{field}.session_ids", sent.session_ids),
+        paths=tuple(sent.paths),
+        speakers=tuple(sent.speakers),
+        created_after=time(f"{field}.created_after", sent, "created_after"),
+        created_before=time(f"{field}.created_before", sent, "created_before"),
+        excluded_ids=identifiers(f"{field}.excluded_ids", sent.excluded_ids),
+    )
+
+
+def wants_full(view: memory_pb2.MemoryView.ValueType, *, unset_means_full: bool) -> bool:
+    """Whether the reply carries payloads."""
+    return unset_means_full if view == memory_pb2.MEMORY_VIEW_UNSPECIFIED else view == memory_pb2.MEMORY_VIEW_FULL

@@ -1,0 +1,44 @@
+"""Values that many replies hold: times, spans, structures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.struct_pb2 import ListValue, NullValue, Struct, Value
+from google.protobuf.timestamp_pb2 import Timestamp
+
+
+def timestamp(unix_seconds: float) -> Timestamp:
+    """The time, to the microsecond: a float64 of seconds holds no more."""
+    time = Timestamp()
+    time.FromMicroseconds(round(unix_seconds * 1e6))
+    return time
+
+
+def duration(seconds: float) -> Duration:
+    """The span, to the nanosecond."""
+    span = Duration()
+    span.FromNanoseconds(round(seconds * 1e9))
+    return span
+
+
+def struct(fields: Mapping[str, object]) -> Struct:
+    """Plain JSON values, tuples as lists. Raises: TypeError for any other value."""
+    return Struct(fields={name: _value(value) for name, value in fields.items()})
+
+
+def _value(value: object) -> Value:
+    if value is None:
+        return Value(null_value=NullValue.NULL_VALUE)
+    if isinstance(value, bool):
+        return Value(bool_value=value)
+    if isinstance(value, int | float):
+        return Value(number_value=float(value))
+    if isinstance(value, str):
+        return Value(string_value=value)
+    if isinstance(value, Mapping):
+        return Value(struct_value=struct(value))
+    if isinstance(value, Sequence):
+        return Value(list_value=ListValue(values=[_value(item) for item in value]))
+    raise TypeError(f"{type(value).__name__} is no JSON value")

@@ -1,0 +1,49 @@
+"""ProjectService: what is kept apart."""
+
+from __future__ import annotations
+
+from hummock.core.errors import InvalidRequest
+from hummock.rpc import parse_values as values
+from hummock.rpc import present_service
+from hummock.rpc.page_token import page_position, page_token
+from hummock.rpc.use_cases import Projects
+from hummock.v1 import project_service_pb2 as pb
+
+_DEFAULT_PAGE_SIZE = 100
+_UPDATABLE = ("tech_stack", "path")
+
+
+class ProjectServicer:
+    """Each method is a call of the projects."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+
+    def Get(self, request: pb.ProjectServiceGetRequest) -> pb.ProjectServiceGetResponse:
+        """Returns one project."""
+        found = self._projects.get(values.project_name("project", request.project))
+        return pb.ProjectServiceGetResponse(project=present_service.project(found, with_kinds=True))
+
+    def List(self, request: pb.ProjectServiceListRequest) -> pb.ProjectServiceListResponse:
+        """Returns the projects in pages."""
+        size = request.page_size or _DEFAULT_PAGE_SIZE
+        # One more than the page holds tells whether another page follows.
+        found = self._projects.page(page_position(request, request.page_token), size + 1)
+        return pb.ProjectServiceListResponse(
+            projects=[present_service.project(one, with_kinds=False) for one in found[:size]],
+            next_page_token=page_token(request, found[size - 1].name) if len(found) > size else "",
+        )
+
+    def Update(self, request: pb.ProjectServiceUpdateRequest) -> pb.ProjectServiceUpdateResponse:
+        """Changes the named fields of a project's information."""
+        named = frozenset(request.update_mask.paths)
+        if not named or not named.issubset(_UPDATABLE):
+            raise InvalidRequest("update_mask", f"must name one or more of {', '.join(_UPDATABLE)}, and nothing else")
+        updated = self._projects.update(
+            values.project_name("project", request.project),
+            values.request_id(request.request_id),
+            tuple(request.info.tech_stack) if "tech_stack" in named else None,
+            request.info.path if "path" in named else None,
+            values.fingerprint(request),
+        )
+        return pb.ProjectServiceUpdateResponse(project=present_service.project(updated, with_kinds=False))

@@ -1,0 +1,60 @@
+"""What the servicers call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
+from hummock.core.memory import Filter, Memory
+from hummock.core.project import Project
+from hummock.core.recall import Recalled, RecallQuery
+from hummock.core.render import Rendered, RenderQuery
+from hummock.core.search import Searched, SearchQuery
+from hummock.core.status import ServiceStatus
+from hummock.ports import Page
+
+
+class Garden(Protocol):
+    """Memories one by one."""
+
+    def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        """The memories with these ids, in order; None where there is none."""
+
+    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
+        """At most `limit` memories behind position `after` that pass the filter."""
+
+    def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
+        """Changes one memory."""
+
+    def delete(self, project: str, request_id: str, ids: Sequence[str], fingerprint: bytes) -> Deleted:
+        """Removes memories."""
+
+
+class Projects(Protocol):
+    """What is kept apart."""
+
+    def get(self, name: str) -> Project:
+        """One project. Raises: ProjectNotFound."""
+
+    def page(self, after: str, limit: int) -> list[Project]:
+        """At most `limit` projects behind the name `after`."""
+
+    def update(
+        self, name: str, request_id: str, tech_stack: tuple[str, ...] | None, path: str | None, fingerprint: bytes
+    ) -> Project:
+        """Changes what is not None; creates the project."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseCases:
+    """One of each. All are synchronous and safe to call from several threads."""
+
+    recall: Callable[[RecallQuery], Recalled]
+    render: Callable[[RenderQuery], Rendered]
+    learn: Callable[[LearnCommand], Learned]
+    search: Callable[[SearchQuery], Searched]
+    garden: Garden
+    projects: Projects
+    status: Callable[[], ServiceStatus]

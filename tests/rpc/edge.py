@@ -1,0 +1,188 @@
+"""A real server on a real socket in front of use cases that tests choose."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped] # it ships no types
+from grpc import aio
+
+from hummock.core.learn import Changes, Deleted, Updated
+from hummock.core.memory import Filter, Memory
+from hummock.core.project import Project
+from hummock.ports import Page
+from hummock.rpc.gate import Gate
+from hummock.rpc.handlers import Gates
+from hummock.rpc.server import Server
+from hummock.rpc.use_cases import UseCases
+from tests.rpc import samples
+
+LOOPBACK = "127.0.0.1:0"
+CLIENT_OPTIONS = (("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 16 << 20))
+
+
+@dataclass
+class FixedGarden:
+    """A garden that notes what it was asked and answers with the samples."""
+
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+    memories: dict[str, Memory] = field(default_factory=lambda: {samples.MEMORY.id: samples.MEMORY})
+    pages: Callable[[int, int], Page] = lambda after, limit: Page(memories=(samples.MEMORY,), next_after=None)
+
+    def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        self.asked.append((project, tuple(ids), min_seq, full))
+        return [self.memories.get(memory_id) for memory_id in ids]
+
+    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
+        self.asked.append((project, where, after, limit, full))
+        return self.pages(after, limit)
+
+    def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
+        self.asked.append((project, request_id, memory_id, changes, fingerprint))
+        return samples.UPDATED
+
+    def delete(self, project: str, request_id: str, ids: Sequence[str], fingerprint: bytes) -> Deleted:
+        self.asked.append((project, request_id, tuple(ids), fingerprint))
+        return samples.DELETED
+
+
+@dataclass
+class FixedProjects:
+    """Projects with these names, in the order of their bytes."""
+
+    names: tuple[str, ...] = ("loan",)
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def get(self, name: str) -> Project:
+        return replace(samples.PROJECT, name=name)
+
+    def page(self, after: str, limit: int) -> list[Project]:
+        behind = [name for name in self.names if name.encode() > after.encode()]
+        return [replace(samples.PROJECT, name=name) for name in behind[:limit]]
+
+    def update(
+        self, name: str, request_id: str, tech_stack: tuple[str, ...] | None, path: str | None, fingerprint: bytes
+    ) -> Project:
+        self.asked.append((name, request_id, tech_stack, path, fingerprint))
+        return replace(samples.PROJECT, name=name)
+
+
+def use_cases(**chosen: Any) -> UseCases:
+    """Use cases that answer with the samples, but for those chosen."""
+    fixed: dict[str, Any] = {
+        "recall": samples.recalled,
+        "render": samples.rendered,
+        "learn": samples.learned,
+        "search": samples.searched,
+        "garden": FixedGarden(),
+        "projects": FixedProjects(),
+        "status": samples.status,
+    }
+    return UseCases(**(fixed | chosen))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """A server that serves, and a channel to it."""
+
+    server: Server
+    gates: Gates
+    channel: aio.Channel
+
+    async def raw(self, method: str, data: bytes) -> bytes:
+        """Calls a unary method with bytes."""
+        call: Any = self.channel.unary_unary(f"/hummock.v1.{method}")
+        reply = await call(data)
+        assert isinstance(reply, bytes)
+        return reply
+
+
+@asynccontextmanager
+async def edge(
+    chosen: UseCases | None = None, *, workers: int = 2, waiting_limit: int = 256, address: str = LOOPBACK
+) -> AsyncIterator[Edge]:
+    """A server with these use cases, opened, and a channel to it."""
+    async with AsyncExitStack() as stack:
+        gates = _gates(stack, workers, waiting_limit)
+        server = await Server.start(chosen or use_cases(), gates, address)
+        stack.push_async_callback(server.stop, 0)
+        await server.open()
+        channel = await stack.enter_async_context(aio.insecure_channel(str(server.address), options=CLIENT_OPTIONS))
+        yield Edge(server=server, gates=gates, channel=channel)
+
+
+def _gates(stack: AsyncExitStack, workers: int, waiting_limit: int) -> Gates:
+    reads, writes = (stack.enter_context(ThreadPoolExecutor(workers)) for _ in range(2))
+    return Gates(
+        reads=Gate(reads, workers=workers, waiting_limit=waiting_limit),
+        writes=Gate(writes, workers=workers, waiting_limit=waiting_limit),
+    )
+
+
+@contextmanager
+def edge_on_a_thread(chosen: UseCases | None = None, **options: Any) -> Iterator[str]:
+    """The address of a server whose event loop runs on another thread, for callers that block."""
+    address: list[str] = []
+    started, stop = threading.Event(), threading.Event()
+
+    async def run() -> None:
+        async with edge(chosen, **options) as serving:
+            address.append(str(serving.server.address))
+            started.set()
+            await asyncio.to_thread(stop.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),))
+    thread.start()
+    try:
+        assert started.wait(10), "the server did not start"
+        yield address[0]
+    finally:
+        stop.set()
+        thread.join()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A status with its details taken apart."""
+
+    code: grpc.StatusCode
+    message: str
+    reason: str
+    metadata: dict[str, str]
+    violations: dict[str, str]
+    retry_after_s: float | None
+
+
+async def refused(call: Any) -> Refusal:
+    """What the call is refused with."""
+    with pytest.raises(aio.AioRpcError) as caught:
+        await call
+    return refusal_of(caught.value)
+
+
+def refusal_of(error: Any) -> Refusal:
+    """The details of a status."""
+    packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
+    retry_after_s = None
+    for detail in status_pb2.Status.FromString(packed).details:
+        detail.Unpack(info)
+        detail.Unpack(bad)
+        if detail.Unpack(retry):
+            retry_after_s = retry.retry_delay.ToNanoseconds() / 1e9
+    return Refusal(
+        code=error.code(),
+        message=error.details(),
+        reason=info.reason,
+        metadata=dict(info.metadata),
+        violations={violation.field: violation.description for violation in bad.field_violations},
+        retry_after_s=retry_after_s,
+    )

@@ -1,0 +1,182 @@
+"""Values that the use cases of these tests answer with."""
+
+from __future__ import annotations
+
+from hummock.core.candidates import FoundBy
+from hummock.core.embedding import Calibration, EmbeddingSpace
+from hummock.core.learn import Deleted, LearnCommand, Learned, LearnResult, LearnStatus, Updated
+from hummock.core.memory import CodeFragment, Memory, MemoryIndex, MemoryKind, Origin, Payload
+from hummock.core.project import Project, ProjectInfo
+from hummock.core.recall import (
+    Degradation,
+    GroupCount,
+    Hit,
+    Intent,
+    Preset,
+    Recalled,
+    RecallQuery,
+    Receipt,
+    StageTime,
+)
+from hummock.core.render import Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
+from hummock.core.search import Searched, SearchQuery, SearchResult
+from hummock.core.status import ServiceStatus, StoreStatus
+
+SPACE = EmbeddingSpace(
+    id="0123456789abcdef0123456789abcdef",
+    model="bge-small-zh-v1.5",
+    dim=4,
+    token_dim=2,
+    max_tokens=512,
+    scripts=frozenset({"latin", "han"}),
+    calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.2, near_twin_bar=0.95),
+)
+
+MEMORY = Memory(
+    id="世界.图鉴.物品.潮汐木芯",
+    kind=MemoryKind.CODE_FRAGMENT,
+    origin=Origin.INDEXER,
+    index=MemoryIndex(title="还款 repay()", summary="先本后息", tags=("code", "还款")),
+    payload=Payload(
+        content="fun repay() = 1",
+        raw="fun repay() = 1 // 计算",
+        detail=CodeFragment(path="src/Repay.kt", start_line=3, end_line=9, language="kotlin", symbol="Repay.repay"),
+    ),
+    session_id="s-1",
+    speaker="林",
+    event_time=1_700_000_000.25,
+    emotion_label="joy",
+    trust=0.5,
+    supersedes=("old",),
+    source_hash="abc",
+    create_time=1_700_000_001.5,
+    update_time=1_700_000_002.0,
+    content_hash=bytes(range(16)),
+    fingerprint=bytes(16),
+    token_count=12,
+    chunk_count=1,
+)
+
+HIT = Hit(
+    memory=MEMORY,
+    score=0.75,
+    similarity=0.5,
+    cosine=0.625,
+    keyword_score=2.5,
+    found_by=FoundBy.VECTOR | FoundBy.KEY_FILE,
+    matched_terms=("还款", "repay"),
+    age_days=1.5,
+    decay=1.0,
+    near_twin=True,
+)
+
+RECEIPT = Receipt(
+    preset=Preset.CODE,
+    stages=(StageTime(stage="embed", elapsed_s=0.0025),),
+    groups=(GroupCount(name="main", searched=9, vector=5, returned=1),),
+    emb_space=SPACE.id,
+    as_of=1_700_000_003.0,
+    vector_weight=0.5,
+    elapsed_s=0.004,
+)
+
+DEGRADED = (Degradation(path="vector", reason="EMBEDDER_FAILED", message="no vectors"),)
+
+PROJECT = Project(
+    name="loan",
+    info=ProjectInfo(tech_stack=("Spring Boot", "MySQL"), path="/srv/loan"),
+    create_time=1_700_000_000.0,
+    seq=7,
+    content_seq=5,
+    emb_space=SPACE.id,
+    kinds={MemoryKind.NOTE: 2, MemoryKind.LEARNING_RECORD: 1},
+)
+
+
+def recalled(query: RecallQuery) -> Recalled:
+    return Recalled(
+        hits=(HIT,),
+        code_fragments=(),
+        domains=(),
+        intent=Intent(domains=("还款",), action="ADD_FEATURE", keywords=("先本后息",)),
+        receipt=RECEIPT,
+        degraded=DEGRADED,
+        seq=7,
+        content_seq=5,
+    )
+
+
+def rendered(query: RenderQuery) -> Rendered:
+    return Rendered(
+        text="## 项目背景\n",
+        token_count=6,
+        budget_tokens=query.budget_tokens or 4000,
+        over_budget=False,
+        memories=(
+            RenderedMemory(
+                memory_id=MEMORY.id, kind=MEMORY.kind, tier=Tier.INDEX, token_count=6, reason="fits", score=0.75
+            ),
+        ),
+        tools=(
+            ToolDefinition(
+                name="read_memory",
+                description="Reads a memory.",
+                input_schema={"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}},
+            ),
+        ),
+        missing_ids=("gone",),
+        intent=None,
+        receipt=None,
+        degraded=(),
+        render_elapsed_s=0.001,
+        seq=7,
+    )
+
+
+def learned(command: LearnCommand) -> Learned:
+    return Learned(
+        seq=8,
+        results=tuple(
+            LearnResult(id=lesson.draft.id or f"made-{index}", status=LearnStatus.CREATED)
+            for index, lesson in enumerate(command.lessons)
+        ),
+    )
+
+
+def searched(query: SearchQuery) -> Searched:
+    return Searched(
+        results=(
+            SearchResult(
+                type="code",
+                memory_id=MEMORY.id,
+                title="repay()",
+                content="fun repay() = 1",
+                score=0.5,
+                metadata={"path": "src/Repay.kt", "start_line": 3, "tags": ("code",), "domain": None},
+            ),
+        ),
+        text="1. [code] repay() (score=0.50)",
+        receipt=RECEIPT,
+        degraded=(),
+    )
+
+
+def status() -> ServiceStatus:
+    return ServiceStatus(
+        version="0.1.0",
+        uptime_s=1.5,
+        space=SPACE,
+        advice="",
+        store=StoreStatus(
+            directory="/data",
+            used_bytes=1,
+            quota_bytes=2,
+            project_count=3,
+            loaded_project_count=1,
+            loaded_bytes=4,
+        ),
+    )
+
+
+UPDATED = Updated(memory=MEMORY, seq=9)
+DELETED = Deleted(seq=10, deleted_count=1, missing_ids=("gone",))

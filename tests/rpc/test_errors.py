@@ -1,0 +1,251 @@
+"""Every sort of wrong request over a real socket: a clear status, and the server serves on."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import struct
+from collections.abc import Callable
+
+import grpc
+import pytest
+from structlog.testing import capture_logs
+
+from hummock.core import errors
+from hummock.core.recall import Recalled, RecallQuery
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import memory_pb2, memory_service_pb2, recall_pb2
+from hummock.v1.recall_pb2 import RecallRequest
+from tests.rpc.edge import Refusal, edge, refused, use_cases
+
+GOOD = RecallRequest(project="loan", query_text="增加先本后息的还款方式")
+
+
+def refusal(method: str, data: bytes, chosen: dict[str, object] | None = None) -> Refusal:
+    """What the bytes are refused with; the server must answer a good request behind them."""
+
+    async def run() -> Refusal:
+        async with edge(use_cases(**(chosen or {}))) as serving:
+            answer = await refused(serving.raw(method, data))
+            if "recall" not in (chosen or {}):
+                await serving.raw("ContextService/Recall", GOOD.SerializeToString())
+            return answer
+
+    return asyncio.run(run())
+
+
+def recall_refusal(**fields: object) -> Refusal:
+    request = RecallRequest(project="loan", query_text="q")
+    request.MergeFrom(RecallRequest(**fields))  # type: ignore[arg-type] # each test names real fields
+    return refusal("ContextService/Recall", request.SerializeToString())
+
+
+def test_an_empty_project_is_named() -> None:
+    answer = refusal("ContextService/Recall", RecallRequest(query_text="q").SerializeToString())
+    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert answer.violations == {"project": "is empty; it is required"}
+    assert (answer.reason, answer.metadata["field"]) == ("INVALID_REQUEST", "project")
+
+
+def test_an_empty_query_is_named() -> None:
+    answer = refusal("ContextService/Recall", RecallRequest(project="p").SerializeToString())
+    assert answer.violations == {"query_text": "is empty; it is required"}
+
+
+@pytest.mark.parametrize("blank", [" ", "\n\t", "\u3000"])
+def test_a_blank_query_is_named(blank: str) -> None:
+    answer = refusal("ContextService/Recall", RecallRequest(project="p", query_text=blank).SerializeToString())
+    assert answer.violations == {"query_text": "is blank; say what to recall for"}
+
+
+@pytest.mark.parametrize("top_k", [0, 5000])
+def test_a_top_k_out_of_range_is_named_with_its_value_and_the_limit(top_k: int) -> None:
+    answer = recall_refusal(top_k=top_k)
+    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert answer.violations["top_k"].startswith(f"is {top_k}; ")
+    assert "200" in answer.violations["top_k"]
+
+
+def test_every_broken_rule_is_reported_at_once() -> None:
+    answer = refusal("ContextService/Recall", RecallRequest(top_k=5000, preset=77).SerializeToString())  # type: ignore[arg-type] # an unknown number on purpose
+    assert sorted(answer.violations) == ["preset", "project", "query_text", "top_k"]
+    assert answer.message.endswith("; and 1 more")
+
+
+def test_an_unknown_preset_is_refused_with_its_number() -> None:
+    assert recall_refusal(preset=77).violations == {"preset": "is 77; the contract knows no such value"}
+
+
+@pytest.mark.parametrize("name", ["min_similarity", "relevance_weight"])
+def test_nan_is_out_of_every_range(name: str) -> None:
+    assert "is nan" in recall_refusal(**{name: math.nan}).violations[name]
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        (struct.pack("<2f", 1, math.nan), "component 1 is nan; all must be finite"),
+        (struct.pack("<2f", -math.inf, 1), "component 0 is -inf; all must be finite"),
+        (struct.pack("<2f", 0, -0.0), "is all zero; it has no direction"),
+        (b"\0" * 7, "has 7 bytes; float32 takes 4 for each component"),
+        (b"", "is empty; it is required"),
+    ],
+)
+def test_a_vector_that_has_no_direction_is_refused(values: bytes, rule: str) -> None:
+    """S12 of the reliability notes: no such vector reaches an index."""
+    answer = recall_refusal(query_vector=memory_pb2.Vector(values=values, emb_space="e"))
+    assert answer.violations == {"query_vector.values": rule}
+
+
+def test_a_wrong_embedding_space_keeps_its_reason_and_facts() -> None:
+    def recall(query: RecallQuery) -> Recalled:
+        raise errors.EmbSpaceMismatch("query_vector.emb_space", "aaa", "bbb")
+
+    answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
+    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert answer.reason == "EMB_SPACE_MISMATCH"
+    assert (answer.metadata["given"], answer.metadata["expected"]) == ("aaa", "bbb")
+    assert list(answer.violations) == ["query_vector.emb_space"]
+
+
+def test_text_that_is_not_utf8_is_the_callers_error() -> None:
+    broken = GOOD.SerializeToString().replace("增加".encode(), b"\xff\xfe\xfd\xfc\xfb\xfa")
+    answer = refusal("ContextService/Recall", broken)
+    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "hummock.v1.RecallRequest" in answer.message
+
+
+@pytest.mark.parametrize("method", ["ContextService/Recall", "ContextService/Learn", "MemoryService/List"])
+def test_garbage_is_the_callers_error(method: str) -> None:
+    assert refusal(method, b"\xff" * 64).code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_a_message_above_our_limit_is_told_the_limit() -> None:
+    answer = refusal("ContextService/Learn", b"\0" * (5 << 20))
+    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "4194304" in answer.message
+
+
+def test_a_message_above_the_core_limit_leaves_the_server_serving() -> None:
+    assert refusal("ContextService/Learn", b"\0" * (17 << 20)).code is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_a_field_deep_in_a_batch_is_named_by_its_path() -> None:
+    good = memory_pb2.MemoryInput(kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content="记住"))
+    large = memory_pb2.MemoryInput(
+        kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content="字" * 90_000)
+    )
+    request = context_pb.LearnRequest(project="p", memories=[good, good, good, large])
+    answer = refusal("ContextService/Learn", request.SerializeToString())
+    assert answer.violations == {"memories[3].payload.content": "has 270000 bytes; it must be at most 262144 bytes"}
+
+
+def test_a_rule_of_a_value_is_named_by_its_place_in_the_batch() -> None:
+    code = memory_pb2.MemoryInput(kind=memory_pb2.MEMORY_KIND_CODE_FRAGMENT)
+    code.payload.content = "x"
+    code.payload.code_fragment.path = "a.py"
+    code.payload.code_fragment.start_line = 9
+    code.payload.code_fragment.end_line = 3
+    answer = refusal("ContextService/Learn", context_pb.LearnRequest(project="p", memories=[code]).SerializeToString())
+    assert list(answer.violations) == ["memories[0].payload.code_fragment.end_line"]
+
+
+def test_many_broken_rules_still_fit_the_trailers() -> None:
+    request = context_pb.LearnRequest(project="p", memories=[memory_pb2.MemoryInput() for _ in range(512)])
+    answer = refusal("ContextService/Learn", request.SerializeToString())
+    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert "memories[0].kind" in answer.violations
+    assert answer.violations[""].endswith("more")
+
+
+def test_long_chinese_messages_still_fit_the_trailers() -> None:
+    def recall(query: RecallQuery) -> Recalled:
+        raise errors.ProjectNotFound("项" * 256)
+
+    answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
+    assert answer.code is grpc.StatusCode.NOT_FOUND
+    assert answer.message.startswith("project 项项")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.InvalidRequest("f", "r"), grpc.StatusCode.INVALID_ARGUMENT),
+        (errors.RequestIdReused("u"), grpc.StatusCode.INVALID_ARGUMENT),
+        (errors.MemoryNotFound("m"), grpc.StatusCode.NOT_FOUND),
+        (errors.ProjectNotFound("p"), grpc.StatusCode.NOT_FOUND),
+        (errors.SeqNotReached(9, 7), grpc.StatusCode.FAILED_PRECONDITION),
+        (errors.StorageFull(2, 1), grpc.StatusCode.RESOURCE_EXHAUSTED),
+        (errors.Overloaded(9, 8, 0.5), grpc.StatusCode.RESOURCE_EXHAUSTED),
+        (errors.Unavailable("stopping"), grpc.StatusCode.UNAVAILABLE),
+    ],
+)
+def test_each_error_has_its_code_its_reason_and_its_facts(error: errors.HummockError, code: grpc.StatusCode) -> None:
+    def recall(query: RecallQuery) -> Recalled:
+        raise error
+
+    answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
+    assert (answer.code, answer.message, answer.reason) == (code, str(error), error.reason)
+    assert answer.metadata == error.metadata
+    retries = isinstance(error, errors.Overloaded | errors.Unavailable)
+    assert (answer.retry_after_s is not None) == retries
+
+
+def test_an_unexpected_error_says_nothing_of_its_insides_and_is_logged_once_without_content() -> None:
+    def recall(query: RecallQuery) -> Recalled:
+        raise RuntimeError(f"secret {query.text}")
+
+    with capture_logs() as logs:
+        answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
+    assert (answer.code, answer.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL")
+    assert "secret" not in answer.message
+    (line,) = logs
+    assert line["error_id"] == answer.metadata["error_id"]
+    assert line["method"] == "/hummock.v1.ContextService/Recall"
+    assert "secret" not in str(line)
+    assert "先本后息" not in str(line)
+
+
+def test_a_reply_above_the_limit_says_how_to_ask_for_less() -> None:
+    from dataclasses import replace
+
+    from hummock.core.memory import Payload
+    from tests.rpc.edge import FixedGarden
+    from tests.rpc.samples import MEMORY
+
+    assert MEMORY.payload is not None
+    large = replace(MEMORY, payload=Payload(content="x" * (1 << 20), detail=MEMORY.payload.detail))
+    request = memory_service_pb2.MemoryServiceBatchGetRequest(project="p", ids=[MEMORY.id] * 17)
+    answer = refusal(
+        "MemoryService/BatchGet", request.SerializeToString(), {"garden": FixedGarden(memories={MEMORY.id: large})}
+    )
+    assert (answer.code, answer.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "REPLY_TOO_LARGE")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\nb", "a\u202eb"])
+@pytest.mark.parametrize(
+    ("method", "make", "field"),
+    [
+        ("ContextService/Recall", lambda name: RecallRequest(project=name, query_text="q"), "project"),
+        (
+            "MemoryService/Get",
+            lambda name: memory_service_pb2.MemoryServiceGetRequest(project="p", id=name),
+            "id",
+        ),
+    ],
+)
+def test_names_hold_no_control_characters(
+    name: str, method: str, make: Callable[[str], recall_pb2.RecallRequest], field: str
+) -> None:
+    assert refusal(method, make(name).SerializeToString()).violations == {field: "holds a control character"}
+
+
+def test_calls_before_opening_are_told_to_try_again() -> None:
+    async def run() -> Refusal:
+        async with edge() as serving:
+            serving.server._door.open = False
+            return await refused(serving.raw("ContextService/Recall", GOOD.SerializeToString()))
+
+    answer = asyncio.run(run())
+    assert answer.code is grpc.StatusCode.UNAVAILABLE
+    assert answer.retry_after_s == 1.0

@@ -1,0 +1,175 @@
+"""The gate: first in, first out, bounded, and closed to work that nobody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+
+from hummock.core.errors import Overloaded
+from hummock.rpc.gate import DeadlinePassed, Gate, Load
+
+
+@dataclass
+class Clock:
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class Blocked:
+    """A gate whose workers are all busy until `release` is set."""
+
+    gate: Gate
+    clock: Clock
+    release: threading.Event
+    tasks: list[asyncio.Task[Any]] = field(default_factory=list)
+
+    def call(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(work)
+        self.tasks.append(task)
+        return task
+
+
+@asynccontextmanager
+async def blocked(*, workers: int = 1, waiting_limit: int = 2) -> AsyncIterator[Blocked]:
+    release, clock, started = threading.Event(), Clock(), threading.Semaphore(0)
+
+    def occupy() -> None:
+        started.release()
+        release.wait()
+
+    with ThreadPoolExecutor(workers) as executor:
+        gate = Gate(executor, workers=workers, waiting_limit=waiting_limit, monotonic=clock)
+        busy = Blocked(gate=gate, clock=clock, release=release)
+        for _ in range(workers):
+            busy.call(gate.run(occupy))
+        for _ in range(workers):
+            await asyncio.to_thread(started.acquire)
+        try:
+            yield busy
+        finally:
+            release.set()
+            await asyncio.gather(*busy.tasks, return_exceptions=True)
+
+
+async def turn() -> None:
+    """Lets every task that can run do so."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def test_work_runs_in_the_order_of_arrival() -> None:
+    async def run() -> None:
+        order: list[int] = []
+        async with blocked(waiting_limit=9) as busy:
+            for number in range(5):
+                busy.call(busy.gate.run(partial(order.append, number)))
+                await turn()
+        assert order == [0, 1, 2, 3, 4]
+
+    asyncio.run(run())
+
+
+def test_beyond_the_waiting_limit_calls_are_refused_at_once() -> None:
+    async def run() -> None:
+        async with blocked(waiting_limit=2) as busy:
+            for _ in range(2):
+                busy.call(busy.gate.run(lambda: None))
+            await turn()
+            assert busy.gate.load == Load(running=1, waiting=2)
+            with pytest.raises(Overloaded) as caught:
+                await busy.gate.run(lambda: None)
+            assert (caught.value.waiting, caught.value.limit) == (2, 2)
+            assert 0.05 <= caught.value.retry_after_s <= 5
+
+    asyncio.run(run())
+
+
+def test_a_limit_of_zero_lets_nobody_wait_but_keeps_every_worker_busy() -> None:
+    async def run() -> None:
+        async with blocked(workers=2, waiting_limit=0) as busy:
+            assert busy.gate.load == Load(running=2, waiting=0)
+            with pytest.raises(Overloaded):
+                await busy.gate.run(lambda: None)
+
+    asyncio.run(run())
+
+
+def test_a_patient_caller_waits_beyond_the_limit() -> None:
+    async def run() -> None:
+        async with blocked(waiting_limit=0) as busy:
+            patient = busy.call(busy.gate.run(lambda: "done", patient=True))
+            await turn()
+            assert busy.gate.load.waiting == 1
+            busy.release.set()
+            assert await patient == "done"
+
+    asyncio.run(run())
+
+
+def test_work_whose_caller_has_gone_never_runs_and_gives_its_place_back() -> None:
+    async def run() -> None:
+        ran: list[str] = []
+        async with blocked(waiting_limit=1) as busy:
+            gone = busy.call(busy.gate.run(lambda: ran.append("gone")))
+            await turn()
+            gone.cancel()
+            await turn()
+            assert gone.cancelled()
+            assert busy.gate.load == Load(running=1, waiting=0)
+            busy.call(busy.gate.run(lambda: ran.append("next")))
+            await turn()
+        assert ran == ["next"]
+
+    asyncio.run(run())
+
+
+def test_cancelled_work_that_runs_keeps_its_worker_until_it_ends() -> None:
+    async def run() -> None:
+        async with blocked() as busy:
+            busy.tasks[0].cancel()
+            await turn()
+            assert busy.tasks[0].cancelled()
+            assert busy.gate.load == Load(running=1, waiting=0)
+        assert busy.gate.load == Load(running=0, waiting=0)
+
+    asyncio.run(run())
+
+
+def test_work_whose_deadline_passed_while_it_waited_never_runs() -> None:
+    async def run() -> None:
+        ran: list[str] = []
+        async with blocked() as busy:
+            late = busy.call(busy.gate.run(lambda: ran.append("late"), time_left_s=1.0))
+            in_time = busy.call(busy.gate.run(lambda: ran.append("in time"), time_left_s=3.0))
+            await turn()
+            busy.clock.now_s = 2.0
+            busy.release.set()
+            with pytest.raises(DeadlinePassed):
+                await late
+            await in_time
+        assert ran == ["in time"]
+
+    asyncio.run(run())
+
+
+def test_what_work_raises_reaches_its_caller_alone() -> None:
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            gate = Gate(executor, workers=1)
+            with pytest.raises(ZeroDivisionError):
+                await gate.run(lambda: 1 // 0)
+            assert await gate.run(lambda: "fine") == "fine"
+            assert gate.load == Load(running=0, waiting=0)
+
+    asyncio.run(run())
