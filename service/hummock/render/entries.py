@@ -1,0 +1,91 @@
+"""The parts of the waterfall form: the frame, a memory in full and a memory as an index entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, Payload
+from hummock.render import fence
+from hummock.render.headings import Wording
+
+_SUMMARY_CHARACTERS: Final = 100
+_TITLE_CHARACTERS: Final = 100
+_TAGS: Final = 10
+
+
+def opening(wording: Wording) -> str:
+    """What begins the text: it says that all of it is data."""
+    return f"<{fence.ENVELOPE}>\n{wording.data_notice}\n\n"
+
+
+def closing() -> str:
+    """What ends the text."""
+    return f"</{fence.ENVELOPE}>\n"
+
+
+def index_opening(wording: Wording) -> str:
+    """What begins the index: it says how to read on."""
+    return f"<{fence.INDEX}>\n{wording.index_notice}\n\n"
+
+
+def index_closing() -> str:
+    """What ends the index."""
+    return f"</{fence.INDEX}>\n"
+
+
+def full_entry(memory: Memory, wording: Wording) -> str:
+    """The whole memory between its tags. A title that the body repeats is left out."""
+    body = _body(memory, wording).strip("\n")
+    attributes = {
+        "id": memory.id,
+        "kind": memory.kind.name.lower(),
+        "title": "" if memory.index.title in body else memory.index.title,
+        "tags": _tags(memory.index.tags),
+    }
+    written = "".join(f" {name}={fence.attribute(value)}" for name, value in attributes.items() if value)
+    return f"<{fence.ENTRY}{written}>\n{fence.quoted(body)}\n</{fence.ENTRY}>\n\n"
+
+
+def index_entry(number: int, memory: Memory) -> str:
+    """Title, tags and summary; two lines, or one when there is no summary."""
+    title = fence.string(fence.clip(memory.index.title, _TITLE_CHARACTERS))
+    tags = fence.untagged(_tags(memory.index.tags))
+    summary = fence.untagged(fence.clip(memory.index.summary, _SUMMARY_CHARACTERS))
+    lines = [f"{number}. [ID: {fence.listed_id(memory.id)}] {title}" + (f" (Tags: {tags})" if tags else "")]
+    if summary:
+        lines.append(f"   > Summary: {summary}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _body(memory: Memory, wording: Wording) -> str:
+    payload = memory.payload or Payload(content=memory.index.summary)
+    match payload.detail:
+        case LearningRecord(question=question, answer=answer, source_files=files):
+            parts = [
+                f"{wording.question} {question}",
+                f"{wording.answer} {answer}",
+                _files(wording.source_files, files),
+            ]
+        case DomainKnowledge(summary=summary, key_files=files):
+            parts = [summary, _files(wording.key_files, files)]
+        case CodeFragment() as code:
+            parts = [f"{wording.code_file} {fence.one_line(code.path)}{_span(code)}"]
+        case _:
+            parts = []
+    return "\n".join(dict.fromkeys(part for part in [*parts, payload.content] if part))
+
+
+def _files(label: str, files: Iterable[str]) -> str:
+    listed = ", ".join(line for name in files if (line := fence.one_line(name)))
+    return f"{label} {listed}" if listed else ""
+
+
+def _span(code: CodeFragment) -> str:
+    if not code.start_line:
+        return ""
+    return f":{code.start_line}-{code.end_line}"
+
+
+def _tags(tags: Iterable[str]) -> str:
+    return " ".join(f"#{line}" for tag in list(tags)[:_TAGS] if (line := fence.one_line(tag)))

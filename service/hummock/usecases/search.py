@@ -1,0 +1,116 @@
+"""Search: code and knowledge in one list, for agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind
+from hummock.core.recall import Hit, Preset, Recalled, RecallQuery, Receipt
+from hummock.core.search import Searched, SearchQuery, SearchResult, SearchScope
+from hummock.render import locale_of, wording_of
+from hummock.render.fence import clean, one_line
+
+_CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
+_KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
+    SearchScope.CODE: _CODE,
+    SearchScope.KNOWLEDGE: frozenset(MemoryKind) - _CODE,
+    SearchScope.BOTH: frozenset(MemoryKind),
+}
+_CANDIDATES: Final = 50
+_CONTENT_CHARACTERS: Final = 200
+
+
+class Search:
+    """The agent's one search tool. A pure read."""
+
+    def __init__(self, recall: Callable[[RecallQuery], Recalled]) -> None:
+        self._recall = recall
+
+    def __call__(self, query: SearchQuery) -> Searched:
+        """Answer with at most `top_k` results by falling score, equal scores by memory id.
+
+        Nothing is searched when the scope and the filter have no kind in common.
+
+        Raises: what the recall raises.
+        """
+        kinds = _KINDS[query.scope] & (query.filter.kinds or frozenset(MemoryKind))
+        if not kinds:
+            return _searched(query, ())
+        recalled = self._recall(_recall_query(query, kinds))
+        # A diversified recall is not sorted by score; a mixed list is.
+        hits = sorted(recalled.hits, key=lambda hit: (-hit.score, hit.memory.id))[: query.top_k]
+        searched = _searched(query, tuple(_result(hit) for hit in hits))
+        return replace(searched, receipt=recalled.receipt, degraded=recalled.degraded)
+
+
+def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQuery:
+    return RecallQuery(
+        project=query.project,
+        text=query.text,
+        preset=Preset.AGENT,
+        top_k=query.top_k,
+        candidates=max(_CANDIDATES, query.top_k),
+        filter=replace(query.filter, kinds=frozenset() if kinds == frozenset(MemoryKind) else kinds),
+        as_of=query.as_of,
+        min_seq=query.min_seq,
+        full=True,
+    )
+
+
+def _searched(query: SearchQuery, results: tuple[SearchResult, ...]) -> Searched:
+    """The results with their text, and the receipt of a search that had nothing to do."""
+    receipt = Receipt(
+        preset=Preset.AGENT,
+        stages=(),
+        groups=(),
+        emb_space="",
+        as_of=query.as_of or 0.0,
+        vector_weight=0.0,
+        elapsed_s=0.0,
+    )
+    text = "".join(_text_of(number, result) for number, result in enumerate(results, start=1))
+    empty = wording_of(locale_of(query.text)).no_results + "\n"
+    return Searched(results=results, text=text or empty, receipt=receipt, degraded=())
+
+
+def _result(hit: Hit) -> SearchResult:
+    memory = hit.memory
+    return SearchResult(
+        type="code" if memory.kind is MemoryKind.CODE_FRAGMENT else "knowledge",
+        memory_id=memory.id,
+        title=memory.index.title,
+        content=_content(memory)[:_CONTENT_CHARACTERS],
+        score=hit.score,
+        metadata={name: value for name, value in _metadata(memory).items() if value},
+    )
+
+
+def _content(memory: Memory) -> str:
+    if memory.payload is None:
+        return memory.index.summary
+    match memory.payload.detail:
+        case LearningRecord(answer=answer):
+            return answer
+        case DomainKnowledge(summary=summary):
+            return summary
+        case _:
+            return memory.payload.content
+
+
+def _metadata(memory: Memory) -> dict[str, object]:
+    """The facts of a memory; what does not apply is empty or 0."""
+    facts: dict[str, object] = {"kind": memory.kind.name, "origin": memory.origin.name, "tags": list(memory.index.tags)}
+    match memory.payload.detail if memory.payload else None:
+        case CodeFragment(path=path, start_line=start_line, end_line=end_line, language=language, symbol=symbol):
+            facts.update(path=path, start_line=start_line, end_line=end_line, language=language, symbol=symbol)
+        case DomainKnowledge(domain=domain):
+            facts["domain"] = domain
+    return facts
+
+
+def _text_of(number: int, result: SearchResult) -> str:
+    """One numbered line, and the content below it, indented: stored text cannot forge a numbered line."""
+    head = f"{number}. [{result.type}] {one_line(result.title)} (score={result.score:.2f})\n"
+    return head + "".join(f"   {line}\n" for line in clean(result.content).split("\n") if line.strip())

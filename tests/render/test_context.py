@@ -1,0 +1,221 @@
+"""The context form."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.core.project import ProjectInfo
+from hummock.core.render import Locale, Tier
+from hummock.render import CONTEXT_BUDGET_TOKENS, Section, Selected, render_context, wording_of
+from hummock.text.tokens import EstimatedTokens
+from tests.render.golden import assert_golden
+from tests.render.samples import PROJECT, dates, domain, fragment, note, record, repayment, selected
+
+ZH = wording_of(Locale.ZH)
+COUNTER = EstimatedTokens()
+
+
+def render(
+    items: list[Selected], info: ProjectInfo | None = PROJECT, budget_tokens: int = CONTEXT_BUDGET_TOKENS
+) -> Section:
+    return render_context(items, info, ZH, budget_tokens, COUNTER)
+
+
+def tiers(section: Section) -> dict[str, Tier]:
+    return {one.memory_id: one.tier for one in section.memories}
+
+
+def test_the_worked_example_in_chinese_has_the_documents_shape() -> None:
+    """S0-21, S0-22, S0-23, S0-24, S0-25."""
+    assert_golden("context.zh.md", render(repayment()).text)
+
+
+def test_the_same_selection_in_english_has_english_headings() -> None:
+    """S0-21, S0-22, S0-23, S0-24."""
+    text = render_context([*repayment(), *dates()], PROJECT, wording_of(Locale.EN), 4000, COUNTER).text
+    assert_golden("context.en.md", text)
+
+
+def test_the_sections_are_those_of_the_document_line_by_line() -> None:
+    """S0-21, S0-22, S0-23, S0-24, S0-25."""
+    known = record("r", "问？", "答。", "A.java", "B.java"), domain("d", "还款", "概述", "A.java")
+    items = selected(*known, fragment("c", "A.java", "class A {}"), score=0.95)
+    assert render(items).text == (
+        "## 项目背景\n- 技术栈: Spring Boot, MyBatis, MySQL\n- 项目路径: /srv/loan-service\n\n"
+        "## 相关领域知识\n### 还款\n概述\n关键文件: A.java\n\n"
+        "## 相关学习记录 (后台已学到的知识)\n### 知识 1 (相关度: 95%)\n"
+        "问题: 问？\n答案: 答。\n涉及文件: A.java, B.java\n\n"
+        "## 相关代码片段\n文件: A.java\n```\nclass A {}\n```\n\n"
+    )
+
+
+def test_relevance_is_cut_to_whole_percent_and_not_rounded() -> None:
+    """S0-23."""
+    assert "(相关度: 99%)" in render(selected(record("r", "q", "a"), score=0.999)).text
+
+
+def test_memories_named_by_id_have_no_relevance() -> None:
+    text = render(selected(record("r", "q", "a"), score=None)).text
+    assert "### 知识 1\n" in text
+    assert "相关度" not in text
+
+
+def test_empty_sections_and_empty_file_lists_are_left_out() -> None:
+    """S0-25, S0-36."""
+    text = render(selected(record("r", "q", "a"), domain("d", "还款", "概述"))).text
+    assert "相关代码片段" not in text
+    assert "文件:" not in text
+
+
+def test_the_project_is_always_there_when_it_is_known() -> None:
+    """S0-21."""
+    assert render([]).text == "## 项目背景\n- 技术栈: Spring Boot, MyBatis, MySQL\n- 项目路径: /srv/loan-service\n\n"
+    assert render(selected(note("n", "x")), ProjectInfo()).text.startswith("## 项目背景\n\n")
+    assert render([], ProjectInfo(path="/srv")).text == "## 项目背景\n- 项目路径: /srv\n\n"
+
+
+def test_nothing_to_say_is_the_empty_text() -> None:
+    """S0-36: an empty section leaves the prompt untouched."""
+    for info in (None, ProjectInfo()):
+        section = render([], info)
+        assert (section.text, section.token_count, section.memories) == ("", 0, ())
+
+
+def test_five_records_three_fragments_and_three_domains_are_shown() -> None:
+    """S0-23, S0-24, S0-36, 1.1-5: ten fragments are loaded and three are shown."""
+    items = selected(
+        *(record(f"r{n}", "q", "a") for n in range(7)),
+        *(fragment(f"c{n}", f"{n}.java", "x") for n in range(10)),
+        *(domain(f"d{n}", "还款", "x") for n in range(4)),
+    )
+    shown = [memory_id for memory_id, tier in tiers(render(items)).items() if tier is Tier.FULL]
+    assert shown == ["d0", "d1", "d2", "r0", "r1", "r2", "r3", "r4", "c0", "c1", "c2"]
+
+
+def test_what_the_quota_leaves_out_is_reported_with_its_reason() -> None:
+    """S0-23."""
+    section = render(selected(*(record(f"r{n}", "q", "a") for n in range(6))))
+    assert section.memories[5].tier is Tier.DROPPED
+    assert section.memories[5].reason == "this form shows the first 5 of its kind"
+
+
+def test_bodies_are_cut_at_500_characters_with_a_marker() -> None:
+    """S0-24, S0-36."""
+    section = render(selected(record("r", "q", "答" * 501), fragment("c", "a.py", "x" * 501), note("n", "n" * 501)))
+    assert f"答案: {'答' * 500}... (已截断)\n" in section.text
+    assert f"```\n{'x' * 500}\n... (已截断)\n```\n" in section.text
+    assert f"{'n' * 500}... (已截断)\n" in section.text
+    assert {one.reason for one in section.memories} == {"cut at 500 characters"}
+
+
+def test_bodies_of_500_characters_are_whole() -> None:
+    """S0-24, S0-36."""
+    assert "已截断" not in render(selected(record("r", "q", "答" * 500), fragment("c", "a.py", "x" * 500))).text
+
+
+def test_at_most_five_files_are_named() -> None:
+    """S0-36."""
+    text = render(selected(record("r", "q", "a", *(f"{n}.java" for n in range(7))))).text
+    assert "涉及文件: 0.java, 1.java, 2.java, 3.java, 4.java\n" in text
+
+
+def test_notes_and_entries_stand_behind_the_records() -> None:
+    text = render(selected(note("n", "每月 8 日还款。", title="还款日"), record("r", "q", "a"))).text
+    assert text.index("## 相关学习记录") < text.index("## 相关记忆\n### 还款日\n每月 8 日还款。\n\n")
+
+
+def test_a_note_that_is_its_own_title_is_said_once() -> None:
+    text = render(selected(note("n", "每月 8 日还款。", title="每月 8 日还款。"))).text
+    assert text.count("每月 8 日还款。") == 1
+
+
+def test_records_stop_at_the_first_that_does_not_fit() -> None:
+    """S0-34: break, not skip."""
+    items = selected(record("r1", "q", "短"), record("r2", "q", "长" * 400), record("r3", "q", "短"))
+    assert tiers(render(items, budget_tokens=150)) == {"r1": Tier.FULL, "r2": Tier.DROPPED, "r3": Tier.DROPPED}
+
+
+def test_code_gives_way_before_records_and_records_before_domains() -> None:
+    """1.1-6, S0-36."""
+    items = selected(domain("d", "还款", "概" * 60), record("r", "q", "答" * 60), fragment("c", "A.java", "类" * 60))
+    whole = render(items).token_count
+    kept: list[str] = []
+    for budget_tokens in range(whole, 0, -1):
+        section = tiers(render(items, budget_tokens=budget_tokens))
+        shown = "".join(sorted(memory_id for memory_id, tier in section.items() if tier is Tier.FULL))
+        kept += [shown] if [shown] != kept[-1:] else []
+    assert kept[:3] == ["cdr", "dr", "d"]
+
+
+def test_no_code_stands_where_a_record_gave_way() -> None:
+    """1.1-6."""
+    items = selected(record("r1", "q", "长" * 450), record("r2", "q", "长" * 450), fragment("c", "A.java", "x"))
+    assert tiers(render(items, budget_tokens=500)) == {"r1": Tier.FULL, "r2": Tier.DROPPED, "c": Tier.DROPPED}
+
+
+def test_a_domain_that_does_not_fit_leaves_room_for_the_records() -> None:
+    """1.1-6."""
+    items = selected(domain("d", "还款", "概" * 500), record("r", "q", "短"))
+    assert tiers(render(items, budget_tokens=150)) == {"d": Tier.DROPPED, "r": Tier.FULL}
+
+
+def test_the_project_is_charged_first() -> None:
+    """S0-33."""
+    items = selected(record("r", "q", "短"))
+    with_project = render(items)
+    budget_tokens = with_project.token_count - 1
+    section = render(items, budget_tokens=budget_tokens)
+    assert section.text.startswith("## 项目背景")
+    assert tiers(section) == {"r": Tier.DROPPED}
+    assert section.memories[0].reason == "the budget is used up"
+
+
+def test_nothing_is_forced_into_a_budget_that_is_too_small() -> None:
+    """1.1-6: the context form forces nothing."""
+    section = render(selected(record("r", "q", "长" * 400)), budget_tokens=3)
+    assert (section.text, section.token_count, section.over_budget) == ("", 0, False)
+
+
+def test_the_same_selection_gives_the_same_bytes() -> None:
+    """S0-25."""
+    assert render(repayment()) == render(repayment())
+
+
+class GrowingCounter:
+    """Counts more for a text than for its parts."""
+
+    def count(self, text: str) -> int:
+        return len(text) + (len(text) // 100) ** 2
+
+
+TEXTS = st.text(st.sampled_from("还款 ab#\n`_0."), max_size=120)
+ITEMS = st.lists(
+    st.one_of(
+        st.builds(record, st.uuids().map(str), TEXTS, TEXTS, TEXTS),
+        st.builds(note, st.uuids().map(str), TEXTS, TEXTS),
+        st.builds(domain, st.uuids().map(str), TEXTS, TEXTS, TEXTS),
+        st.builds(fragment, st.uuids().map(str), TEXTS, TEXTS),
+    ),
+    max_size=12,
+).map(lambda memories: selected(*memories))
+
+
+@given(items=ITEMS, budget_tokens=st.integers(1, 700), info=st.sampled_from([None, ProjectInfo(), PROJECT]))
+def test_the_whole_text_is_never_above_the_budget(
+    items: list[Selected], budget_tokens: int, info: ProjectInfo | None
+) -> None:
+    """S0-33, S0-34, S0-35, 1.1-6."""
+    for counter in (COUNTER, GrowingCounter()):
+        section = render_context(items, info, ZH, budget_tokens, counter)
+        assert section.token_count == counter.count(section.text) <= budget_tokens
+        assert not section.over_budget
+
+
+@given(items=ITEMS, budget_tokens=st.integers(1, 700))
+def test_every_memory_is_reported_once_with_a_reason(items: list[Selected], budget_tokens: int) -> None:
+    """S2-12: also what was left out."""
+    section = render(items, budget_tokens=budget_tokens)
+    assert sorted(one.memory_id for one in section.memories) == sorted(item.memory.id for item in items)
+    assert all(one.reason for one in section.memories)
+    assert all((one.token_count == 0) == (one.tier is Tier.DROPPED) for one in section.memories)
