@@ -248,6 +248,14 @@ def test_deeply_nested_code_does_not_exhaust_the_stack() -> None:
     assert_sound(file, fragments(file))
 
 
+def test_a_source_that_the_parser_is_too_slow_for_falls_back_to_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "def f():\n    return [1, 2, 3]\n" * 100
+    monkeypatch.setattr("hummock.indexing.outline._PARSE_CPU_S", -1.0)
+    assert {each.symbol for each in cut("a.py", text)} == {""}
+    monkeypatch.undo()
+    assert {each.symbol for each in cut("a.py", text)} == {"f"}
+
+
 def test_text_is_cut_into_overlapping_windows_of_sixty_lines() -> None:
     found = cut("a.yaml", "\n".join(f"key_{turn}: {turn}" for turn in range(130)))
     assert [(each.start_line, each.end_line) for each in found] == [(1, 60), (55, 114), (109, 130)]

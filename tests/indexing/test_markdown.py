@@ -102,6 +102,26 @@ def test_the_parts_of_a_bilingual_heading_are_aliases() -> None:
     assert entries("## 还款\n\n文本\n")[0].aliases == ()
 
 
+@pytest.mark.parametrize(
+    ("heading", "aliases"),
+    [
+        ("3. Storage", ("Storage",)),
+        ("2.1 还款", ("还款",)),
+        ("一、背景", ("背景",)),
+        ("Install / Upgrade", ("Install", "Upgrade")),
+        ("Contract: proto/hummock/v1", ()),
+        ("2024 report", ()),
+    ],
+)
+def test_numbers_of_headings_are_no_part_of_their_names(heading: str, aliases: tuple[str, ...]) -> None:
+    assert entries(f"## {heading}\n\ntext\n")[0].aliases == aliases
+
+
+def test_wrapped_chinese_is_joined_without_a_space_and_english_with_one() -> None:
+    text = "# A\n\n还款计划由服务生成，并把\n结果通知账务。Then\nthe ledger\n记账。\n"
+    assert entries(text)[0].summary == "还款计划由服务生成，并把结果通知账务。Then the ledger 记账。"
+
+
 def test_a_summary_is_prose_and_never_empty() -> None:
     picture = "# A\n\n[![badge](x.svg)](y)\n\n| a | b |\n\n```\ncode\n```\n\nSee [the plan](plan.md).\n"
     assert entries(picture)[0].summary == "See the plan."

@@ -11,7 +11,7 @@ from hummock.indexing.naming import declared_name, named_field, receiver_and_nam
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-NameOf: TypeAlias = Callable[["Node"], str]
+NameOf: TypeAlias = Callable[["Node", bytes], str]
 
 
 def _kinds(words: str) -> frozenset[str]:
@@ -31,7 +31,7 @@ class Language:
         transparent: Kinds that are looked through: bodies, conditionals, blocks.
         leading: Kinds that belong to the symbol right below them: comments and, in some grammars, attributes.
         valued: Kinds that count as a function only when they hold one: `const f = () => …`.
-        name_of: The symbol's own name, empty when it has none.
+        name_of: The symbol's own name, given its node and the file's source; empty when it has none.
     """
 
     name: str

@@ -18,9 +18,13 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")
+# Chinese that was wrapped: the line break in it was no space.
+_WRAP = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
 _NOT_PROSE = ("#", "|", "<", "```", "~~~", "---", "===", "***")
 _SENTENCE_ENDS = "。！？.!?；;"
-_ALIAS_PARTS = re.compile(r"[()（）/|·、]")
+_NUMBERING = re.compile(r"^(?:\d{1,3}[.．、)]){1,6}(?:\d{1,3}(?=\s))?\s*|^[一二三四五六七八九十]{1,3}、\s*")
+_ALIAS_PARTS = re.compile(r"[()（）|·、]|\s/\s")
+_MAX_ALIAS_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +78,11 @@ def _entry(identity: str, heading: str, lines: Sequence[str], path: str, known_p
 
 
 def _aliases(heading: str) -> tuple[str, ...]:
-    """The parts of a heading such as `还款 (Repayment)` or `Install / Upgrade`."""
-    parts = (part.strip() for part in _ALIAS_PARTS.split(heading))
-    return tuple(dict.fromkeys(part for part in parts if len(part) > 1 and part != heading))
+    """What else a heading may be called: `还款 (Repayment)` by either part, `3. Storage` without its number."""
+    whole = _NUMBERING.sub("", heading)
+    parts = [whole, *_ALIAS_PARTS.split(whole)] if _ALIAS_PARTS.search(whole) else [whole]
+    named = (part.strip() for part in parts)
+    return tuple(dict.fromkeys(part for part in named if 1 < len(part) <= _MAX_ALIAS_CHARACTERS and part != heading))
 
 
 def _sections(file: SourceFile) -> Iterator[_Section]:
@@ -221,7 +227,7 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
         if text and not (was_open or fence or in_comment):
             held.append(text)
         elif held:
-            yield " ".join(held)
+            yield _WRAP.sub("", " ".join(held))
             held = []
 
 

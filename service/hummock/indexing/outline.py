@@ -1,5 +1,6 @@
 """The symbols of a source file as a tree, read off its syntax tree."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -7,11 +8,15 @@ from typing import TYPE_CHECKING
 from hummock.indexing.languages import Language, parser_for
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Node, Parser
 
 # Looking through more nested nodes than this would only serve a file written to exhaust the stack.
 _MAX_DEPTH = 60
 _MAX_SIGNATURE_CHARACTERS = 240
+# A megabyte of real code takes a tenth of this. Some short texts grow out of all bounds: 5 kB of `/*` read as Python
+# took 1.6 GB. It is the time of the thread, so that a busy machine cuts a file no differently.
+_PARSE_CPU_S = 1.0
+_SLICE_BYTES = 64 * 1024
 _BODY_KINDS = frozenset(
     {"function_body", "class_body", "enum_class_body", "block", "statement_block", "compound_statement"}
 )
@@ -33,7 +38,7 @@ class Symbol:
 
 
 def outline(source: bytes, language: Language) -> tuple[Symbol, ...] | None:
-    r"""The outermost symbols of a file in order of rows, or None where the language's grammar is not installed.
+    r"""The outermost symbols of a file in order of rows; None where its grammar is not installed or gives up on it.
 
     Broken code is no error: what the parser could make out is there, the rest is in no symbol.
 
@@ -44,8 +49,25 @@ def outline(source: bytes, language: Language) -> tuple[Symbol, ...] | None:
     parser = parser_for(language)
     if parser is None:
         return None
-    reader = _Reader(source, language)
-    return tuple(_disjoint(reader.symbols(parser.parse(source).root_node, "", 0)))
+    root = _parsed(parser, source)
+    return None if root is None else tuple(_disjoint(_Reader(source, language).symbols(root, "", 0)))
+
+
+def _parsed(parser: "Parser", source: bytes) -> "Node | None":
+    """The syntax tree, or None where making it takes more than a second of this thread."""
+    deadline_s = time.thread_time() + _PARSE_CPU_S
+
+    def is_overdue(offset: int, has_error: bool) -> bool:
+        return time.thread_time() > deadline_s
+
+    def slice_at(offset: int, point: object) -> bytes:
+        return source[offset : offset + _SLICE_BYTES]
+
+    try:
+        return parser.parse(slice_at, progress_callback=is_overdue).root_node
+    except ValueError:  # how the binding says that the callback ended it
+        parser.reset()
+        return None
 
 
 def _disjoint(symbols: Iterator[Symbol]) -> Iterator[Symbol]:
@@ -96,7 +118,7 @@ class _Reader:
         if inner is not None:
             yield self._symbol(node, inner, first_row, prefix, depth)
         elif node.type in language.namespaces:
-            name = language.name_of(node)
+            name = language.name_of(node, self.source)
             yield from self.symbols(node, _joined(prefix, name), depth + 1)
         elif node.type == "ERROR" or node.type in language.transparent or node.type in language.wrappers:
             yield from self.symbols(node, prefix, depth + 1)
@@ -137,7 +159,7 @@ class _Reader:
         return value is not None and value.type in _FUNCTION_VALUES
 
     def _symbol(self, outer: "Node", node: "Node", first_row: int, prefix: str, depth: int) -> Symbol:
-        path = _joined(prefix, self.language.name_of(node))
+        path = _joined(prefix, self.language.name_of(node, self.source))
         is_class = node.type in self.language.classes
         members = tuple(_disjoint(self.symbols(node, path, depth + 1))) if is_class else ()
         return Symbol(
