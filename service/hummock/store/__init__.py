@@ -1,0 +1,7 @@
+"""The embedded store: LMDB holds the truth, memory holds what can be rebuilt from it."""
+
+from hummock.store.embedded import EmbeddedStore, open_store
+from hummock.store.environment import recorded_model
+from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
+
+__all__ = ["DEFAULT_LIMITS", "EmbeddedStore", "StoreLimits", "open_store", "recorded_model"]

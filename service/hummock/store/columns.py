@@ -1,0 +1,188 @@
+"""What ranking and filters need of every memory, as columns over ordinals.
+
+An ordinal is a memory's place in one view: 0 is the oldest. Document numbers ascend with it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.memory import Memory
+from hummock.store.growing import Growing
+
+ROW = np.dtype(
+    [
+        ("doc", "<i8"),
+        ("create_time", "<f8"),
+        ("update_time", "<f8"),
+        ("event_time", "<f8"),
+        ("text_hash", "<u8"),
+        ("id_hash", "<u8"),
+        ("length", "<u4"),
+        ("session_position", "<i4"),
+        ("chunk_count", "<u2"),
+        ("kind", "u1"),
+        ("origin", "u1"),
+    ]
+)
+"""One memory's row as it is stored; new fields go to the end."""
+
+# A row's size stands before it, so that a longer one of a newer version can be read.
+_SIZE = struct.Struct("<H")
+
+
+def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk_count: int) -> bytes:
+    """A memory's row and id as they are stored."""
+    row = np.zeros((), ROW)
+    row["doc"] = doc
+    row["create_time"] = memory.create_time
+    row["update_time"] = memory.update_time
+    row["event_time"] = np.nan if memory.event_time is None else memory.event_time
+    row["text_hash"] = int.from_bytes(memory.content_hash[:8], "little")
+    row["id_hash"] = id_hash(memory.id)
+    row["length"] = length
+    row["session_position"] = session_position
+    row["chunk_count"] = chunk_count
+    row["kind"] = memory.kind
+    row["origin"] = memory.origin
+    return _SIZE.pack(ROW.itemsize) + row.tobytes() + memory.id.encode()
+
+
+def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
+    """Stored rows as one structured array, and the memories' ids."""
+    rows = []
+    ids = []
+    for value in values:
+        end = _SIZE.size + _SIZE.unpack_from(value)[0]
+        rows.append(value[_SIZE.size : _SIZE.size + ROW.itemsize])
+        ids.append(value[end:].decode())
+    return np.frombuffer(b"".join(rows), ROW), ids
+
+
+def id_hash(memory_id: str) -> int:
+    """64 bits of a memory's id."""
+    return int.from_bytes(blake2b(memory_id.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Columns:
+    """Row i of every column is the memory of ordinal i.
+
+    Attributes:
+        doc: int64, ascending.
+        kind: uint8.
+        origin: uint8.
+        create_time: float64 Unix seconds.
+        update_time: float64 Unix seconds.
+        text_hash: uint64, first 8 bytes of the content hash.
+        id_hash: uint64 of the memory's id.
+        length: float32, terms with repetitions.
+        session_position: int32, -1 without a session.
+        chunk_start: int64, its first vector row.
+        chunk_count: int32.
+        alive: uint8, 0 when removed since. Copied when it changes.
+        ids: Memory ids; longer than the view when a newer one has been made.
+        live: Memories that are not removed.
+        live_length: Sum of their lengths.
+    """
+
+    doc: Growing[np.int64]
+    kind: Growing[np.uint8]
+    origin: Growing[np.uint8]
+    create_time: Growing[np.float64]
+    update_time: Growing[np.float64]
+    text_hash: Growing[np.uint64]
+    id_hash: Growing[np.uint64]
+    length: Growing[np.float32]
+    session_position: Growing[np.int32]
+    chunk_start: Growing[np.int64]
+    chunk_count: Growing[np.int32]
+    alive: Growing[np.uint8]
+    ids: list[str]
+    live: int = 0
+    live_length: int = 0
+
+    @classmethod
+    def empty(cls) -> Columns:
+        """No memories."""
+        return cls(
+            doc=Growing.of(np.empty(0, np.int64)),
+            kind=Growing.of(np.empty(0, np.uint8)),
+            origin=Growing.of(np.empty(0, np.uint8)),
+            create_time=Growing.of(np.empty(0, np.float64)),
+            update_time=Growing.of(np.empty(0, np.float64)),
+            text_hash=Growing.of(np.empty(0, np.uint64)),
+            id_hash=Growing.of(np.empty(0, np.uint64)),
+            length=Growing.of(np.empty(0, np.float32)),
+            session_position=Growing.of(np.empty(0, np.int32)),
+            chunk_start=Growing.of(np.empty(0, np.int64)),
+            chunk_count=Growing.of(np.empty(0, np.int32)),
+            alive=Growing.of(np.empty(0, np.uint8)),
+            ids=[],
+        )
+
+    def __len__(self) -> int:
+        return self.doc.size
+
+    def extended(self, rows: NDArray[np.void], ids: Sequence[str], first_row: int) -> Columns:
+        """With newer memories; `first_row` is the place of their first vector row."""
+        chunk_count = rows["chunk_count"].astype(np.int64)
+        chunk_start = first_row + np.cumsum(chunk_count) - chunk_count
+        given = {"chunk_start": chunk_start, "alive": np.ones(len(rows), np.uint8)}
+        grown: dict[str, Any] = {
+            name: column.extended(given[name] if name in given else rows[name]) for name, column in self._columns()
+        }
+        # An aborted attempt may have left ids behind ours.
+        del self.ids[len(self) :]
+        self.ids.extend(ids)
+        return replace(
+            self,
+            **grown,
+            live=self.live + len(rows),
+            live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
+        )
+
+    def without(self, ordinals: NDArray[np.int64]) -> Columns:
+        """With these memories removed; each is alive and occurs once."""
+        alive = self.alive.values.copy()
+        alive[ordinals] = 0
+        removed_length = int(self.length.values[ordinals].sum(dtype=np.float64))
+        return replace(
+            self,
+            alive=Growing.of(alive),
+            live=self.live - len(ordinals),
+            live_length=self.live_length - removed_length,
+        )
+
+    def compacted(self) -> Columns:
+        """The memories that are not removed, in new places."""
+        kept = np.flatnonzero(self.alive.values)
+        taken: dict[str, Any] = {name: Growing.of(column.values[kept]) for name, column in self._columns()}
+        count = taken["chunk_count"].values.astype(np.int64)
+        taken["chunk_start"] = Growing.of(np.cumsum(count) - count)
+        return replace(self, **taken, ids=[self.ids[ordinal] for ordinal in kept])
+
+    def ordinals(self, docs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Places of these documents, ascending; those that are not there or removed are left out."""
+        own = self.doc.values
+        at = np.searchsorted(own, docs)
+        at = np.unique(at[at < len(own)])
+        present = np.isin(own[at], docs) & (self.alive.values[at] != 0)
+        found: NDArray[np.int64] = at[present]
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, ids estimated."""
+        return sum(column.nbytes for _, column in self._columns()) + 128 * len(self.ids)
+
+    def _columns(self) -> list[tuple[str, Growing[Any]]]:
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return [(name, value) for name, value in values if isinstance(value, Growing)]

@@ -1,0 +1,209 @@
+"""The store of one process: LMDB on disk, views in memory, one writer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+import lmdb
+import numpy as np
+
+from hummock.core.candidates import Candidates, Gathered, GroupQuery
+from hummock.core.embedding import EmbeddingSpace
+from hummock.core.errors import SeqNotReached
+from hummock.core.memory import Filter, Memory
+from hummock.core.project import Project
+from hummock.core.status import StoreStatus
+from hummock.ports import Clock, Page, Reply, TextKey, WriteRequest, Written
+from hummock.store import codec, keys, scan
+from hummock.store.environment import Environment
+from hummock.store.filters import TermNumbers, passing
+from hummock.store.group import GroupCommit
+from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
+from hummock.store.residents import ResidentProjects, project_number
+from hummock.store.search import Search
+from hummock.store.unit import doc_of, find_by_text
+from hummock.store.writer import Writer
+
+
+def open_store(
+    directory: Path,
+    *,
+    space: EmbeddingSpace,
+    clock: Clock,
+    map_bytes: int = MAP_BYTES,
+    quota_bytes: int,
+    memory_budget_bytes: int,
+    limits: StoreLimits = DEFAULT_LIMITS,
+) -> EmbeddedStore:
+    """A store that is ready for use.
+
+    Args:
+        directory: Made when it is not there.
+        space: Of all vectors; a directory keeps the first one that it was opened with.
+        clock: The time.
+        map_bytes: Most that the data file may ever take; address space only, the file grows as it is needed.
+        quota_bytes: Most that live data may take.
+        memory_budget_bytes: For projects in memory; the one last read may be larger alone.
+        limits: The rest.
+
+    Raises: StartError: the directory is in use, unusable, of another space, or of a newer version.
+    """
+    environment = Environment(directory, space, map_bytes)
+    try:
+        residents = ResidentProjects(environment, memory_budget_bytes, limits)
+        group = GroupCommit(environment, clock, quota_bytes, limits)
+        return EmbeddedStore(environment, residents, Writer(group, residents.publish, limits.group_jobs), group)
+    except BaseException:
+        environment.close()
+        raise
+
+
+class EmbeddedStore:
+    """The embedded implementation of `ports.Store`; `open_store` makes it."""
+
+    def __init__(
+        self, environment: Environment, residents: ResidentProjects, writer: Writer, group: GroupCommit
+    ) -> None:
+        self._environment = environment
+        self._tables = environment.tables
+        self._residents = residents
+        self._writer = writer
+        self._quota_bytes = group.quota_bytes
+
+    def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
+        """Queues a write; see `ports.Store`."""
+        return self._writer.submit(project, request)
+
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
+        """What each query finds, read at one moment."""
+        view = self._residents.view(project)
+        seq = 0 if view is None else view.seq
+        if seq < min_seq:
+            raise SeqNotReached(min_seq, seq)
+        if view is None:
+            dim = self._environment.space.dim
+            return Gathered(seq=0, content_seq=0, groups=tuple(Candidates.empty(query.name, dim) for query in queries))
+        with self._environment.reading() as txn:
+            number_of = self._dictionary(txn, view.number)
+            return Search(view, number_of, self._key_files(txn, view.number)).gather(queries)
+
+    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        """The memories of these numbers, in order; None where one was removed since."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return [None] * len(docs)
+            return [self._memory(txn, number, doc, full=full) for doc in docs]
+
+    def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        """The memories with these ids, in order; None where there is none."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            seq = 0 if number is None else self._record(txn, number).seq
+            if seq < min_seq:
+                raise SeqNotReached(min_seq, seq)
+            if number is None:
+                return [None] * len(memory_ids)
+            docs = [doc_of(txn, self._environment, number, memory_id) for memory_id in memory_ids]
+            return [None if doc is None else self._memory(txn, number, doc, full=full) for doc in docs]
+
+    def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
+        """The ids of the oldest memories that were put with these keys, in order."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return [None] * len(keys)
+            return [find_by_text(txn, self._environment, number, key) for key in keys]
+
+    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
+        """At most `limit` memories behind position `after` that pass the filter; a position is a document's number."""
+        view = self._residents.view(project)
+        if view is None or limit <= 0:
+            return Page(memories=(), next_after=None)
+        with self._environment.reading() as txn:
+            allowed = passing(view, where, self._dictionary(txn, view.number))
+            docs = view.columns.doc.values
+            allowed[: np.searchsorted(docs, after, side="right")] = 0
+            found = docs[np.flatnonzero(allowed)[: limit + 1]].tolist()
+            memories = [self._memory(txn, view.number, doc, full=full) for doc in found[:limit]]
+        return Page(
+            memories=tuple(memory for memory in memories if memory is not None),
+            next_after=found[limit - 1] if len(found) > limit else None,
+        )
+
+    def project(self, name: str) -> Project | None:
+        """A project, or None."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, name)
+            return None if number is None else self._project(txn, number)
+
+    def projects(self, after: str, limit: int) -> list[Project]:
+        """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
+        found: list[Project] = []
+        start = keys.project_name_key(after)
+        with self._environment.reading() as txn:
+            names = scan.entries(txn, self._tables.project, keys.project_name_key(""), start)
+            for key, value in names:
+                if len(found) >= limit:
+                    break
+                if key != start:
+                    found.append(self._project(txn, keys.unpack_project(value)))
+        return found
+
+    def status(self) -> StoreStatus:
+        """How full the store is."""
+        with self._environment.reading() as txn:
+            used_bytes = self._environment.used_bytes(txn)
+            # Each project has a name and a record.
+            project_count = txn.stat(self._tables.project)["entries"] // 2
+        loaded_project_count, loaded_bytes = self._residents.usage()
+        return StoreStatus(
+            directory=str(self._environment.directory),
+            used_bytes=used_bytes,
+            quota_bytes=self._quota_bytes,
+            project_count=project_count,
+            loaded_project_count=loaded_project_count,
+            loaded_bytes=loaded_bytes,
+        )
+
+    def close(self) -> None:
+        """Finishes the queued writes and releases the directory. Reads must have ended."""
+        self._writer.close()
+        self._environment.close()
+
+    def _dictionary(self, txn: lmdb.Transaction[bytes], number: int) -> TermNumbers:
+        # A term's number never changes, so any transaction will do for any view.
+        def number_of(term: str) -> int | None:
+            value = txn.get(keys.name_key(number, term), db=self._tables.term)
+            return None if value is None else int.from_bytes(value, "little")
+
+        return number_of
+
+    def _key_files(self, txn: lmdb.Transaction[bytes], number: int) -> Callable[[Sequence[int]], list[str]]:
+        def key_files_of(docs: Sequence[int]) -> list[str]:
+            values = (txn.get(keys.doc_key(number, doc), db=self._tables.payload) for doc in docs)
+            details = (codec.decode_payload(value).detail for value in values if value is not None)
+            return [
+                path
+                for detail in details
+                if isinstance(detail, codec.DomainKnowledgeRecord)
+                for path in detail.key_files
+            ]
+
+        return key_files_of
+
+    def _memory(self, txn: lmdb.Transaction[bytes], number: int, doc: int, *, full: bool) -> Memory | None:
+        key = keys.doc_key(number, doc)
+        value = txn.get(key, db=self._tables.memory)
+        if value is None:
+            return None
+        payload = codec.decode_payload(txn.get(key, b"", db=self._tables.payload)) if full else None
+        return codec.memory_of(codec.decode_memory(value), payload)
+
+    def _record(self, txn: lmdb.Transaction[bytes], number: int) -> codec.ProjectRecord:
+        return codec.decode_project(txn.get(keys.project_number_key(number), b"", db=self._tables.project))
+
+    def _project(self, txn: lmdb.Transaction[bytes], number: int) -> Project:
+        return codec.project_of(self._record(txn, number), self._environment.space.id)

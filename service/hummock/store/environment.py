@@ -1,0 +1,227 @@
+"""An open data directory: the lock, LMDB, its tables, and what the directory says of itself."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import lmdb
+
+from hummock.core.embedding import EmbeddingSpace
+from hummock.store import codec
+from hummock.store.errors import DirectoryUnusable, OpenedInOtherProcess, SchemaTooNew, SpaceDiffers
+from hummock.store.limits import MAX_READERS
+from hummock.store.lock import DirectoryLock
+
+_DATA_FILE = "data.mdb"
+_DIRECTORY_KEY = b"directory"
+_ROOM_FOR_TABLES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """LMDB's sub-databases; each is named after its field.
+
+    Attributes:
+        meta: "directory" to DirectoryRecord, "next_project" to a number.
+        project: Name to number, number to ProjectRecord.
+        memory: Doc to MemoryRecord.
+        payload: Doc to PayloadRecord.
+        vector: Chunk to float16 components.
+        token: Chunk to int8 token vectors.
+        terms: Doc to its forward list (`terms.py`).
+        term: Term to its number in the project, little-endian u32.
+        column: Doc to its row of columns (`columns.py`).
+        by_id: Memory id to doc.
+        by_text: Text key and doc to nothing.
+        session: Session id to the number of memories it has had.
+        ops: Seq and number to an operation (`operations.py`).
+        request: Request id to RequestRecord.
+        request_age: Time and seq to request id.
+    """
+
+    meta: lmdb._Database
+    project: lmdb._Database
+    memory: lmdb._Database
+    payload: lmdb._Database
+    vector: lmdb._Database
+    token: lmdb._Database
+    terms: lmdb._Database
+    term: lmdb._Database
+    column: lmdb._Database
+    by_id: lmdb._Database
+    by_text: lmdb._Database
+    session: lmdb._Database
+    ops: lmdb._Database
+    request: lmdb._Database
+    request_age: lmdb._Database
+
+
+class Environment:
+    """LMDB under an exclusive lock. Transactions of any thread; one writes at a time."""
+
+    def __init__(self, directory: Path, space: EmbeddingSpace, map_bytes: int) -> None:
+        """Opens or makes the directory.
+
+        Raises: DirectoryInUse, DirectoryUnusable, SpaceDiffers, SchemaTooNew.
+        """
+        self.directory = directory
+        self.space = space
+        self.map_bytes = map_bytes
+        self._pid = os.getpid()
+        self._lock = _locked(directory)
+        try:
+            self._env = _opened(directory, map_bytes)
+        except BaseException:
+            self._lock.release()
+            raise
+        try:
+            self.tables = _tables(self._env, directory)
+            self.space_number = self._record_space()
+        except BaseException:
+            self.close()
+            raise
+
+    def reading(self) -> lmdb.Transaction[bytes]:
+        """A read transaction, to be used in a `with` and ended soon: while it lives, no page it sees is reused."""
+        self._require_own_process()
+        return self._env.begin()
+
+    def writing(self, parent: lmdb.Transaction[bytes] | None = None) -> lmdb.Transaction[bytes]:
+        """A write transaction; leaving its `with` commits, an exception aborts."""
+        self._require_own_process()
+        return self._env.begin(parent=parent, write=True)
+
+    def used_bytes(self, txn: lmdb.Transaction[bytes]) -> int:
+        """Bytes of the pages in use, as the transaction sees them; freed pages do not count."""
+        used = 0
+        for field in fields(self.tables):
+            stat = txn.stat(getattr(self.tables, field.name))
+            used += (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) * stat["psize"]
+        return used
+
+    def free_disk_bytes(self) -> int:
+        """What the disk still takes."""
+        return shutil.disk_usage(self.directory).free
+
+    def close(self) -> None:
+        """Closes LMDB and lets others in; in a forked child only the copies of both."""
+        if os.getpid() == self._pid:
+            self._env.close()
+        self._lock.release()
+
+    def _require_own_process(self) -> None:
+        # LMDB's state must not be used by two processes, and the parent goes on using it.
+        if os.getpid() != self._pid:
+            raise OpenedInOtherProcess(self._pid)
+
+    def _record_space(self) -> int:
+        """The number of the active space; a new directory records the given one."""
+        with self._env.begin() as txn:
+            recorded = _read_directory(txn, self.tables.meta, self.directory)
+        if recorded is None:
+            return self._record_first_space()
+        active = _active_space(recorded)
+        if active.id != self.space.id:
+            raise SpaceDiffers(self.directory, (active.model, active.id), (self.space.model, self.space.id))
+        return active.number
+
+    def _record_first_space(self) -> int:
+        space = codec.SpaceRecord(1, self.space.id, self.space.model, self.space.dim, self.space.token_dim)
+        record = codec.DirectoryRecord(schema=codec.SCHEMA, active_space=space.number, spaces=(space,))
+        try:
+            with self._env.begin(write=True) as txn:
+                txn.put(_DIRECTORY_KEY, codec.encode(record), db=self.tables.meta)
+        except lmdb.Error as error:
+            raise _unusable(self.directory, error) from error
+        return space.number
+
+
+def recorded_model(directory: Path) -> str | None:
+    """Name of the model whose vectors a directory holds; None when it holds none yet. Writes nothing.
+
+    Raises: DirectoryUnusable, SchemaTooNew.
+    """
+    if not (directory / _DATA_FILE).is_file():
+        return None
+    try:
+        with lmdb.open(str(directory), readonly=True, lock=False, max_dbs=_ROOM_FOR_TABLES) as env, env.begin() as txn:
+            meta = env.open_db(b"meta", txn=txn, create=False)
+            recorded = _read_directory(txn, meta, directory)
+    except lmdb.NotFoundError:
+        return None
+    except (lmdb.Error, OSError) as error:
+        raise _unusable(directory, error) from error
+    return None if recorded is None else _active_space(recorded).model
+
+
+def is_full(error: lmdb.Error) -> bool:
+    """Whether an error of LMDB means that the disk or the map has no room."""
+    if isinstance(error, (lmdb.MapFullError, lmdb.DiskError)):
+        return True
+    return getattr(error, "code", 0) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _locked(directory: Path) -> DirectoryLock:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        return DirectoryLock(directory)
+    except OSError as error:
+        raise _unusable(directory, error) from error
+
+
+def _opened(directory: Path, map_bytes: int) -> lmdb.Environment:
+    try:
+        env = lmdb.open(
+            str(directory),
+            map_size=map_bytes,
+            mode=0o600,
+            max_dbs=_ROOM_FOR_TABLES,
+            max_readers=MAX_READERS,
+            lib_version=0,
+        )
+    except MemoryError as error:
+        raise DirectoryUnusable(
+            directory, f"{map_bytes} bytes of address space are not to be had", "lower storage.map_bytes"
+        ) from error
+    except (lmdb.Error, OSError) as error:
+        raise _unusable(directory, error) from error
+    # A reader that was killed would keep its pages from being reused.
+    env.reader_check()
+    return env
+
+
+def _tables(env: lmdb.Environment, directory: Path) -> Tables:
+    try:
+        return Tables(**{field.name: env.open_db(field.name.encode()) for field in fields(Tables)})
+    except lmdb.Error as error:
+        raise _unusable(directory, error) from error
+
+
+def _read_directory(
+    txn: lmdb.Transaction[bytes], meta: lmdb._Database, directory: Path
+) -> codec.DirectoryRecord | None:
+    value = txn.get(_DIRECTORY_KEY, db=meta)
+    if value is None:
+        return None
+    schema = codec.decode_schema(value).schema
+    if schema > codec.SCHEMA:
+        raise SchemaTooNew(directory, schema, codec.SCHEMA)
+    return codec.decode_directory(value)
+
+
+def _active_space(record: codec.DirectoryRecord) -> codec.SpaceRecord:
+    return next(space for space in record.spaces if space.number == record.active_space)
+
+
+def _unusable(directory: Path, error: Exception) -> DirectoryUnusable:
+    if isinstance(error, lmdb.Error) and is_full(error):
+        return DirectoryUnusable(directory, str(error), "make room on the disk")
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return DirectoryUnusable(directory, "it is not a directory", "choose another directory")
+    if isinstance(error, lmdb.Error) and not isinstance(error, lmdb.LockError):
+        return DirectoryUnusable(directory, str(error), "restore it from a backup or choose another directory")
+    return DirectoryUnusable(directory, str(error), "give its owner read and write access, or choose another directory")

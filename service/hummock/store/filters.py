@@ -1,0 +1,68 @@
+"""Which memories of a view pass a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core import facets
+from hummock.core.memory import Filter
+from hummock.store.columns import id_hash
+from hummock.store.view import ProjectView
+
+Flags = NDArray[np.uint8]
+TermNumbers = Callable[[str], int | None]
+"""A term's number in the project, None when nothing has ever held it."""
+
+
+def passing(view: ProjectView, where: Filter, number_of: TermNumbers) -> Flags:
+    """(memories,) uint8, 1 for every memory that is there and passes."""
+    columns = view.columns
+    allowed = columns.alive.values.copy()
+    if where.kinds:
+        allowed &= _one_of(where.kinds)[columns.kind.values]
+    if where.origins:
+        allowed &= _one_of(where.origins)[columns.origin.values]
+    if where.created_after is not None:
+        allowed &= columns.create_time.values >= where.created_after
+    if where.created_before is not None:
+        allowed &= columns.create_time.values < where.created_before
+    for tag in where.tags:
+        allowed &= holding(view, [facets.tag(tag)], number_of)
+    for facet, names in (
+        (facets.session, where.session_ids),
+        (facets.path, where.paths),
+        (facets.speaker, where.speakers),
+    ):
+        if names:
+            allowed &= holding(view, [facet(name) for name in names], number_of)
+    _exclude(view, where.excluded_ids, allowed)
+    return allowed
+
+
+def holding(view: ProjectView, terms: Iterable[str], number_of: TermNumbers) -> Flags:
+    """(memories,) uint8, 1 for every memory that holds any of the terms, removed or not."""
+    out = np.zeros(len(view.columns), np.uint8)
+    for term in terms:
+        number = number_of(term)
+        if number is not None:
+            view.postings.mark(number, out)
+    return out
+
+
+def _one_of(values: Iterable[int]) -> Flags:
+    table = np.zeros(256, np.uint8)
+    table[[int(value) for value in values]] = 1
+    return table
+
+
+def _exclude(view: ProjectView, excluded_ids: Sequence[str], allowed: Flags) -> None:
+    if not excluded_ids:
+        return
+    hashes = np.array([id_hash(memory_id) for memory_id in excluded_ids], np.uint64)
+    excluded = frozenset(excluded_ids)
+    for ordinal in np.flatnonzero(np.isin(view.columns.id_hash.values, hashes)):
+        if view.columns.ids[ordinal] in excluded:
+            allowed[ordinal] = 0

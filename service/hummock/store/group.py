@@ -1,0 +1,147 @@
+"""One transaction of several writes. Each has a nested one, so that one that fails leaves its neighbours alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import lmdb
+import msgspec
+
+from hummock.core.errors import InvalidRequest, StorageFull
+from hummock.ports import Clock, WriteRequest, Written
+from hummock.store import codec, keys, requests
+from hummock.store.environment import Environment, is_full
+from hummock.store.errors import DiskFull
+from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
+from hummock.store.unit import Unit
+
+_NEXT_PROJECT_KEY = b"next_project"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Job:
+    """A write that waits for its turn."""
+
+    project: str
+    request: WriteRequest[Any]
+    future: Future[Written[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """What became of a job: a durable write, or what went wrong. Nothing has been told to its caller."""
+
+    job: Job
+    written: Written[Any] | None = None
+    error: BaseException | None = None
+
+    def tell(self) -> None:
+        """Completes the caller's future."""
+        if self.error is not None:
+            self.job.future.set_exception(self.error)
+        elif self.written is not None:
+            self.job.future.set_result(self.written)
+
+
+class GroupCommit:
+    """Commits jobs together."""
+
+    def __init__(self, environment: Environment, clock: Clock, quota_bytes: int, limits: StoreLimits) -> None:
+        self._environment = environment
+        self._clock = clock
+        self._limits = limits
+        # Even a removal needs pages before it frees some.
+        most = int(environment.map_bytes * (1 - limits.map_reserve_share))
+        self.quota_bytes = min(quota_bytes, most)
+
+    def commit(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Applies as many of the jobs as one transaction takes, at least one, and makes them durable.
+
+        Returns:
+            Outcomes of the first jobs, in order. Where the commit itself finds no room, each job is tried alone, so
+            that only those that need room fail.
+        """
+        try:
+            return self._commit(jobs)
+        except lmdb.Error as error:
+            if not is_full(error):
+                return [Outcome(job=job, error=error) for job in jobs]
+            if len(jobs) == 1:
+                return [Outcome(job=jobs[0], error=self._full(error))]
+            return [outcome for job in jobs for outcome in self.commit([job])]
+
+    def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        with self._environment.writing() as txn:
+            start = self._environment.used_bytes(txn)
+            for job in jobs:
+                outcomes.append(self._attempt(txn, job))
+                if self._environment.used_bytes(txn) - start > self._limits.group_bytes:
+                    break
+        return outcomes
+
+    def _attempt(self, txn: lmdb.Transaction[bytes], job: Job) -> Outcome:
+        try:
+            with self._environment.writing(txn) as nested:
+                return Outcome(job=job, written=self._apply(nested, job))
+        except lmdb.Error as error:
+            return Outcome(job=job, error=self._full(error) if is_full(error) else error)
+        except Exception as error:
+            return Outcome(job=job, error=error)
+
+    def _apply(self, txn: lmdb.Transaction[bytes], job: Job) -> Written[Any]:
+        tables = self._environment.tables
+        now = self._clock.now()
+        number, record = self._project(txn, job.project, now)
+        request = job.request
+        oldest = now - self._limits.request_kept_s
+        earlier = requests.earlier(txn, tables, number, request.request_id, request.fingerprint, oldest)
+        if earlier is not None:
+            reply = msgspec.msgpack.decode(earlier.reply, type=request.reply_type)
+            return Written(seq=earlier.seq, reply=reply)
+        record.seq += 1
+        unit = Unit(self._environment, txn, number, record, record.seq)
+        reply = request.apply(unit)
+        record.content_seq += unit.has_changed
+        if request.request_id:
+            kept = codec.RequestRecord(request.fingerprint, record.seq, codec.encode(reply), now)
+            requests.remember(txn, tables, number, request.request_id, kept)
+        requests.trim(txn, tables, number, oldest, self._limits)
+        requests.trim_operations(txn, tables, number, record, self._limits)
+        txn.put(keys.project_number_key(number), codec.encode(record), db=tables.project)
+        if unit.has_put:
+            self._require_room(txn)
+        return Written(seq=record.seq, reply=reply)
+
+    def _project(self, txn: lmdb.Transaction[bytes], name: str, now: float) -> tuple[int, codec.ProjectRecord]:
+        """The project's number and record; a new one is made."""
+        tables = self._environment.tables
+        known = txn.get(keys.project_name_key(name), db=tables.project)
+        if known is not None:
+            number = keys.unpack_project(known)
+            return number, codec.decode_project(txn.get(keys.project_number_key(number), b"", db=tables.project))
+        if not name or len(name.encode()) > MAX_PROJECT_BYTES:
+            raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
+        number = int.from_bytes(txn.get(_NEXT_PROJECT_KEY, b"\x01", db=tables.meta), "big")
+        txn.put(_NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=tables.meta)
+        txn.put(keys.project_name_key(name), keys.pack_project(number), db=tables.project)
+        space = self._environment.space_number
+        return number, codec.ProjectRecord(name=name, create_time=now, active_space=space)
+
+    def _require_room(self, txn: lmdb.Transaction[bytes]) -> None:
+        """Refuses what would fill the store; removals never come here."""
+        used = self._environment.used_bytes(txn)
+        if used > self.quota_bytes:
+            raise StorageFull(used, self.quota_bytes)
+        if self._environment.free_disk_bytes() < self._limits.disk_reserve_bytes:
+            raise DiskFull(used, self.quota_bytes)
+
+    def _full(self, cause: lmdb.Error) -> StorageFull:
+        with self._environment.reading() as txn:
+            used = self._environment.used_bytes(txn)
+        error = (StorageFull if isinstance(cause, lmdb.MapFullError) else DiskFull)(used, self.quota_bytes)
+        error.__cause__ = cause
+        return error

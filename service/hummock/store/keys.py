@@ -1,0 +1,109 @@
+"""Keys of the tables. All but the directory's own begin with the project's number, so a project is one range."""
+
+from __future__ import annotations
+
+import struct
+from hashlib import blake2b
+
+from hummock.ports import TextKey
+
+_PROJECT = struct.Struct(">I")
+_DOC = struct.Struct(">IQ")
+_SPACE = struct.Struct(">II")
+_CHUNK = struct.Struct(">IIQH")
+_OP = struct.Struct(">IQI")
+_AGE = struct.Struct(">IQQ")
+_TEXT = struct.Struct(">BB")
+_NUMBER = struct.Struct(">Q")
+
+# LMDB's keys have at most 511 bytes.
+_LONGEST_NAME = 400
+
+
+def project_prefix(project: int) -> bytes:
+    """What all keys of a project begin with."""
+    return _PROJECT.pack(project)
+
+
+def project_name_key(name: str) -> bytes:
+    """From a project's name to its number; in the order of the names' bytes."""
+    return b"n" + name.encode()
+
+
+def project_number_key(project: int) -> bytes:
+    """From a project's number to its record."""
+    return b"p" + _PROJECT.pack(project)
+
+
+def pack_project(project: int) -> bytes:
+    """A project's number as a value."""
+    return _PROJECT.pack(project)
+
+
+def unpack_project(value: bytes) -> int:
+    """Inverse of `pack_project`."""
+    return int(_PROJECT.unpack(value)[0])
+
+
+def doc_key(project: int, doc: int) -> bytes:
+    """A memory by its number."""
+    return _DOC.pack(project, doc)
+
+
+def space_prefix(project: int, space: int) -> bytes:
+    """What the chunks of one embedding space begin with."""
+    return _SPACE.pack(project, space)
+
+
+def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
+    """A chunk's vectors, in the order of memories."""
+    return _CHUNK.pack(project, space, doc, chunk)
+
+
+def name_key(project: int, name: str) -> bytes:
+    """A memory's id, a term, a session or a request by its name; very long names by their hash."""
+    raw = name.encode()
+    if len(raw) > _LONGEST_NAME:
+        # No UTF-8 begins with 0xff: a hash never equals a name.
+        raw = b"\xff" + blake2b(raw, digest_size=32).digest()
+    return _PROJECT.pack(project) + raw
+
+
+def text_bytes(key: TextKey) -> bytes:
+    """A text's key as bytes."""
+    return _TEXT.pack(key.kind, key.origin) + key.content_hash
+
+
+def text_prefix(project: int, text: bytes) -> bytes:
+    """What the entries of all memories with this text begin with; `text` is of `text_bytes`."""
+    return _PROJECT.pack(project) + text
+
+
+def text_key(project: int, text: bytes, doc: int) -> bytes:
+    """One memory with this text; older memories come first."""
+    return text_prefix(project, text) + _NUMBER.pack(doc)
+
+
+def doc_of_text_key(key: bytes) -> int:
+    """The memory's number at the end of a `text_key`."""
+    return int(_NUMBER.unpack(key[-_NUMBER.size :])[0])
+
+
+def op_key(project: int, seq: int, number: int) -> bytes:
+    """An operation of a write."""
+    return _OP.pack(project, seq, number)
+
+
+def seq_of_op_key(key: bytes) -> int:
+    """The write's seq in an `op_key`."""
+    return int(_OP.unpack(key)[1])
+
+
+def age_key(project: int, time_s: float, seq: int) -> bytes:
+    """A request by its age, oldest first; whole milliseconds."""
+    return _AGE.pack(project, max(int(time_s * 1000), 0), seq)
+
+
+def time_of_age_key(key: bytes) -> float:
+    """Unix seconds, whole milliseconds, in an `age_key`."""
+    return float(_AGE.unpack(key)[1]) / 1000

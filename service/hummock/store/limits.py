@@ -1,0 +1,45 @@
+"""The store's numbers, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+GIB = 1024 * MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreLimits:
+    """How the store groups, keeps and rebuilds.
+
+    Attributes:
+        group_jobs: Writes that share one transaction and one fsync.
+        group_bytes: A transaction that has written so much takes no further job.
+        request_kept_s: How long a request_id is remembered.
+        trimmed_entries: Outdated entries of each table that a write removes, beyond what it adds.
+        ops_kept: Writes whose operations are kept, so that a view that lags by fewer is brought up to date by them.
+        delta_docs: Memories outside the inverted index; more of them make a new index.
+        dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
+        dead_docs: Fewer removed memories than this never make a rebuild.
+        disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
+        map_reserve_share: Share of the map that the quota leaves free for the same reason.
+    """
+
+    group_jobs: int = 256
+    group_bytes: int = 64 * MIB
+    request_kept_s: float = 24 * 3600.0
+    trimmed_entries: int = 64
+    ops_kept: int = 4096
+    delta_docs: int = 2000
+    dead_share: float = 0.2
+    dead_docs: int = 256
+    disk_reserve_bytes: int = 64 * MIB
+    map_reserve_share: float = 0.125
+
+
+DEFAULT_LIMITS = StoreLimits()
+
+MAP_BYTES = 64 * GIB
+MAX_READERS = 1024
+MAX_QUERY_TERMS = 32
+MAX_PROJECT_BYTES = 400

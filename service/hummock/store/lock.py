@@ -1,0 +1,41 @@
+"""One process a data directory."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from hummock.store.errors import DirectoryInUse
+
+LOCK_FILE = "lock"
+
+
+class DirectoryLock:
+    """Holds the directory until it is released or the process ends, however it ends.
+
+    The file stays behind; what counts is the lock on it. LMDB alone would let a second process write, unseen by what
+    this one keeps in memory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Raises: DirectoryInUse at once when another holder lives; OSError when the file cannot be made."""
+        descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            os.close(descriptor)
+            raise DirectoryInUse(directory, holder or "(unknown)") from None
+        except OSError:
+            os.close(descriptor)
+            raise
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Lets others in. Doing it again does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,75 @@
+"""What was answered to a request_id, so that a repeat has the same answer and no effect."""
+
+from __future__ import annotations
+
+import itertools
+
+import lmdb
+
+from hummock.core.errors import RequestIdReused
+from hummock.store import codec, keys, scan
+from hummock.store.environment import Tables
+from hummock.store.limits import StoreLimits
+
+
+def earlier(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, request_id: str, fingerprint: bytes, oldest: float
+) -> codec.RequestRecord | None:
+    """The answer that the request had before.
+
+    Args:
+        txn: The write's transaction.
+        tables: Of the store.
+        number: The project's.
+        request_id: Empty is never remembered.
+        fingerprint: The request's.
+        oldest: Unix seconds; an older answer is forgotten.
+
+    Raises: RequestIdReused.
+    """
+    value = txn.get(keys.name_key(number, request_id), db=tables.request) if request_id else None
+    if value is None:
+        return None
+    record = codec.decode_request(value)
+    if record.time < oldest:
+        return None
+    if record.fingerprint != fingerprint:
+        raise RequestIdReused(request_id)
+    return record
+
+
+def remember(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, request_id: str, record: codec.RequestRecord
+) -> None:
+    """Keeps an answer."""
+    key = keys.name_key(number, request_id)
+    txn.put(key, codec.encode(record), db=tables.request)
+    txn.put(keys.age_key(number, record.time, record.seq), key, db=tables.request_age)
+
+
+def trim(txn: lmdb.Transaction[bytes], tables: Tables, number: int, oldest: float, limits: StoreLimits) -> None:
+    """Forgets some answers that are older than `oldest` (Unix seconds)."""
+    prefix = keys.project_prefix(number)
+    first = itertools.islice(scan.entries(txn, tables.request_age, prefix), limits.trimmed_entries)
+    for age_key, request_key in [entry for entry in first if keys.time_of_age_key(entry[0]) < oldest]:
+        txn.delete(age_key, db=tables.request_age)
+        value = txn.get(request_key, db=tables.request)
+        # The id may have been used again since.
+        if value is not None and codec.decode_request(value).time < oldest:
+            txn.delete(request_key, db=tables.request)
+
+
+def trim_operations(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, record: codec.ProjectRecord, limits: StoreLimits
+) -> None:
+    """Removes some operations that no view in memory can lack any more, and moves `ops_after` behind them."""
+    due = record.seq - limits.ops_kept
+    if due <= record.ops_after:
+        return
+    prefix = keys.project_prefix(number)
+    first = list(itertools.islice(scan.entries(txn, tables.ops, prefix), limits.trimmed_entries))
+    removed = [key for key, _ in first if keys.seq_of_op_key(key) <= due]
+    for key in removed:
+        txn.delete(key, db=tables.ops)
+    is_done = len(removed) < limits.trimmed_entries
+    record.ops_after = due if is_done else keys.seq_of_op_key(removed[-1])

@@ -1,0 +1,125 @@
+"""The projects in memory: loaded on first use, kept up to date by the writer, given up when memory is short."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterable
+from threading import Lock
+
+import lmdb
+
+from hummock.store import codec, keys
+from hummock.store.environment import Environment
+from hummock.store.limits import StoreLimits
+from hummock.store.view import ProjectView, catch_up, load
+
+_log = logging.getLogger(__name__)
+
+
+class _Slot:
+    """A project's place.
+
+    `loading` is held by the one reader that loads; `changing` by whoever replaces the view. A view is replaced by
+    itself caught up, so a loader that finishes while the writer commits misses nothing: either it sees the commit, or
+    the writer waits for `changing` and then finds the view.
+    """
+
+    __slots__ = ("changing", "last_use", "loading", "view")
+
+    def __init__(self) -> None:
+        self.view: ProjectView | None = None
+        self.last_use = 0
+        self.loading = Lock()
+        self.changing = Lock()
+
+
+class ResidentProjects:
+    """Views by project name, within a budget of memory."""
+
+    def __init__(self, environment: Environment, budget_bytes: int, limits: StoreLimits) -> None:
+        self._environment = environment
+        self._budget_bytes = budget_bytes
+        self._limits = limits
+        self._slots: dict[str, _Slot] = {}
+        self._uses = itertools.count(1)
+
+    def view(self, project: str) -> ProjectView | None:
+        """The newest view; None when there is no such project. Waits only when the project must be loaded."""
+        slot = self._slots.get(project)
+        view = slot.view if slot is not None else None
+        if slot is None or view is None:
+            return self._loaded(project)
+        slot.last_use = next(self._uses)
+        return view
+
+    def publish(self, projects: Iterable[str]) -> None:
+        """Brings the views of these projects up to the last commit; those not in memory stay out of it."""
+        for project in projects:
+            slot = self._slots.get(project)
+            if slot is not None:
+                self._publish(slot)
+        self._keep_within_budget(None)
+
+    def usage(self) -> tuple[int, int]:
+        """Projects in memory, and their bytes."""
+        views = [slot.view for slot in self._slots.copy().values()]
+        sizes = [view.nbytes for view in views if view is not None]
+        return len(sizes), sum(sizes)
+
+    def _publish(self, slot: _Slot) -> None:
+        with slot.changing:
+            view = slot.view
+            if view is None:
+                return
+            try:
+                with self._environment.reading() as txn:
+                    slot.view = catch_up(view, self._environment, txn, self._limits)
+            except Exception:
+                # The write is durable and must be acknowledged; the next read loads the project anew.
+                slot.view = None
+                _log.exception("a project's view could not follow a write; it will be loaded anew")
+
+    def _loaded(self, project: str) -> ProjectView | None:
+        number = self._number(project)
+        if number is None:
+            return None
+        slot = self._slots.setdefault(project, _Slot())
+        with slot.loading:
+            view = slot.view
+            if view is None:
+                view = self._load(slot, number)
+        slot.last_use = next(self._uses)
+        self._keep_within_budget(slot)
+        return view
+
+    def _load(self, slot: _Slot, number: int) -> ProjectView:
+        tables = self._environment.tables
+        with self._environment.reading() as txn:
+            record = codec.decode_project(txn.get(keys.project_number_key(number), b"", db=tables.project))
+            loaded = load(self._environment, txn, number, record, self._limits)
+        with slot.changing, self._environment.reading() as txn:
+            view = catch_up(loaded, self._environment, txn, self._limits)
+            slot.view = view
+        return view
+
+    def _number(self, project: str) -> int | None:
+        with self._environment.reading() as txn:
+            return project_number(txn, self._environment, project)
+
+    def _keep_within_budget(self, newest: _Slot | None) -> None:
+        """Gives up the views that were used longest ago; whoever still reads one keeps it until done."""
+        used = self.usage()[1]
+        for slot in sorted(self._slots.copy().values(), key=lambda each: each.last_use):
+            if used <= self._budget_bytes:
+                return
+            view = slot.view
+            if view is not None and slot is not newest:
+                used -= view.nbytes
+                slot.view = None
+
+
+def project_number(txn: lmdb.Transaction[bytes], environment: Environment, project: str) -> int | None:
+    """The number of a project."""
+    value = txn.get(keys.project_name_key(project), db=environment.tables.project)
+    return None if value is None else keys.unpack_project(value)

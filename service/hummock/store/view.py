@@ -1,0 +1,175 @@
+"""One project in memory, as it is after a certain write.
+
+A view never changes. Readers take a reference and need no lock; the reference keeps the memory alive for as long as
+they use it. The writer makes the next view out of the newest one, with which it shares all that did not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import lmdb
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.store import codec, keys, operations, scan, terms
+from hummock.store.columns import Columns, unpack_rows
+from hummock.store.environment import Environment
+from hummock.store.errors import RecordDamaged
+from hummock.store.growing import Growing
+from hummock.store.limits import StoreLimits
+from hummock.store.postings import Postings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProjectView:
+    """A project's memories, searchable.
+
+    Attributes:
+        number: The project's.
+        seq: Writes that the view knows of.
+        content_seq: The generation of its content.
+        columns: Of every memory.
+        vectors: (rows, dim) float16 in uint16; the chunks of a memory are neighbours.
+        row_doc: (rows,) int32, the ordinal of each row, ascending.
+        postings: Terms to ordinals.
+    """
+
+    number: int
+    seq: int
+    content_seq: int
+    columns: Columns
+    vectors: Growing[np.uint16]
+    row_doc: Growing[np.int32]
+    postings: Postings
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.columns.nbytes + self.vectors.nbytes + self.row_doc.nbytes + self.postings.nbytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """Some memories' stored parts in the order of their documents."""
+
+    columns: list[bytes]
+    lists: list[bytes]
+    vectors: list[bytes]
+
+
+def load(
+    environment: Environment,
+    txn: lmdb.Transaction[bytes],
+    number: int,
+    record: codec.ProjectRecord,
+    limits: StoreLimits,
+) -> ProjectView:
+    """The view of a project as the transaction sees it."""
+    prefix = keys.project_prefix(number)
+    space = keys.space_prefix(number, record.active_space)
+    tables = environment.tables
+    stored = _Stored(
+        columns=[value for _, value in scan.entries(txn, tables.column, prefix)],
+        lists=[value for _, value in scan.entries(txn, tables.terms, prefix)],
+        vectors=[value for _, value in scan.entries(txn, tables.vector, space)],
+    )
+    empty = ProjectView(
+        number=number,
+        seq=record.seq,
+        content_seq=record.content_seq,
+        columns=Columns.empty(),
+        vectors=Growing.of(np.empty((0, environment.space.dim), np.uint16)),
+        row_doc=Growing.of(np.empty(0, np.int32)),
+        postings=Postings.empty(),
+    )
+    return _tidied(_extended(empty, stored), limits)
+
+
+def catch_up(
+    view: ProjectView, environment: Environment, txn: lmdb.Transaction[bytes], limits: StoreLimits
+) -> ProjectView:
+    """The view after all writes that the transaction sees.
+
+    Operations that the view lacks are applied; when they are no longer kept, the project is loaded anew.
+    """
+    tables = environment.tables
+    record = codec.decode_project(txn.get(keys.project_number_key(view.number), db=tables.project) or b"")
+    if record.seq == view.seq:
+        return view
+    if view.seq < record.ops_after:
+        return load(environment, txn, view.number, record, limits)
+    prefix = keys.project_prefix(view.number)
+    start = keys.op_key(view.number, view.seq + 1, 0)
+    changes = operations.net(value for _, value in scan.entries(txn, tables.ops, prefix, start))
+    newer = replace(_reduced(view, changes), seq=record.seq, content_seq=record.content_seq)
+    if changes.put:
+        newer = _extended(newer, _stored(environment, txn, view.number, record.active_space, changes.put))
+    return _tidied(newer, limits)
+
+
+def _stored(
+    environment: Environment, txn: lmdb.Transaction[bytes], number: int, space: int, docs: list[int]
+) -> _Stored:
+    stored = _Stored(columns=[], lists=[], vectors=[])
+    tables = environment.tables
+    for doc in docs:
+        key = keys.doc_key(number, doc)
+        stored.columns.append(txn.get(key, b"", db=tables.column))
+        stored.lists.append(txn.get(key, b"", db=tables.terms))
+        chunks = keys.space_prefix(number, space) + key[-8:]
+        stored.vectors.extend(value for _, value in scan.entries(txn, tables.vector, chunks))
+    return stored
+
+
+def _extended(view: ProjectView, stored: _Stored) -> ProjectView:
+    rows, ids = unpack_rows(stored.columns)
+    halves = np.frombuffer(b"".join(stored.vectors), "<u2").reshape(-1, view.vectors.buffer.shape[1])
+    chunk_count = rows["chunk_count"].astype(np.int64)
+    if len(stored.lists) != len(rows) or chunk_count.sum() != len(halves):
+        raise RecordDamaged(
+            view.number,
+            f"{len(rows)} memories of {chunk_count.sum()} chunks have {len(stored.lists)} term lists and "
+            f"{len(halves)} vectors",
+        )
+    ordinals: NDArray[np.int64] = np.arange(len(view.columns), len(view.columns) + len(rows))
+    return replace(
+        view,
+        columns=view.columns.extended(rows, ids, view.row_doc.size),
+        vectors=view.vectors.extended(halves),
+        row_doc=view.row_doc.extended(np.repeat(ordinals, chunk_count)),
+        postings=view.postings.extended(terms.join(stored.lists)),
+    )
+
+
+def _reduced(view: ProjectView, changes: operations.Changes) -> ProjectView:
+    if not len(changes.removed):
+        return view
+    ordinals = view.columns.ordinals(changes.removed)
+    if len(ordinals) != len(changes.removed):
+        raise RecordDamaged(view.number, f"of {len(changes.removed)} removed memories {len(ordinals)} were known")
+    return replace(view, columns=view.columns.without(ordinals), postings=view.postings.without(changes.removed_terms))
+
+
+def _tidied(view: ProjectView, limits: StoreLimits) -> ProjectView:
+    """The view with a new inverted index, or without its dead, when it is due."""
+    dead = len(view.columns) - view.columns.live
+    if dead >= limits.dead_docs and dead > limits.dead_share * len(view.columns):
+        return _compacted(view)
+    if view.postings.delta > limits.delta_docs:
+        every = np.ones(len(view.columns), np.uint8)
+        return replace(view, postings=view.postings.compacted(every))
+    return view
+
+
+def _compacted(view: ProjectView) -> ProjectView:
+    alive = view.columns.alive.values
+    kept = np.flatnonzero(alive[view.row_doc.values])
+    places = (np.cumsum(alive, dtype=np.int64) - 1).astype(np.int32)
+    return replace(
+        view,
+        columns=view.columns.compacted(),
+        vectors=Growing.of(view.vectors.values[kept]),
+        row_doc=Growing.of(places[view.row_doc.values[kept]]),
+        postings=view.postings.compacted(alive),
+    )

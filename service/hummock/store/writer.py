@@ -1,0 +1,101 @@
+"""The one thread that writes. Writes that arrive while one is made durable share the next fsync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any
+
+from hummock.core.errors import Unavailable
+from hummock.ports import Reply, WriteRequest, Written
+from hummock.store.group import GroupCommit, Job
+
+
+class Writer:
+    """Takes jobs from any thread, commits them in groups, publishes, and only then tells the callers."""
+
+    def __init__(self, group: GroupCommit, publish: Callable[[Iterable[str]], None], group_jobs: int) -> None:
+        """Starts the thread.
+
+        Args:
+            group: Commits.
+            publish: Makes committed writes of these projects visible to readers.
+            group_jobs: Jobs of one group.
+        """
+        self._group = group
+        self._publish = publish
+        self._group_jobs = group_jobs
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._gate = Lock()
+        self._why_closed: str | None = None
+        self._thread = Thread(target=self._run, name="hummock-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
+        """Queues a write. After `close` it fails with Unavailable."""
+        future: Future[Written[Reply]] = Future()
+        with self._gate:
+            if self._why_closed is None:
+                self._queue.put(Job(project=project, request=request, future=future))
+                return future
+        future.set_exception(Unavailable(self._why_closed))
+        return future
+
+    def close(self) -> None:
+        """Finishes what is queued. Doing it again does nothing."""
+        with self._gate:
+            if self._why_closed is None:
+                self._why_closed = "the store is closed"
+                self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        pending: list[Job] = []
+        try:
+            while self._fill(pending):
+                self._commit(pending)
+        except BaseException as error:
+            self._fail(pending, error)
+            raise
+
+    def _fill(self, pending: list[Job]) -> bool:
+        """Takes jobs up to a group's size, waiting for the first; False when there are none and none will come."""
+        while len(pending) < self._group_jobs:
+            try:
+                job = self._queue.get(block=not pending)
+            except Empty:
+                return True
+            if job is None:
+                # For the next call, once what is pending has been written.
+                self._queue.put(None)
+                return bool(pending)
+            # A caller that has gone away must not cost anything.
+            if job.future.set_running_or_notify_cancel():
+                pending.append(job)
+        return True
+
+    def _commit(self, pending: list[Job]) -> None:
+        outcomes = self._group.commit(pending)
+        self._publish({outcome.job.project for outcome in outcomes if outcome.error is None})
+        del pending[: len(outcomes)]
+        for outcome in outcomes:
+            outcome.tell()
+
+    def _fail(self, pending: list[Job], error: BaseException) -> None:
+        """Tells everyone who waits or will come that there is no writer any more."""
+        with self._gate:
+            self._why_closed = f"the writer stopped: {error}; restart the service"
+        queued: list[Job] = [*pending, *self._queued()]
+        for job in queued:
+            if not job.future.done():
+                failure = Unavailable(self._why_closed)
+                failure.__cause__ = error
+                job.future.set_exception(failure)
+
+    def _queued(self) -> list[Job]:
+        jobs: list[Any] = []
+        while not self._queue.empty():
+            jobs.append(self._queue.get())
+        return [job for job in jobs if job is not None and job.future.set_running_or_notify_cancel()]

@@ -1,0 +1,50 @@
+"""Short forms of asking a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hummock.core.candidates import Candidates, Gathered, GroupQuery
+from hummock.core.memory import Filter
+from hummock.ports import Store
+from tests.strategies import Entry, put_request, unit_vector
+
+
+def put(store: Store, project: str, *entries: Entry) -> int:
+    """Writes memories in one request and gives the seq."""
+    return store.write(project, put_request(entries)).result(timeout=30).seq
+
+
+def ask(
+    store: Store,
+    project: str = "p",
+    *,
+    seed: int | None = None,
+    terms: Sequence[str] = (),
+    where: Filter | None = None,
+    minimum_cosine: float = -1.0,
+    domain_names: Sequence[str] = (),
+    pool: int = 50,
+    min_seq: int = 0,
+) -> Candidates:
+    """One group's candidates."""
+    query = GroupQuery(
+        name="main",
+        filter=where or Filter(),
+        vector=None if seed is None else unit_vector(seed),
+        minimum_cosine=minimum_cosine,
+        terms=tuple(terms),
+        domain_names=frozenset(domain_names),
+        pool=pool,
+    )
+    return gather(store, project, query, min_seq=min_seq).groups[0]
+
+
+def gather(store: Store, project: str, *queries: GroupQuery, min_seq: int = 0) -> Gathered:
+    """All groups' candidates."""
+    return store.candidates(project, queries, min_seq)
+
+
+def ids(candidates: Candidates) -> set[str]:
+    """Ids of the candidates."""
+    return set(candidates.memory_id)

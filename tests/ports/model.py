@@ -1,0 +1,62 @@
+"""A store as a dictionary: slow, obvious, and the judge of the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tests.strategies import Entry, unit_vector
+
+K1, B = 1.2, 0.75
+
+
+@dataclass(slots=True)
+class ModelProject:
+    """One project's memories in the order of their writes."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    seq: int = 0
+    content_seq: int = 0
+
+    def put(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self.entries.pop(entry.id, None)
+            self.entries[entry.id] = entry
+        self._accept(changed=bool(entries))
+
+    def delete(self, memory_ids: Sequence[str]) -> None:
+        before = len(self.entries)
+        for memory_id in memory_ids:
+            self.entries.pop(memory_id, None)
+        self._accept(changed=len(self.entries) < before)
+
+    def cosine(self, entry: Entry, seed: int) -> float:
+        chunks = [unit_vector(chunk).astype(np.float16).astype(np.float32) for chunk in entry.seeds]
+        return max((float(chunk @ unit_vector(seed)) for chunk in chunks), default=math.nan)
+
+    def keyword(self, entry: Entry, terms: Sequence[str]) -> float:
+        everyone = list(self.entries.values())
+        mean_length = sum(map(_length, everyone)) / len(everyone)
+        total = 0.0
+        for term in terms:
+            count = _weighted_count(entry, term)
+            df = sum(_weighted_count(other, term) > 0 for other in everyone)
+            if count:
+                idf = math.log(1 + (len(everyone) - df + 0.5) / (df + 0.5))
+                total += idf * count * (K1 + 1) / (count + K1 * (1 - B + B * _length(entry) / mean_length))
+        return total
+
+    def _accept(self, *, changed: bool) -> None:
+        self.seq += 1
+        self.content_seq += changed
+
+
+def _length(entry: Entry) -> int:
+    return len(entry.title) + len(entry.tags) + len(entry.words)
+
+
+def _weighted_count(entry: Entry, term: str) -> float:
+    return 2.0 * entry.title.count(term) + 1.5 * entry.tags.count(term) + entry.words.count(term)

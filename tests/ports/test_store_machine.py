@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from hummock.core.candidates import Candidates
+from hummock.core.memory import Filter
+from hummock.ports import Store
+from tests.ports.asking import ask
+from tests.ports.model import ModelProject
+from tests.store.opening import opened
+from tests.strategies import IDS, WORDS, Entry, delete_request, entries, put_request
+
+PROJECTS = ("p", "项目")
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Random writes to two projects; after each, the store must answer like a dictionary, also after reopening."""
+
+    @initialize(budget=st.sampled_from([0, 1 << 26]))
+    def open(self, budget: int) -> None:
+        self.budget = budget
+        self.cleanup = ExitStack()
+        self.directory = Path(self.cleanup.enter_context(tempfile.TemporaryDirectory()))
+        self.model = {name: ModelProject() for name in PROJECTS}
+        self.opening = ExitStack()
+        self.store: Store = self._opened()
+
+    @rule(project=st.sampled_from(PROJECTS), batch=st.lists(entries(), max_size=4))
+    def put(self, project: str, batch: list[Entry]) -> None:
+        self.model[project].put(batch)
+        written = self.store.write(project, put_request(batch)).result(timeout=30)
+        assert written.seq == self.model[project].seq
+
+    @rule(project=st.sampled_from(PROJECTS), memory_ids=st.lists(st.sampled_from(IDS), max_size=3))
+    def delete(self, project: str, memory_ids: list[str]) -> None:
+        self.model[project].delete(memory_ids)
+        self.store.write(project, delete_request(memory_ids)).result(timeout=30)
+
+    @rule()
+    def reopen(self) -> None:
+        self.opening.close()
+        self.store = self._opened()
+
+    @rule(
+        project=st.sampled_from(PROJECTS),
+        seed=st.integers(0, 9),
+        terms=st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=4, unique=True),
+    )
+    def search(self, project: str, seed: int, terms: list[str]) -> None:
+        model = self.model[project]
+        found = ask(self.store, project, seed=seed, terms=terms, min_seq=model.seq)
+        self._is_as_in_the_model(found, model, seed, terms)
+
+    @invariant()
+    def holds_the_same_memories(self) -> None:
+        for name, model in self.model.items():
+            expected = [entry.memory() for entry in model.entries.values()]
+            assert list(self.store.page(name, Filter(), 0, 100, full=True).memories) == expected
+            known = self.store.get(name, IDS, model.seq, full=True)
+            assert [memory for memory in known if memory is not None] == [
+                model.entries[memory_id].memory() for memory_id in IDS if memory_id in model.entries
+            ]
+            project = self.store.project(name)
+            counts = (project.seq, project.content_seq) if project else (0, 0)
+            assert counts == (model.seq, model.content_seq)
+
+    def teardown(self) -> None:
+        if hasattr(self, "opening"):
+            self.opening.close()
+            self.cleanup.close()
+
+    def _opened(self) -> Store:
+        return self.opening.enter_context(opened(self.directory, memory_budget_bytes=self.budget))
+
+    def _is_as_in_the_model(self, found: Candidates, model: ModelProject, seed: int, terms: list[str]) -> None:
+        cosine = {entry.id: model.cosine(entry, seed) for entry in model.entries.values()}
+        keyword = {entry.id: model.keyword(entry, terms) for entry in model.entries.values()}
+        expected = {name for name in model.entries if not np.isnan(cosine[name]) or keyword[name] > 0}
+        assert set(found.memory_id) == expected
+        assert found.searched == len(model.entries)
+        for at, name in enumerate(found.memory_id):
+            assert found.cosine[at] == pytest.approx(cosine[name], abs=1e-5, nan_ok=True)
+            assert found.keyword[at] == pytest.approx(keyword[name], rel=1e-5)
+            held = {position for position, term in enumerate(terms) if found.matched[at] >> position & 1 and term}
+            entry = model.entries[name]
+            assert held == {
+                position for position, term in enumerate(terms) if term in (*entry.words, *entry.title, *entry.tags)
+            }
+
+
+TestStoreMachine = StoreMachine.TestCase
+TestStoreMachine.settings = settings(max_examples=25, stateful_step_count=20, deadline=None, derandomize=True)

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hummock.core.errors import RequestIdReused, SeqNotReached
+from hummock.core.memory import Memory, MemoryKind
+from hummock.core.project import ProjectInfo
+from hummock.ports import Store, TextKey, UnitOfWork
+from tests.fakes import FakeClock
+from tests.ports.asking import ask, ids, put
+from tests.strategies import Entry, delete_request, domain, embedding, fragment, put_request, record, write_request
+
+HOUR = 3600.0
+
+
+def get(store: Store, memory_id: str, project: str = "p", *, full: bool = True) -> Memory | None:
+    return store.get(project, [memory_id], 0, full=full)[0]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Entry(id="世界.图鉴.物品.潮汐木芯", words=("潮汐木芯", "core"), tags=("重要",), session_id="会话"),
+        record("r", "how is interest paid", "先息后本"),
+        domain("d", ("还款", "repayment"), ("Repayment.java",)),
+        fragment("f", "src/main/Repayment.java"),
+        Entry(id="no-vector", seeds=()),
+        Entry(id="chunks", seeds=(1, 2, 3)),
+    ],
+    ids=lambda entry: entry.id,
+)
+def test_what_was_put_comes_back_whole(store: Store, entry: Entry) -> None:
+    put(store, "p", entry)
+    assert get(store, entry.id) == entry.memory()
+
+
+def test_the_index_view_has_no_payload(store: Store) -> None:
+    """S2-04."""
+    put(store, "p", Entry(id="a"))
+    memory = get(store, "a", full=False)
+    assert memory is not None
+    assert memory.payload is None
+
+
+def test_an_acknowledged_write_is_found_by_the_next_read(store: Store) -> None:
+    for number in range(20):
+        seq = put(store, "p", Entry(id=f"m{number}", words=(f"word{number}",), seeds=(number,)))
+        assert ids(ask(store, terms=[f"word{number}"], min_seq=seq)) == {f"m{number}"}
+
+
+def test_an_edit_replaces_the_memory_everywhere(store: Store) -> None:
+    put(store, "p", Entry(id="a", words=("old",)), Entry(id="b", words=("other",)))
+    put(store, "p", Entry(id="a", words=("new",)))
+    assert not ids(ask(store, terms=["old"]))
+    assert ids(ask(store, terms=["new"])) == {"a"}
+    assert store.find_by_text("p", [Entry(id="a", words=("old",)).key, Entry(id="x", words=("new",)).key]) == [
+        None,
+        "a",
+    ]
+
+
+def test_a_removed_memory_is_nowhere(store: Store) -> None:
+    entry = Entry(id="a")
+    put(store, "p", entry, Entry(id="b", words=("rest",)))
+    doc = int(ask(store, terms=["tide"]).doc[0])
+    store.write("p", delete_request(["a", "unknown"])).result(timeout=30)
+    assert get(store, "a") is None
+    assert store.load("p", [doc], full=True) == [None]
+    assert store.find_by_text("p", [entry.key]) == [None]
+    assert ids(ask(store, seed=1, terms=["tide"])) == {"b"}
+
+
+def test_a_document_number_is_never_used_again(store: Store) -> None:
+    seen: list[int] = []
+    for _ in range(4):
+        put(store, "p", Entry(id="a"))
+        seen.extend(ask(store, terms=["tide"]).doc.tolist())
+        store.write("p", delete_request(["a"])).result(timeout=30)
+    assert seen == sorted(set(seen))
+
+
+def test_the_oldest_of_equal_texts_is_found_by_text(store: Store) -> None:
+    put(store, "p", Entry(id="a"), Entry(id="b"))
+    assert store.find_by_text("p", [Entry(id="any").key]) == ["a"]
+    store.write("p", delete_request(["a"])).result(timeout=30)
+    assert store.find_by_text("p", [Entry(id="any").key]) == ["b"]
+
+
+def test_equal_texts_of_another_kind_are_other_texts(store: Store) -> None:
+    entry = Entry(id="a")
+    put(store, "p", entry)
+    other = TextKey(kind=MemoryKind.ENTRY, origin=entry.origin, content_hash=entry.content_hash)
+    assert store.find_by_text("p", [other]) == [None]
+
+
+def test_a_unit_of_work_sees_its_own_changes(store: Store) -> None:
+    entry = Entry(id="a")
+    seen: list[object] = []
+
+    def change(unit: UnitOfWork) -> None:
+        entry.put(unit)
+        seen.append(unit.get("a"))
+        seen.append(unit.find_by_text(entry.key))
+        seen.append(unit.delete("a"))
+        seen.append(unit.delete("a"))
+        seen.append(unit.get("a"))
+
+    store.write("p", write_request(change)).result(timeout=30)
+    assert seen == [entry.memory(), "a", True, False, None]
+
+
+def test_a_write_that_fails_leaves_nothing(store: Store) -> None:
+    def fail(unit: UnitOfWork) -> None:
+        Entry(id="a").put(unit)
+        raise KeyError("broken")
+
+    with pytest.raises(KeyError, match="broken"):
+        store.write("p", write_request(fail)).result(timeout=30)
+    assert store.project("p") is None
+    assert get(store, "a") is None
+
+
+def test_seq_counts_accepted_writes_and_content_seq_those_that_changed_something(store: Store) -> None:
+    """1.1-1."""
+    first = store.write("p", put_request([Entry(id="a")])).result(timeout=30)
+    second = store.write("p", delete_request(["unknown"])).result(timeout=30)
+    info = ProjectInfo(tech_stack=("Java",), path="/x")
+    third = store.write("p", write_request(lambda unit: unit.set_info(info))).result(timeout=30)
+    same = store.write("p", write_request(lambda unit: unit.set_info(info))).result(timeout=30)
+    assert [written.seq for written in (first, second, third, same)] == [1, 2, 3, 4]
+    project = store.project("p")
+    assert project is not None
+    assert (project.seq, project.content_seq, project.info) == (4, 2, info)
+    gathered = store.candidates("p", [], 4)
+    assert (gathered.seq, gathered.content_seq) == (4, 2)
+
+
+def test_a_read_of_a_write_that_has_not_happened_fails(store: Store) -> None:
+    put(store, "p", Entry(id="a"))
+    with pytest.raises(SeqNotReached, match="min_seq is 2"):
+        ask(store, seed=1, min_seq=2)
+    with pytest.raises(SeqNotReached):
+        store.get("p", ["a"], 2, full=False)
+    with pytest.raises(SeqNotReached):
+        ask(store, "unknown", min_seq=1)
+
+
+def test_a_repeated_request_has_one_effect_and_the_first_reply(store: Store) -> None:
+    answers = iter(range(10))
+    request = write_request(lambda unit: Entry(id=f"m{next(answers)}").put(unit), "id-1")
+    first = store.write("p", request).result(timeout=30)
+    put(store, "p", Entry(id="between"))
+    assert store.write("p", request).result(timeout=30) == first
+    project = store.project("p")
+    assert project is not None
+    assert (project.seq, project.memory_count) == (2, 2)
+
+
+def test_one_request_sent_a_hundred_times_at_once_has_one_effect(store: Store) -> None:
+    request = put_request([Entry(id="a")], "id-1")
+    with ThreadPoolExecutor(8) as threads:
+        futures = list(threads.map(lambda _: store.write("p", request), range(100)))
+    assert {future.result(timeout=30).seq for future in futures} == {1}
+    project = store.project("p")
+    assert project is not None
+    assert project.seq == 1
+
+
+def test_a_request_id_with_another_request_is_refused(store: Store) -> None:
+    store.write("p", put_request([Entry(id="a")], "id-1", b"one")).result(timeout=30)
+    with pytest.raises(RequestIdReused, match="id-1"):
+        store.write("p", put_request([Entry(id="b")], "id-1", b"two")).result(timeout=30)
+    assert get(store, "b") is None
+
+
+def test_a_request_id_of_another_project_is_another_one(store: Store) -> None:
+    store.write("p", put_request([Entry(id="a")], "id-1", b"one")).result(timeout=30)
+    store.write("q", put_request([Entry(id="b")], "id-1", b"two")).result(timeout=30)
+    assert get(store, "b", "q") is not None
+
+
+def test_a_request_id_is_forgotten_after_a_day(store: Store, clock: FakeClock) -> None:
+    store.write("p", put_request([Entry(id="a")], "id-1", b"one")).result(timeout=30)
+    clock.move(23 * HOUR)
+    with pytest.raises(RequestIdReused):
+        store.write("p", put_request([Entry(id="b")], "id-1", b"two")).result(timeout=30)
+    clock.move(2 * HOUR)
+    assert store.write("p", put_request([Entry(id="b")], "id-1", b"two")).result(timeout=30).seq == 2
+    clock.move(23 * HOUR)
+    assert store.write("p", put_request([Entry(id="b")], "id-1", b"two")).result(timeout=30).seq == 2
+
+
+def test_a_request_is_known_even_when_the_clock_is_set_back(store: Store, clock: FakeClock) -> None:
+    request = put_request([Entry(id="a")], "id-1")
+    store.write("p", request).result(timeout=30)
+    clock.move(-1000 * HOUR)
+    assert store.write("p", request).result(timeout=30).seq == 1
+
+
+def test_kinds_are_counted(store: Store) -> None:
+    put(store, "p", Entry(id="a"), Entry(id="b"), domain("d", ("还款",)))
+    put(store, "p", Entry(id="a", kind=MemoryKind.ENTRY))
+    store.write("p", delete_request(["d"])).result(timeout=30)
+    project = store.project("p")
+    assert project is not None
+    assert project.kinds == {MemoryKind.NOTE: 1, MemoryKind.ENTRY: 1}
+
+
+def test_very_long_names_are_kept_apart(store: Store) -> None:
+    """LMDB's keys end at 511 bytes; a word or a request id may not."""
+    long = "词" * 300
+    put(store, "p", Entry(id="a", words=(long + "x",)), Entry(id="b", words=(long + "y",)))
+    assert ids(ask(store, terms=[long + "x"])) == {"a"}
+
+
+def test_a_vector_that_is_not_finite_is_refused(store: Store) -> None:
+    entry = Entry(id="a")
+
+    def change(unit: UnitOfWork) -> None:
+        broken = embedding(1)
+        broken.vector[3] = float("nan")
+        unit.put(entry.memory(), entry.key, entry.terms(), [broken])
+
+    with pytest.raises(ValueError, match="finite"):
+        store.write("p", write_request(change)).result(timeout=30)

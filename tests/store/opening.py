@@ -1,0 +1,45 @@
+"""Opening embedded stores for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hummock.core.embedding import EmbeddingSpace
+from hummock.ports import Clock
+from hummock.store import EmbeddedStore, StoreLimits, open_store
+from tests.fakes import FakeClock
+from tests.strategies import SPACE
+
+MIB = 1024 * 1024
+
+EAGER = StoreLimits(delta_docs=3, dead_docs=2, dead_share=0.2, ops_kept=5, trimmed_entries=8)
+"""Rebuilds and trims after a few writes, so that small tests see it."""
+
+
+@contextmanager
+def opened(
+    directory: Path,
+    *,
+    clock: Clock | None = None,
+    space: EmbeddingSpace = SPACE,
+    map_bytes: int = 256 * MIB,
+    quota_bytes: int = 128 * MIB,
+    memory_budget_bytes: int = 64 * MIB,
+    limits: StoreLimits = EAGER,
+) -> Iterator[EmbeddedStore]:
+    """A store that is closed at the end."""
+    store = open_store(
+        directory,
+        space=space,
+        clock=clock or FakeClock(),
+        map_bytes=map_bytes,
+        quota_bytes=quota_bytes,
+        memory_budget_bytes=memory_budget_bytes,
+        limits=limits,
+    )
+    try:
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,195 @@
+"""Made-up values that tests share, and Hypothesis strategies for them. All of it is seeded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hummock.core import facets
+from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
+from hummock.core.memory import (
+    CodeFragment,
+    Detail,
+    DomainKnowledge,
+    LearningRecord,
+    Memory,
+    MemoryIndex,
+    MemoryKind,
+    Origin,
+    Payload,
+)
+from hummock.ports import Terms, TextKey, UnitOfWork, WriteRequest
+
+SPACE = EmbeddingSpace(
+    id="5e" * 16,
+    model="test-model",
+    dim=16,
+    token_dim=4,
+    max_tokens=64,
+    scripts=frozenset({"han", "latin"}),
+    calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.2, near_twin_bar=0.9),
+)
+
+WORDS = ("repayment", "interest", "先本后息", "还款", "parse_date", "camel", "tide", "潮汐", "core", "loan")
+TAGS = ("java", "重要", "todo")
+SESSIONS = ("s1", "会话")
+IDS = ("a", "b", "c", "世界.图鉴.物品.潮汐木芯", "e")
+
+
+def unit_vector(seed: int, dim: int = SPACE.dim) -> NDArray[np.float32]:
+    """A unit vector; equal seeds give equal ones."""
+    vector = np.random.default_rng(seed).standard_normal(dim).astype(np.float32)
+    return np.asarray(vector / np.linalg.norm(vector), np.float32)
+
+
+def embedding(seed: int) -> Embedding:
+    """A vector and three token vectors."""
+    tokens = np.random.default_rng(seed).integers(-127, 128, (3, SPACE.token_dim)).astype(np.int8)
+    return Embedding(vector=unit_vector(seed), tokens=tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A memory in short; `seeds` are those of its chunks' vectors."""
+
+    id: str
+    words: tuple[str, ...] = ("tide",)
+    title: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    kind: MemoryKind = MemoryKind.NOTE
+    origin: Origin = Origin.MANUAL
+    session_id: str = ""
+    speaker: str = ""
+    create_time: float = 1_700_000_000.0
+    seeds: tuple[int, ...] = (1,)
+    detail: Detail = None
+    domain_names: tuple[str, ...] = field(default=())
+
+    @property
+    def text(self) -> str:
+        """Its content."""
+        return " ".join(self.words)
+
+    @property
+    def content_hash(self) -> bytes:
+        """Of its content."""
+        return blake2b(self.text.encode(), digest_size=16).digest()
+
+    @property
+    def key(self) -> TextKey:
+        """Its text key."""
+        return TextKey(kind=self.kind, origin=self.origin, content_hash=self.content_hash)
+
+    def memory(self) -> Memory:
+        """The memory."""
+        return Memory(
+            id=self.id,
+            kind=self.kind,
+            origin=self.origin,
+            index=MemoryIndex(title=" ".join(self.title), summary="", tags=self.tags),
+            payload=Payload(content=self.text, raw="raw", detail=self.detail),
+            session_id=self.session_id,
+            speaker=self.speaker,
+            event_time=None,
+            emotion_label="calm",
+            trust=0.5,
+            supersedes=("older",),
+            source_hash="5f",
+            create_time=self.create_time,
+            update_time=self.create_time + 1,
+            content_hash=self.content_hash,
+            fingerprint=blake2b(repr(self).encode(), digest_size=16).digest(),
+            token_count=len(self.words),
+            chunk_count=len(self.seeds),
+        )
+
+    def terms(self) -> Terms:
+        """Its words by field and its facets."""
+        found = [facets.tag(name) for name in self.tags]
+        if self.session_id:
+            found.append(facets.session(self.session_id))
+        if self.speaker:
+            found.append(facets.speaker(self.speaker))
+        if isinstance(self.detail, CodeFragment):
+            parts = self.detail.path.split("/")
+            found.extend(facets.path("/".join(parts[start:])) for start in range(len(parts)))
+        found.extend(facets.domain(name) for name in self.domain_names)
+        return Terms(title=self.title, tags=self.tags, body=self.words, facets=tuple(found))
+
+    def put(self, unit: UnitOfWork) -> None:
+        """Puts it."""
+        unit.put(self.memory(), self.key, self.terms(), [embedding(seed) for seed in self.seeds])
+
+
+def domain(memory_id: str, names: tuple[str, ...], key_files: tuple[str, ...] = (), seed: int = 1) -> Entry:
+    """Knowledge about a domain with these names."""
+    detail = DomainKnowledge(domain=names[0], aliases=names[1:], summary="what is known", key_files=key_files)
+    return Entry(
+        id=memory_id, kind=MemoryKind.DOMAIN_KNOWLEDGE, detail=detail, domain_names=names, words=names, seeds=(seed,)
+    )
+
+
+def fragment(memory_id: str, path: str, seed: int = 1, words: tuple[str, ...] = ("return",)) -> Entry:
+    """A piece of code in a file."""
+    detail = CodeFragment(path=path, start_line=1, end_line=3, language="java", symbol="f")
+    return Entry(id=memory_id, kind=MemoryKind.CODE_FRAGMENT, detail=detail, seeds=(seed,), words=words)
+
+
+def record(memory_id: str, question: str, answer: str, seed: int = 1) -> Entry:
+    """A learning record."""
+    detail = LearningRecord(question=question, answer=answer, source_files=("src/A.java",))
+    return Entry(
+        id=memory_id,
+        kind=MemoryKind.LEARNING_RECORD,
+        detail=detail,
+        words=(*question.split(), *answer.split()),
+        seeds=(seed,),
+    )
+
+
+def write_request(
+    apply: Callable[[UnitOfWork], object], request_id: str = "", fingerprint: bytes = b"f"
+) -> WriteRequest[int]:
+    """A write that answers 7."""
+
+    def applied(unit: UnitOfWork) -> int:
+        apply(unit)
+        return 7
+
+    return WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=int, apply=applied)
+
+
+def put_request(entries: Sequence[Entry], request_id: str = "", fingerprint: bytes = b"f") -> WriteRequest[int]:
+    """A write that puts these memories."""
+
+    def put_all(unit: UnitOfWork) -> None:
+        for entry in entries:
+            entry.put(unit)
+
+    return write_request(put_all, request_id, fingerprint)
+
+
+def delete_request(memory_ids: Sequence[str]) -> WriteRequest[int]:
+    """A write that removes these memories."""
+    return write_request(lambda unit: [unit.delete(memory_id) for memory_id in memory_ids])
+
+
+def entries(ids: Sequence[str] = IDS) -> st.SearchStrategy[Entry]:
+    """Any small memory with one of these ids."""
+    return st.builds(
+        Entry,
+        id=st.sampled_from(ids),
+        words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(tuple),
+        title=st.lists(st.sampled_from(WORDS), max_size=2).map(tuple),
+        tags=st.lists(st.sampled_from(TAGS), max_size=2, unique=True).map(tuple),
+        kind=st.sampled_from([MemoryKind.NOTE, MemoryKind.ENTRY]),
+        origin=st.sampled_from(list(Origin)),
+        session_id=st.sampled_from(["", *SESSIONS]),
+        create_time=st.sampled_from([1_700_000_000.0, 1_700_000_100.0]),
+        seeds=st.lists(st.integers(0, 9), max_size=3).map(tuple),
+    )
