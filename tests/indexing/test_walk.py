@@ -3,12 +3,14 @@
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from hummock.indexing import SkipReason, SourceFile, Tally, walk
 from hummock.indexing.beneath import Refused, opened_root, read_file
+from hummock.indexing.listing import MissingExtra
 
 MODES = pytest.mark.parametrize("with_git", [True, False], ids=["git", "no-git"])
 
@@ -270,6 +272,15 @@ def test_a_folder_swapped_for_a_link_is_refused(root: Path, tmp_path: Path) -> N
     (root / "part").symlink_to(tmp_path / "outside")
     assert list(found) == []
     assert skipped == {"part/b.py": SkipReason.SYMLINK}
+
+
+def test_rules_that_only_a_missing_extra_can_read_are_an_error_that_names_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, {".gitignore": "*.log\n", "a.py": "x = 1\n"})
+    monkeypatch.setitem(sys.modules, "pathspec", None)
+    with pytest.raises(MissingExtra, match=r"hummock\[code\]"):
+        collect(root)
 
 
 def test_an_empty_root_and_an_empty_file_are_no_errors(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from hummock.indexing.chunker import fragments
 from hummock.indexing.fragment import Fragment
+from hummock.indexing.listing import MissingExtra
 from hummock.indexing.markdown import DomainEntry, domain_entries
 from hummock.indexing.plan import Changes, changes, content_hash
 from hummock.indexing.skips import SkipReason, Tally, WalkCounts
@@ -12,6 +13,7 @@ __all__ = [
     "Changes",
     "DomainEntry",
     "Fragment",
+    "MissingExtra",
     "SkipReason",
     "SourceFile",
     "Tally",
