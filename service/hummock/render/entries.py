@@ -35,12 +35,13 @@ def index_closing() -> str:
 
 
 def full_entry(memory: Memory, wording: Wording) -> str:
-    """The whole memory between its tags. A title that the body repeats is left out."""
+    """The whole memory between its tags. A title that is the body's first line is left out."""
     body = _body(memory, wording).strip("\n")
+    repeats = body.partition("\n")[0].endswith(memory.index.title)
     attributes = {
         "id": memory.id,
         "kind": memory.kind.name.lower(),
-        "title": "" if memory.index.title in body else memory.index.title,
+        "title": "" if repeats else memory.index.title,
         "tags": _tags(memory.index.tags),
     }
     written = "".join(f" {name}={fence.attribute(value)}" for name, value in attributes.items() if value)

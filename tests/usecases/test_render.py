@@ -1,0 +1,217 @@
+"""The Render use case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from hummock.core.candidates import FoundBy
+from hummock.core.errors import SeqNotReached
+from hummock.core.memory import Memory, MemoryKind
+from hummock.core.project import Project, ProjectInfo
+from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery, Receipt
+from hummock.core.render import Locale, Rendered, RenderForm, RenderQuery, Tier
+from hummock.ports import Store
+from hummock.text.tokens import EstimatedTokens
+from hummock.usecases.render import Render
+from tests.fakes import FakeClock
+from tests.render.samples import PROJECT, domain, fragment, memory, note, record
+
+RECEIPT = Receipt(
+    preset=Preset.CODE, stages=(), groups=(), emb_space="s", as_of=0.0, vector_weight=0.5, elapsed_s=0.003
+)
+INTENT = Intent(domains=("还款",), action="ADD_FEATURE", keywords=("先本后息",))
+
+
+def hit(one: Memory, score: float) -> Hit:
+    return Hit(
+        memory=one,
+        score=score,
+        similarity=score,
+        cosine=score,
+        keyword_score=0.0,
+        found_by=FoundBy.VECTOR,
+        matched_terms=(),
+        age_days=0.0,
+        decay=1.0,
+        near_twin=False,
+    )
+
+
+class Shelf:
+    """A project with some memories, as a store shows it to a reader."""
+
+    def __init__(self, info: ProjectInfo | None, *memories: Memory) -> None:
+        self._info = info
+        self._memories = {one.id: one for one in memories}
+
+    def project(self, name: str) -> Project | None:
+        if self._info is None:
+            return None
+        return Project(name=name, info=self._info, create_time=0.0, seq=7, content_seq=7, emb_space="s", kinds={})
+
+    def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        assert full
+        return [self._memories.get(memory_id) for memory_id in memory_ids]
+
+
+class Answer:
+    """A recall with an answer that is known beforehand; it keeps the query."""
+
+    def __init__(self, *hits: Hit, code: Sequence[Hit] = (), domains: Sequence[Hit] = ()) -> None:
+        self.queries: list[RecallQuery] = []
+        self._recalled = Recalled(
+            hits=hits,
+            code_fragments=tuple(code),
+            domains=tuple(domains),
+            intent=INTENT,
+            receipt=RECEIPT,
+            degraded=(Degradation(path="vector", reason="EMBEDDER_FAILED", message="the model is away"),),
+            seq=9,
+            content_seq=9,
+        )
+
+    def __call__(self, query: RecallQuery) -> Recalled:
+        self.queries.append(query)
+        return self._recalled
+
+
+def render(answer: Answer, shelf: Shelf, query: RenderQuery) -> Rendered:
+    return Render(answer, cast(Store, shelf), EstimatedTokens(), FakeClock())(query)
+
+
+def asked(
+    text: str = "增加先本后息的还款方式", form: RenderForm = RenderForm.CONTEXT, preset: Preset = Preset.CODE
+) -> RenderQuery:
+    return RenderQuery(project="p", recall=RecallQuery(project="p", text=text, preset=preset), form=form)
+
+
+def ids(rendered: Rendered) -> list[str]:
+    return [one.memory_id for one in rendered.memories]
+
+
+R1, R2 = record("r1", "还款方式有哪些类型？", "三种。"), record("r2", "先息后本？", "先付息。")
+C1, C2 = fragment("c1", "RepaymentType.java", "enum A {}"), fragment("c2", "Calculator.java", "class B {}")
+D1, D2 = domain("d1", "还款", "概述"), domain("d2", "计息", "概述")
+
+
+def test_a_recall_becomes_the_sections_of_its_groups() -> None:
+    """S0-20, S0-26, S0-30: one call gives the finished section."""
+    answer = Answer(hit(R1, 0.95), hit(R2, 0.9), code=[hit(C1, 0.8)], domains=[hit(D1, 0.7)])
+    rendered = render(answer, Shelf(PROJECT), asked())
+    assert ids(rendered) == ["d1", "r1", "r2", "c1"]
+    headings = [line for line in rendered.text.split("\n") if line.startswith("## ")]
+    assert headings == ["## 项目背景", "## 相关领域知识", "## 相关学习记录 (后台已学到的知识)", "## 相关代码片段"]
+
+
+def test_the_recalls_report_is_passed_on() -> None:
+    """S0-30."""
+    rendered = render(Answer(hit(R1, 0.95)), Shelf(PROJECT), asked())
+    assert (rendered.intent, rendered.receipt, rendered.seq) == (INTENT, RECEIPT, 9)
+    assert [one.reason for one in rendered.degraded] == ["EMBEDDER_FAILED"]
+    assert rendered.memories[0].score == 0.95
+    assert rendered.missing_ids == ()
+
+
+def test_the_recall_is_asked_with_payloads_and_otherwise_as_it_came() -> None:
+    answer = Answer()
+    query = asked(preset=Preset.AGENT)
+    assert query.recall
+    lean = replace(query, recall=replace(query.recall, full=False, top_k=3))
+    render(answer, Shelf(PROJECT), lean)
+    assert answer.queries == [replace(query.recall, full=True, top_k=3)]
+
+
+def test_kinds_of_the_main_group_go_to_their_sections_once() -> None:
+    """S1-02: the agent's preset has all kinds in one group."""
+    answer = Answer(hit(C1, 0.9), hit(R1, 0.8), hit(D2, 0.7), hit(D1, 0.6), code=[hit(C1, 0.9)], domains=[hit(D1, 0.6)])
+    assert ids(render(answer, Shelf(PROJECT), asked(preset=Preset.AGENT))) == ["d1", "d2", "r1", "c1"]
+
+
+def test_the_waterfall_merges_groups_by_score_and_keeps_their_order() -> None:
+    """S2-09, S2-19."""
+    answer = Answer(hit(R1, 0.9), hit(R2, 0.5), code=[hit(C1, 0.95), hit(C2, 0.4)], domains=[hit(D1, 0.5)])
+    rendered = render(answer, Shelf(PROJECT), asked(form=RenderForm.WATERFALL))
+    assert ids(rendered) == ["c1", "r1", "d1", "r2", "c2"]
+
+
+def test_the_waterfall_keeps_a_diversified_order() -> None:
+    """S2-05, S2-07: a near-twin that was put last stays last."""
+    answer = Answer(hit(R1, 0.9), hit(C2, 0.3), hit(R2, 0.89))
+    rendered = render(answer, Shelf(PROJECT), asked(form=RenderForm.WATERFALL, preset=Preset.AGENT))
+    assert ids(rendered) == ["r1", "c2", "r2"]
+
+
+def test_equal_scores_of_two_groups_go_by_memory_id() -> None:
+    answer = Answer(hit(R1, 0.5), code=[hit(C1, 0.5)], domains=[hit(D1, 0.5)])
+    assert ids(render(answer, Shelf(PROJECT), asked(form=RenderForm.WATERFALL))) == ["c1", "d1", "r1"]
+
+
+@pytest.mark.parametrize(("form", "budget_tokens"), [(RenderForm.CONTEXT, 4000), (RenderForm.WATERFALL, 2000)])
+def test_each_form_has_its_own_budget(form: RenderForm, budget_tokens: int) -> None:
+    """S0-33, S2-08, 1.1-5."""
+    shelf = Shelf(PROJECT)
+    assert render(Answer(), shelf, asked(form=form)).budget_tokens == budget_tokens
+    assert render(Answer(), shelf, replace(asked(form=form), budget_tokens=99)).budget_tokens == 99
+
+
+def test_the_headings_follow_the_query_unless_a_language_is_asked_for() -> None:
+    """S0-21."""
+    shelf = Shelf(PROJECT)
+    assert "## 项目背景" in render(Answer(), shelf, asked("add 还款 type")).text
+    assert "## Project" in render(Answer(), shelf, asked("add a repayment type")).text
+    assert "## Project" in render(Answer(), shelf, replace(asked(), locale=Locale.EN)).text
+    assert "## 项目背景" in render(Answer(), Shelf(PROJECT, R1), RenderQuery(project="p", memory_ids=("r1",))).text
+
+
+def test_an_unknown_project_gives_the_empty_text() -> None:
+    for query in (asked(), asked(form=RenderForm.WATERFALL), RenderQuery(project="p", memory_ids=("r1",))):
+        rendered = render(Answer(), Shelf(None), query)
+        assert (rendered.text, rendered.token_count, rendered.memories) == ("", 0, ())
+
+
+def test_memories_by_id_keep_the_order_asked_for_and_report_what_is_missing() -> None:
+    """S2-16, S2-17: the next turn carries the memory in full."""
+    shelf = Shelf(PROJECT, R1, R2, note("n1", "x"))
+    query = RenderQuery(project="p", memory_ids=("r2", "gone", "n1", "r1", "r2"), form=RenderForm.WATERFALL)
+    rendered = render(Answer(), shelf, query)
+    assert ids(rendered) == ["r2", "n1", "r1"]
+    assert rendered.missing_ids == ("gone",)
+    assert (rendered.intent, rendered.receipt, rendered.degraded, rendered.seq) == (None, None, (), 7)
+    assert {one.score for one in rendered.memories} == {0.0}
+
+
+def test_every_kind_can_be_rendered_by_id() -> None:
+    memories = (
+        R1,
+        C1,
+        D1,
+        note("n1", "记下的话"),
+        memory("e1", MemoryKind.ENTRY, "潮汐木芯是木材。", title="潮汐木芯"),
+    )
+    for form in RenderForm:
+        query = RenderQuery(project="p", memory_ids=tuple(one.id for one in memories), form=form)
+        rendered = render(Answer(), Shelf(PROJECT, *memories), query)
+        assert {one.tier for one in rendered.memories} == {Tier.FULL}
+        assert {one.kind for one in rendered.memories} == set(MemoryKind)
+
+
+def test_what_the_recall_raises_comes_through() -> None:
+    def refuse(query: RecallQuery) -> Recalled:
+        raise SeqNotReached(query.min_seq, 0)
+
+    with pytest.raises(SeqNotReached):
+        Render(refuse, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked())
+
+
+def test_the_time_that_rendering_took_does_not_include_the_recall() -> None:
+    clock = FakeClock()
+
+    def slow(query: RecallQuery) -> Recalled:
+        clock.move(5.0)
+        return Answer()(query)
+
+    assert Render(slow, cast(Store, Shelf(PROJECT)), EstimatedTokens(), clock)(asked()).render_elapsed_s == 0.0
