@@ -46,12 +46,21 @@ def embedder(tiny: ModelDescription, tiny_files: Path) -> Iterator[OnnxEmbedder]
 
 @pytest.fixture(scope="session")
 def shared_minilm() -> Path:
+    return _shared("all-minilm-l6-v2-int8")
+
+
+@pytest.fixture(scope="session")
+def shared_chinese_tokenizer() -> Path:
+    return _shared("bge-small-zh-v1.5-tokenizer") / "tokenizer.json"
+
+
+def _shared(name: str) -> Path:
     default = Path(__file__).parents[2].parent / "shared"
-    found = Path(os.environ.get("HUMMOCK_SHARED", default)) / "models" / "all-minilm-l6-v2-int8"
+    found = Path(os.environ.get("HUMMOCK_SHARED", default)) / "models" / name
     if not found.is_dir():
         if os.environ.get("REQUIRE_SHARED") == "1":
             pytest.fail(f"REQUIRE_SHARED=1 and {found} does not exist")
-        pytest.skip(f"{found} does not exist: the real model is not tested")
+        pytest.skip(f"{found} does not exist: nothing is tested with it")
     return found
 
 

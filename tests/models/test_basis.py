@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hummock.models import REGISTRY, ModelDescription
-from hummock.models.basis import TOKEN_DIM, load_basis, random_basis
+from hummock.models.basis import MAX_TOKEN_VECTORS, TOKEN_DIM, load_basis, random_basis
 from hummock.models.description import RANDOM_BASIS
 from hummock.models.encoder import Encoder
 from hummock.models.errors import ModelGraphUnsupported
@@ -47,6 +47,18 @@ def test_a_zero_row_stays_zero_and_no_rows_stay_none() -> None:
     basis = random_basis(96)
     assert not basis.compress(np.zeros((1, 96), dtype=np.float32)).any()
     assert basis.compress(np.zeros((0, 96), dtype=np.float32)).shape == (0, TOKEN_DIM)
+
+
+def test_of_a_long_text_the_rows_that_say_something_new_are_kept() -> None:
+    rows = np.random.default_rng(5).standard_normal((MAX_TOKEN_VECTORS, 96)).astype(np.float32)
+    basis = random_basis(96)
+    repeated = np.concatenate([rows[:100], np.tile(rows[:50], (4, 1)), rows[100:]])
+    assert (basis.compress(repeated) == basis.compress(rows)).all()
+
+
+def test_equal_rows_are_kept_from_the_front() -> None:
+    rows = np.ones((300, 96), dtype=np.float32)
+    assert random_basis(96).compress(rows).shape == (MAX_TOKEN_VECTORS, TOKEN_DIM)
 
 
 def test_scaling_a_row_does_not_change_it() -> None:

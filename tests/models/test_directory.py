@@ -11,7 +11,13 @@ from hummock.models import ModelDescription, build_tiny, first_present, install,
 from hummock.models.custom import DESCRIPTION_FILE
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, ModelFile
 from hummock.models.directory import RECORD_FILE, sha256_of, write_record
-from hummock.models.errors import DescriptionInvalid, ModelFileAltered, ModelFileMissing, ModelUnknown
+from hummock.models.errors import (
+    DescriptionInvalid,
+    ModelFileAltered,
+    ModelFileMissing,
+    ModelsDirectoryUnusable,
+    ModelUnknown,
+)
 from hummock.models.registry import find
 
 
@@ -97,7 +103,7 @@ def test_the_record_of_an_older_recipe_is_refused(tiny: ModelDescription, copied
 def test_files_can_be_brought_in_by_hand(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
     target = install(tiny, copied, tmp_path / "models")
     verify(tiny, target)
-    assert [path.name for path in (tmp_path / "models").iterdir()] == ["tiny"]
+    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == [".lock", "tiny"]
 
 
 def test_a_known_conversion_can_be_brought_in(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
@@ -109,7 +115,13 @@ def test_an_unknown_conversion_cannot_be_brought_in(tiny: ModelDescription, copi
     model = converted(tiny, "4" * 64)
     with pytest.raises(ModelFileAltered):
         install(model, copied, tmp_path / "models")
-    assert list((tmp_path / "models").iterdir()) == []
+    assert [path.name for path in (tmp_path / "models").iterdir()] == [".lock"]
+
+
+def test_a_directory_that_cannot_be_written_is_named(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelsDirectoryUnusable, match="file/models"):
+        install(tiny, copied, tmp_path / "file" / "models")
 
 
 def test_what_is_brought_in_replaces_a_damaged_copy(tiny: ModelDescription, copied: Path, tmp_path: Path) -> None:

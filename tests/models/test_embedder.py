@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from hummock.core.embedding import Embedding
-from hummock.models import ModelDescription, OnnxEmbedder, load
+from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling
 from hummock.models.directory import sha256_of
 from hummock.models.encoder import Encoder, _kept_tokens
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
+from hummock.ports import Embedder
 
 TEXTS = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
@@ -111,6 +112,24 @@ def test_a_closed_embedder_refuses(tiny: ModelDescription, tiny_files: Path) -> 
     embedder.close()
     with pytest.raises(RuntimeError):
         embedder.embed_documents(["late"])
+
+
+def test_the_embedder_is_the_port(embedder: OnnxEmbedder) -> None:
+    port: Embedder = embedder
+    assert port.space.dim == 64
+
+
+def test_capitals_are_known_to_the_chinese_model(
+    tiny: ModelDescription, tiny_files: Path, shared_chinese_tokenizer: Path, tmp_path: Path
+) -> None:
+    (tmp_path / GRAPH_FILE).write_bytes((tiny_files / GRAPH_FILE).read_bytes())
+    (tmp_path / TOKENIZER_FILE).write_bytes(shared_chinese_tokenizer.read_bytes())
+    text = "RepaymentController 先本后息"
+    assert "[UNK]" in Encoder(tiny, tmp_path).tokenise(text).tokens
+    lowercase = replace(tiny, lowercase=REGISTRY["bge-small-zh-v1.5"].lowercase)
+    folded = Encoder(lowercase, tmp_path).tokenise(text)
+    assert "[UNK]" not in folded.tokens
+    assert folded.offsets[-1] == (len(text) - 1, len(text))
 
 
 @pytest.mark.parametrize(

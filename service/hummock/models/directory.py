@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from hummock.models.description import GRAPH_FILE, ModelDescription, ModelFile
-from hummock.models.errors import ModelFileAltered, ModelFileMissing
+from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDirectoryUnusable
 
 __all__ = [
     "RECORD_FILE",
@@ -22,6 +23,7 @@ __all__ = [
     "publish",
     "sha256_of",
     "staging",
+    "turn",
     "verify",
     "write_record",
 ]
@@ -87,9 +89,10 @@ def install(model: ModelDescription, from_directory: Path, models_directory: Pat
     Raises:
         ModelFileMissing: A file is not in `from_directory`.
         ModelFileAltered: A file there is not the pinned one.
+        ModelsDirectoryUnusable: Nothing can be written there.
     """
     target = models_directory / model.name
-    with staging(model, models_directory) as staged:
+    with turn(models_directory), staging(model.name, models_directory) as staged:
         for file in model.files:
             source = from_directory / file.name
             if not source.is_file():
@@ -103,11 +106,35 @@ def install(model: ModelDescription, from_directory: Path, models_directory: Pat
 
 
 @contextmanager
-def staging(model: ModelDescription, models_directory: Path) -> Iterator[Path]:
-    """An empty directory beside the model's own, on the same file system; removed again at the end."""
-    models_directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{model.name}-", dir=models_directory) as scratch:
-        staged = Path(scratch) / model.name
+def turn(models_directory: Path, progress: Callable[[str], None] = lambda line: None) -> Iterator[None]:
+    """Be the only process that adds models to the directory, which is made if need be; others wait.
+
+    What an earlier one left behind when it was killed is removed.
+
+    Raises:
+        ModelsDirectoryUnusable: Nothing can be written there.
+    """
+    try:
+        models_directory.mkdir(parents=True, exist_ok=True)
+        lock = (models_directory / ".lock").open("w")
+    except OSError as error:
+        raise ModelsDirectoryUnusable(models_directory, error) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("another process is adding a model; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for leftover in models_directory.glob(".*-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield
+
+
+@contextmanager
+def staging(name: str, models_directory: Path) -> Iterator[Path]:
+    """An empty directory of that name on the file system of the models, within a `turn`; gone at the end."""
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=models_directory) as scratch:
+        staged = Path(scratch) / name
         staged.mkdir()
         yield staged
 

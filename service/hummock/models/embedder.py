@@ -12,7 +12,7 @@ from threading import Lock
 import numpy as np
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.models.basis import MAX_TOKEN_VECTORS, TokenBasis, load_basis
+from hummock.models.basis import TokenBasis, load_basis
 from hummock.models.description import ModelDescription
 from hummock.models.directory import verify
 from hummock.models.encoder import Encoder
@@ -135,7 +135,7 @@ class OnnxEmbedder:
         if not np.isfinite(length) or length == 0.0 or not np.isfinite(encoded.hidden).all():
             raise EmbeddingNotFinite(self._model.name, text)
         vector = (encoded.pooled / np.float32(length)).astype(np.float32)
-        tokens = self._basis.compress(encoded.hidden[:MAX_TOKEN_VECTORS])
+        tokens = self._basis.compress(encoded.hidden)
         # Shared between callers through the cache.
         vector.setflags(write=False)
         tokens.setflags(write=False)

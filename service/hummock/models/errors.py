@@ -17,6 +17,7 @@ __all__ = [
     "ModelGraphUnsupported",
     "ModelPullFailed",
     "ModelUnknown",
+    "ModelsDirectoryUnusable",
 ]
 
 
@@ -56,6 +57,16 @@ class ModelFileAltered(StartError):
         self.path = path
         self.expected_sha256 = expected_sha256
         self.actual_sha256 = actual_sha256
+
+
+class ModelsDirectoryUnusable(StartError):
+    """Models cannot be put into the directory."""
+
+    reason = "MODELS_DIRECTORY_UNUSABLE"
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        super().__init__(f"models cannot be put into {path} ({error.strerror}); name a directory that can be written")
+        self.path = path
 
 
 class ModelPullFailed(StartError):

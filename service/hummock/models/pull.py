@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hummock.models.convert import convert, require_converter
 from hummock.models.description import GRAPH_FILE, Conversion, ModelDescription, Source
-from hummock.models.directory import publish, staging, verify, write_record
+from hummock.models.directory import publish, staging, turn, verify, write_record
 from hummock.models.errors import (
     CheckpointUnsupported,
     ConverterMissing,
@@ -48,15 +46,17 @@ def pull(model: ModelDescription, models_directory: Path, progress: Progress = l
     Raises:
         ModelPullFailed: No source gave it.
         ConverterMissing: The model is converted here and a package for that is missing.
+        ModelsDirectoryUnusable: Nothing can be written there.
     """
-    models_directory.mkdir(parents=True, exist_ok=True)
     target = models_directory / model.name
-    with _turn(models_directory, progress):
-        if _intact(model, target, progress):
-            progress(f"{model.name}: already in {target}")
+    if _intact(model, target, progress):
+        progress(f"{model.name}: already in {target}")
+        return PulledModel(description=model, directory=target, source=None, attempts=())
+    if model.conversion is not None:
+        require_converter()
+    with turn(models_directory, progress):
+        if _intact(model, target, lambda line: None):  # Another process may have been first.
             return PulledModel(description=model, directory=target, source=None, attempts=())
-        if model.conversion is not None:
-            require_converter()
         return _from_first_source(model, target, progress)
 
 
@@ -83,7 +83,7 @@ def _from_first_source(model: ModelDescription, target: Path, progress: Progress
     for source in model.sources:
         progress(f"{model.name}: trying {describe(source)}")
         try:
-            with staging(model, target.parent) as staged:
+            with staging(model.name, target.parent) as staged:
                 _stage(model, source, staged, progress)
                 publish(staged, target)
         except (SourceFailed, CheckpointUnsupported) as error:
@@ -123,16 +123,3 @@ def _intact(model: ModelDescription, directory: Path, progress: Progress) -> boo
         progress(str(error))
         return False
     return True
-
-
-@contextmanager
-def _turn(models_directory: Path, progress: Progress) -> Iterator[None]:
-    with (models_directory / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress("another process is fetching a model; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        for leftover in models_directory.glob(".*-*"):  # of a process that was killed
-            shutil.rmtree(leftover, ignore_errors=True)
-        yield

@@ -21,6 +21,7 @@ from hummock.models.directory import sha256_of
 __all__ = ["SourceFailed", "describe", "fetch"]
 
 CONNECT_TIMEOUT_S = 5
+SILENCE_TIMEOUT_S = 30
 DOWNLOAD_TIMEOUT_S = 900
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -99,6 +100,7 @@ def _maven_jar(source: Maven, scratch: Path) -> Path:
     command = [
         *(maven, "-B", "-q", "-Dstyle.color=never"),
         f"-Daether.connector.connectTimeout={CONNECT_TIMEOUT_S * 1000}",
+        *(f"-D{name}={SILENCE_TIMEOUT_S * 1000}" for name in ("aether.connector.requestTimeout", "maven.wagon.rto")),
         "dependency:copy",
         f"-Dartifact={source.group}:{source.artifact}:{source.version}",
         f"-DoutputDirectory={scratch}",

@@ -23,7 +23,7 @@ from hummock.models.checkpoint import LAYER_PARTS, BertCheckpoint, BertShape, Fl
 from hummock.models.convert import require_converter, write_int8
 from hummock.models.custom import read_description, write_description
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, ModelFile, Pooling
-from hummock.models.directory import is_present, publish, sha256_of, staging, verify
+from hummock.models.directory import is_present, publish, sha256_of, staging, turn, verify
 
 __all__ = ["TINY", "build_tiny"]
 
@@ -34,6 +34,7 @@ WINDOW = 128
 SHAPE = BertShape(layers=2, heads=4, hidden=DIM, layer_norm_epsilon=1e-12)
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 IDLE = 0.02
+FAINT = 0.002
 
 
 def build_tiny(models_directory: Path) -> ModelDescription:
@@ -42,15 +43,27 @@ def build_tiny(models_directory: Path) -> ModelDescription:
     Raises:
         ConverterMissing: The extra `convert` is not installed.
         ModelFileAltered: It is there, but its files are not those that were built.
+        ModelsDirectoryUnusable: Nothing can be written there.
     """
-    there = read_description(models_directory, TINY)
-    if there is not None and is_present(there, models_directory / TINY):
-        verify(there, models_directory / TINY)
+    there = _there(models_directory)
+    if there is not None:
         return there
     require_converter()
+    with turn(models_directory):
+        return _there(models_directory) or _build(models_directory)
+
+
+def _there(models_directory: Path) -> ModelDescription | None:
+    model = read_description(models_directory, TINY)
+    if model is None or not is_present(model, models_directory / TINY):
+        return None
+    verify(model, models_directory / TINY)
+    return model
+
+
+def _build(models_directory: Path) -> ModelDescription:
     vocabulary = _vocabulary()
-    blank = _description("0" * 64, "0" * 64)
-    with staging(blank, models_directory) as staged:
+    with staging(TINY, models_directory) as staged:
         _tokenizer(vocabulary).save(str(staged / TOKENIZER_FILE), pretty=False)
         write_int8(_checkpoint(len(vocabulary)), staged / GRAPH_FILE, Pooling.MEAN)
         model = _description(sha256_of(staged / GRAPH_FILE), sha256_of(staged / TOKENIZER_FILE))
@@ -74,7 +87,7 @@ def _description(graph_sha256: str, tokenizer_sha256: str) -> ModelDescription:
         query_prefix="",
         scripts=frozenset({"han", "latin"}),
         # Measured as for the registry's models.
-        calibration=Calibration(unrelated_latin=0.121, unrelated_han=0.086, near_twin_bar=0.9),
+        calibration=Calibration(unrelated_latin=0.11, unrelated_han=0.11, near_twin_bar=0.9),
     )
 
 
@@ -109,7 +122,7 @@ def _checkpoint(vocabulary_size: int) -> BertCheckpoint:
         **_layer_norm("embeddings.LayerNorm"),
     }
     # Gives the empty text a direction too.
-    weights["embeddings.LayerNorm.bias"] = (IDLE * random.standard_normal(DIM)).astype(np.float32)
+    weights["embeddings.LayerNorm.bias"] = (FAINT * random.standard_normal(DIM)).astype(np.float32)
     for index, part in itertools.product(range(SHAPE.layers), LAYER_PARTS):
         name = f"encoder.layer.{index}.{part}"
         weights |= _layer_norm(name) if part.endswith("LayerNorm") else _linear(name, part, random)
