@@ -1,0 +1,138 @@
+"""Puts the service together: the only place that names concrete classes. Opens in order, closes in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from hummock import models, store
+from hummock.config import Settings
+from hummock.core.embedding import EmbeddingSpace
+from hummock.ports import Clock
+from hummock.rpc.address import Address
+from hummock.rpc.gate import Gate
+from hummock.rpc.handlers import Gates
+from hummock.rpc.server import serve as serve_calls
+from hummock.rpc.use_cases import UseCases
+from hummock.text.tokens import EstimatedTokens
+from hummock.usecases.garden import Garden
+from hummock.usecases.learn import Learn, Preparation
+from hummock.usecases.projects import Projects
+from hummock.usecases.recall import Recall
+from hummock.usecases.render import Render
+from hummock.usecases.search import Search
+from hummock.usecases.status import Status
+from hummock_kernels.warm import warm
+
+Say = Callable[[str], None]
+
+WRITE_WORKERS = 16
+"""Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds from some start; never goes back."""
+        return time.monotonic()
+
+
+@contextmanager
+def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
+    """The use cases over an open store and a loaded model; `say` takes a line for people at each step.
+
+    Raises: StartError.
+    """
+    clock = SystemClock()
+    with ExitStack() as stack:
+        warm(lambda name, done, total: say(f"kernels {done}/{total} ready ({name})"))
+        model = _choose_model(settings, say)
+        embedder = stack.enter_context(closing(models.load(model, settings.models_dir / model.name, settings.workers)))
+        say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
+        opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock)))
+        say(f"store {settings.data_dir}, {opened.status().project_count} projects")
+        counter = EstimatedTokens()
+        preparation = Preparation(embedder, counter, make_id=lambda: uuid.uuid4().hex)
+        recall = Recall(opened, embedder, clock)
+        yield UseCases(
+            recall=recall,
+            render=Render(recall, opened, counter, clock),
+            learn=Learn(opened, embedder, preparation, clock),
+            search=Search(recall),
+            garden=Garden(opened, preparation, clock),
+            projects=Projects(opened),
+            status=Status(opened, embedder, clock, version("hummock"), _advice(model)),
+        )
+
+
+def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what runs and close.
+
+    Args:
+        settings: Where and on what.
+        say: Takes a line for people at each step.
+        on_listening: Told the address, with the port that was chosen, once calls are let in.
+
+    Raises: StartError.
+    """
+    address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
+    with open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
+        asyncio.run(serve_calls(use_cases, gates, address, on_listening=on_listening))
+
+
+@contextmanager
+def _gates(settings: Settings) -> Iterator[Gates]:
+    with (
+        ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as reads,
+        ThreadPoolExecutor(WRITE_WORKERS, thread_name_prefix="write") as writes,
+    ):
+        yield Gates(
+            reads=Gate(reads, workers=settings.workers, waiting_limit=settings.waiting_calls),
+            writes=Gate(writes, workers=WRITE_WORKERS, waiting_limit=settings.waiting_calls),
+        )
+
+
+def _choose_model(settings: Settings, say: Say) -> models.ModelDescription:
+    """The model that the directory was made with, else the configured one; fetched when it is not there.
+
+    Files that are there are never replaced behind the user's back: loading them says when they were altered.
+    """
+    recorded = store.recorded_model(settings.data_dir)
+    name = recorded if recorded is not None and settings.model == models.AUTO else settings.model
+    wanted = models.candidates(name, settings.models_dir)
+    if models.is_present(wanted[0], settings.models_dir / wanted[0].name):
+        return wanted[0]
+    return models.pull_first(wanted, settings.models_dir, say).description
+
+
+def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> store.EmbeddedStore:
+    return store.open_store(
+        settings.data_dir,
+        space=space,
+        clock=clock,
+        map_bytes=settings.storage.map_bytes,
+        quota_bytes=settings.storage.quota_bytes,
+        memory_budget_bytes=settings.storage.memory_budget_bytes,
+    )
+
+
+def _advice(model: models.ModelDescription) -> str:
+    """What could be better about the model; empty when there is nothing."""
+    if "han" in model.scripts:
+        return ""
+    return (
+        f"{model.name} knows no Chinese; Chinese memories are found by their words alone. A new data directory made "
+        "with bge-small-zh-v1.5 (`hummock models pull bge-small-zh-v1.5`) knows both"
+    )

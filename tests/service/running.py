@@ -1,0 +1,119 @@
+"""The whole service over a real socket: in a thread of this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+from hummock.cli.serve import SERVING_ON
+from hummock.config import Settings, load_settings
+from hummock.rpc.gate import Gate
+from hummock.rpc.handlers import Gates
+from hummock.rpc.server import Server
+from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
+from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
+from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock.wiring import open_use_cases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stubs:
+    """A stub of each service over one channel."""
+
+    channel: grpc.Channel
+    context: ContextServiceStub
+    memory: MemoryServiceStub
+    project: ProjectServiceStub
+    admin: AdminServiceStub
+
+
+@contextmanager
+def connected(target: str) -> Iterator[Stubs]:
+    """Stubs of the service at the target, which listens already."""
+    with grpc.insecure_channel(target) as channel:
+        grpc.channel_ready_future(channel).result(timeout=30)
+        yield Stubs(
+            channel=channel,
+            context=ContextServiceStub(channel),
+            memory=MemoryServiceStub(channel),
+            project=ProjectServiceStub(channel),
+            admin=AdminServiceStub(channel),
+        )
+
+
+def settings(data_dir: Path, models_dir: Path, model: str, **more: object) -> Settings:
+    """Settings that depend on nothing of this machine."""
+    flags = {"data_dir": data_dir, "models_dir": models_dir, "model": model, "port": 0, "workers": 2, **more}
+    return load_settings(flags, environ={}, directory=data_dir)
+
+
+@contextmanager
+def in_thread(chosen: Settings) -> Iterator[Stubs]:
+    """The service in a thread of this process; stopped, and its directory released, at exit."""
+    with (
+        open_use_cases(chosen, say=lambda line: None) as use_cases,
+        ThreadPoolExecutor(2) as reads,
+        ThreadPoolExecutor(8) as writes,
+    ):
+        gates = Gates(reads=Gate(reads, workers=2), writes=Gate(writes, workers=8))
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name="service")
+        thread.start()
+
+        async def start() -> Server:
+            server = await Server.start(use_cases, gates, f"{chosen.host}:{chosen.port}")
+            await server.open()
+            return server
+
+        server = asyncio.run_coroutine_threadsafe(start(), loop).result()
+        try:
+            with connected(str(server.address)) as stubs:
+                yield stubs
+        finally:
+            asyncio.run_coroutine_threadsafe(server.stop(drain_s=5), loop).result()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """The service as a process."""
+
+    popen: subprocess.Popen[str]
+    target: str
+
+    def kill(self) -> None:
+        """Ends it as a power cut would."""
+        self.popen.send_signal(signal.SIGKILL)
+        self.popen.wait()
+
+
+@contextmanager
+def in_process(
+    data_dir: Path, models_dir: Path, model: str, environ: Mapping[str, str] | None = None
+) -> Iterator[Process]:
+    """`hummock serve` on a free port; ended at exit if it still runs."""
+    command = [sys.executable, "-m", "hummock", "serve", "--port", "0"]
+    names = {"HUMMOCK_DATA": str(data_dir), "HUMMOCK_MODELS": str(models_dir), "HUMMOCK_MODEL": model}
+    env = {**os.environ, **names, **(environ or {})}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as popen:
+        try:
+            assert popen.stdout is not None
+            line = popen.stdout.readline()
+            assert line.startswith(SERVING_ON), "the service did not start; it says why above"
+            yield Process(popen=popen, target=line.removeprefix(SERVING_ON).strip())
+        finally:
+            popen.kill()
