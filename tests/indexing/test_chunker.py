@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hummock.indexing import Fragment, SourceFile, fragments
 from hummock.indexing.chunker import MAX_FRAGMENT_CHARACTERS
-from hummock.indexing.fragment import MAX_ID_BYTES, located_id
+from hummock.indexing.fragment import MAX_ID_BYTES, distinct, located_id
 from hummock.indexing.languages import LANGUAGES, without_grammar
 
 
@@ -189,6 +189,18 @@ def test_a_long_function_is_windows_with_the_same_signature() -> None:
 def test_equal_symbols_get_distinct_ids_in_order() -> None:
     text = "def f():\n    return 1\n\ndef f():\n    return 2\n\ndef f():\n    return 3\n"
     assert [each.id for each in cut("a.py", text)] == ["a.py#f", "a.py#f~2", "a.py#f~3"]
+
+
+@pytest.mark.parametrize(
+    ("path", "language"), [("a.#", "text"), ("a.yaml", "yaml"), ("a.x y", "text"), ("Makefile", "text")]
+)
+def test_a_format_that_is_no_language_of_ours_is_named_by_its_extension(path: str, language: str) -> None:
+    assert [each.language for each in cut(path, "x\n")] == [language]
+
+
+def test_no_id_holds_a_control_character() -> None:
+    taken: set[str] = set()
+    assert [distinct("a\x07b\x85", taken), distinct("a\x08b\x85", taken)] == ["a?b?", "a?b?~2"]
 
 
 def test_ids_do_not_move_when_lines_are_put_above() -> None:

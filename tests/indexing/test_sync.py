@@ -138,7 +138,7 @@ def test_a_stream_that_breaks_keeps_what_was_stored(run: Run) -> None:
     assert (report.unchanged, report.sent) == (128, 73)
 
 
-@pytest.mark.parametrize("name", ["a/b", "..", ".", "x" * 101, "a\nb"])
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "x" * 101, "a\nb", " a"])
 def test_a_repository_name_is_one_part_of_a_path(run: Run, name: str) -> None:
     with pytest.raises(ValueError, match="repository name"):
         run.sync(name=name)

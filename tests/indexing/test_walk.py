@@ -245,13 +245,14 @@ def test_a_name_that_cannot_be_printed_is_reported(root: Path, with_git: bool) -
         git(root, "init")
     with (root / "line\nbreak.py").open("w") as file:
         file.write("x = 1\n")
+    write(root, {"turned\u202eyp.py": "x = 1\n"})
     broken = os.fsencode(root) + b"/\xff\xfe.py"
     descriptor = os.open(broken, os.O_CREAT | os.O_WRONLY)
     os.close(descriptor)
     found, skipped = collect(root)
     assert found == []
     assert set(skipped.values()) == {SkipReason.BAD_NAME}
-    assert len(skipped) == 2
+    assert len(skipped) == 3
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "a//b", "", ".", "a/./b", "a\0b"])

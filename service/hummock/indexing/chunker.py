@@ -21,7 +21,7 @@ MAX_FRAGMENT_CHARACTERS = 1_500
 _SHORT_MEMBER_CHARACTERS = 120
 # Less than this between two symbols is no fragment of its own.
 _SMALL_GAP_CHARACTERS = 120
-_MAX_LANGUAGE_CHARACTERS = 64
+_MAX_LANGUAGE_CHARACTERS = 20
 _ELLIPSIS = " …"
 _LEFTOVER = "(top)"  # in parentheses, so that no symbol is called so
 
@@ -43,8 +43,14 @@ def fragments(file: SourceFile) -> list[Fragment]:
     language = language_of(file.suffix)
     symbols = None if language is None else outline("\n".join(lines).encode(), language)
     drafts = _windows(lines) if symbols is None else _Cutter(lines).file(symbols)
-    name = language.name if language is not None else file.suffix.removeprefix(".")[:_MAX_LANGUAGE_CHARACTERS] or "text"
+    name = language.name if language is not None else _format(file.suffix)
     return list(_named(sorted(drafts, key=lambda draft: draft.rows), file.path, name, lines))
+
+
+def _format(suffix: str) -> str:
+    """What to call a file's language when it is none of ours: `yaml`, `sql`."""
+    extension = suffix.removeprefix(".")
+    return extension if extension.isalnum() and len(extension) <= _MAX_LANGUAGE_CHARACTERS else "text"
 
 
 def _named(drafts: Sequence[_Draft], path: str, language: str, lines: Sequence[str]) -> Iterator[Fragment]:

@@ -1,10 +1,12 @@
 """The value that the chunker makes: one piece of a source file, and how it is named."""
 
+import re
 from dataclasses import dataclass
 from hashlib import blake2b
 
 MAX_ID_BYTES = 256
 _DIGEST_BYTES = 8
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,11 @@ def located_id(path: str, place: str) -> str:
 
 
 def distinct(place: str, taken: set[str]) -> str:
-    """`place`, or the first free one of `place~2`, `place~3` …; the answer is added to `taken`."""
+    """`place`, or the first free one of `place~2`, `place~3` …; the answer is added to `taken`.
+
+    Control characters and those that turn the direction of writing, which no id may hold, become `?`.
+    """
+    place = _CONTROL.sub("?", place)
     candidate, turn = place, 1
     while candidate in taken:
         turn += 1

@@ -114,7 +114,8 @@ def sync(
 
 
 def _check_name(name: str) -> None:
-    if name in {".", ".."} or "/" in name or len(name) > _MAX_NAME_CHARACTERS or (name and not name.isprintable()):
+    is_part = name not in {".", ".."} and "/" not in name and name == name.strip() and name.isprintable()
+    if not is_part or len(name) > _MAX_NAME_CHARACTERS:
         raise ValueError(f"repository name {name!r}: must be one part of a path, at most 100 characters")
 
 
