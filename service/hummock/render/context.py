@@ -7,7 +7,7 @@ from typing import Final
 
 from hummock.core.project import ProjectInfo
 from hummock.core.render import RenderedMemory, Tier
-from hummock.render.blocks import Block, Chapter, chapters_of, project_block
+from hummock.render.blocks import Chapter, chapters_of, project_block
 from hummock.render.headings import Wording
 from hummock.render.selection import Section, Selected
 from hummock.text.tokens import TokenCounter
@@ -38,69 +38,61 @@ def render_context(
     """
     chapters = chapters_of(selected, wording)
     project = "" if info is None else project_block(info, wording)
-    if counter.count(project) > budget_tokens:
-        project = ""
-    costs = [[counter.count(block.text) for block in chapter.blocks] for chapter in chapters]
-    kept = [len(chapter.blocks) for chapter in chapters]
+    if (project_cost := counter.count(project)) > budget_tokens:
+        project, project_cost = "", 0
+    kept = _admitted(chapters, budget_tokens - project_cost, counter)
     text = _assembled(project, chapters, kept)
-    if counter.count(text) > budget_tokens:
-        kept = _admitted(chapters, costs, budget_tokens - counter.count(project), counter)
-        text = _assembled(project, chapters, kept)
-    # A text can have more tokens than its parts, and mostly has fewer.
+    # A text can have more tokens than its parts.
     while (token_count := counter.count(text)) > budget_tokens:
         project = project if any(kept) else ""
-        kept = _given_way(kept)
+        _give_way(kept)
         text = _assembled(project, chapters, kept)
     if not any(kept) and (info is None or not (info.tech_stack or info.path)):
         text, token_count = "", 0
-    return Section(text=text, token_count=token_count, memories=_memories(chapters, costs, kept))
+    return Section(text=text, token_count=token_count, memories=_memories(chapters, kept))
 
 
-def _admitted(
-    chapters: Sequence[Chapter], costs: Sequence[Sequence[int]], room: int, counter: TokenCounter
-) -> list[int]:
-    """How many blocks of each chapter fit."""
-    kept: list[int] = []
-    for chapter, block_costs in zip(chapters, costs, strict=True):
-        count = 0
-        heading_cost = counter.count(chapter.heading) if block_costs else 0
-        for cost in block_costs:
-            needed = cost if count else heading_cost + cost
+def _admitted(chapters: Sequence[Chapter], room: int, counter: TokenCounter) -> list[list[int]]:
+    """The token counts of the blocks of each chapter that fit."""
+    kept: list[list[int]] = []
+    for chapter in chapters:
+        costs: list[int] = []
+        kept.append(costs)
+        heading_cost = counter.count(chapter.heading) if chapter.blocks else 0
+        for block in chapter.blocks:
+            cost = counter.count(block.text)
+            needed = cost if costs else heading_cost + cost
             if needed > room:
+                if chapter.ends_text:
+                    return kept + [[] for _ in chapters[len(kept) :]]
                 break
             room -= needed
-            count += 1
-        if count < len(block_costs) and chapter.ends_text:
-            room = 0
-        kept.append(count)
+            costs.append(cost)
     return kept
 
 
-def _given_way(kept: Sequence[int]) -> list[int]:
-    """One block less, from the least important chapter that has any."""
-    last = max((place for place, count in enumerate(kept) if count), default=-1)
-    return [count - (place == last) for place, count in enumerate(kept)]
+def _give_way(kept: Sequence[list[int]]) -> None:
+    """Takes the last block of the least important chapter that has any."""
+    for costs in reversed(kept):
+        if costs:
+            costs.pop()
+            return
 
 
-def _assembled(project: str, chapters: Sequence[Chapter], kept: Sequence[int]) -> str:
+def _assembled(project: str, chapters: Sequence[Chapter], kept: Sequence[Sequence[int]]) -> str:
     parts = [project]
-    for chapter, count in zip(chapters, kept, strict=True):
-        if count:
+    for chapter, costs in zip(chapters, kept, strict=True):
+        if costs:
             parts.append(chapter.heading)
-            parts.extend(block.text for block in chapter.blocks[:count])
+            parts.extend(block.text for block in chapter.blocks[: len(costs)])
     return "".join(parts)
 
 
-def _memories(
-    chapters: Sequence[Chapter], costs: Sequence[Sequence[int]], kept: Sequence[int]
-) -> tuple[RenderedMemory, ...]:
+def _memories(chapters: Sequence[Chapter], kept: Sequence[Sequence[int]]) -> tuple[RenderedMemory, ...]:
     memories: list[RenderedMemory] = []
-    for chapter, block_costs, count in zip(chapters, costs, kept, strict=True):
-        for place, (block, cost) in enumerate(zip(chapter.blocks, block_costs, strict=True)):
-            memories.append(_shown(block, cost) if place < count else block.item.dropped(_NO_ROOM))
+    for chapter, costs in zip(chapters, kept, strict=True):
+        for block, cost in zip(chapter.blocks, costs, strict=False):
+            memories.append(block.item.rendered(Tier.FULL, cost, block.reason))
+        memories.extend(block.item.dropped(_NO_ROOM) for block in chapter.blocks[len(costs) :])
         memories.extend(item.dropped(chapter.quota_reason) for item in chapter.beyond_quota)
     return tuple(memories)
-
-
-def _shown(block: Block, cost: int) -> RenderedMemory:
-    return block.item.rendered(Tier.FULL, cost, block.reason)
