@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
@@ -12,11 +14,11 @@ def learn(service: Stubs, project: str, *memories: pb.MemoryInput, request_id: s
     return service.context.Learn(context.LearnRequest(project=project, memories=memories, request_id=request_id))
 
 
-def ask(service: Stubs, project: str, text: str, **options: object) -> recall.RecallResponse:
+def ask(service: Stubs, project: str, text: str, **options: Any) -> recall.RecallResponse:
     return service.context.Recall(recall.RecallRequest(project=project, query_text=text, **options))
 
 
-def chat(service: Stubs, project: str, text: str, **options: object) -> list[str]:
+def chat(service: Stubs, project: str, text: str, **options: Any) -> list[str]:
     """Contents of the hits of the chat preset, best first."""
     return contents(ask(service, project, text, preset=recall.PRESET_CHAT, **options))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hummock.v1 import memory_pb2 as pb
 
 
-def note(text: str, *, origin: pb.Origin.ValueType = pb.ORIGIN_MANUAL, id: str = "", **more: object) -> pb.MemoryInput:
+def note(text: str, *, origin: pb.Origin.ValueType = pb.ORIGIN_MANUAL, id: str = "", **more: Any) -> pb.MemoryInput:
     return pb.MemoryInput(
         id=id, kind=pb.MEMORY_KIND_NOTE, origin=origin, payload=pb.MemoryPayload(content=text), **more
     )

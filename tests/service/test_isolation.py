@@ -41,5 +41,5 @@ def test_a_foreign_id_answers_as_a_missing_one(service: Stubs, project: str) -> 
     for memory_id in ("theirs", "nobody"):
         with pytest.raises(grpc.RpcError) as error:
             service.memory.Get(memory.MemoryServiceGetRequest(project=project, id=memory_id))
-        answers.append((error.value.code(), error.value.details().replace(memory_id, "ID")))
+        answers.append((error.value.code(), str(error.value.details()).replace(memory_id, "ID")))
     assert answers[0] == answers[1]

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from hummock.core.embedding import EmbeddingSpace
 from hummock.models.basis import TOKEN_DIM, TokenBasis
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription
+from hummock.text.template import TEMPLATE_VERSION
 
 __all__ = ["TEXT_TEMPLATE", "SpaceIngredients", "embedding_space", "ingredients", "space_id"]
 
-TEXT_TEMPLATE = "header-newline-body.v1"
-"""How a chunk's text is put together (`embedder.py`); moves when that changes."""
+TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
+"""How a chunk's text is put together (`embedder.py`) out of a memory (`text/template.py`); moves when that changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
