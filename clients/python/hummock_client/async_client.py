@@ -1,0 +1,262 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self, Unpack, cast
+
+import grpc
+from google.protobuf.message import Message
+from grpc import aio
+
+from hummock.v1 import admin_service_pb2 as admin_pb
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import memory_pb2, recall_pb2
+from hummock.v1 import memory_service_pb2 as memories_pb
+from hummock.v1 import project_service_pb2 as projects_pb
+from hummock_client import requests
+from hummock_client.channel import LEARN_STREAM, ROUTES, Deadlines, channel_options
+from hummock_client.errors import FailedCall, HummockCallError, call_error, not_ready
+from hummock_client.sending import AsyncSend
+from hummock_client.target import resolve_target
+
+_PAUSE_S = 0.1
+_NOT_YET = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+class AsyncClient:
+    """A connection to the service, made and used in one event loop. What fails raises HummockCallError.
+
+    `send` takes any request message and returns its reply; the other methods make the request from arguments.
+
+        async with AsyncClient() as client:
+            await client.note("loan", "先本后息：先还本金，后还利息", tags=["还款"])
+            recalled = await client.recall("loan", "增加先本后息的还款方式")
+    """
+
+    def __init__(self, target: str | None = None, *, deadlines: Deadlines | None = None) -> None:
+        """Connects when the first call is made.
+
+        Args:
+            target: `host:port` or `unix:///path`; None means HUMMOCK_TARGET, and without it 127.0.0.1:7420.
+            deadlines: Seconds after which calls are given up.
+        """
+        self.target = resolve_target(target)
+        self.send: AsyncSend = cast(AsyncSend, self._send)
+        self._deadlines = deadlines or Deadlines()
+        self._channel = aio.insecure_channel(self.target, options=channel_options(self.target))
+        self._methods: dict[str, Any] = {
+            name: self._channel.unary_unary(
+                route.path,
+                request_serializer=_to_bytes,
+                response_deserializer=route.reply_type.FromString,
+            )
+            for name, route in ROUTES.items()
+        }
+
+    async def recall(
+        self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.RecallOptions]
+    ) -> recall_pb2.RecallResponse:
+        """Finds the memories that bear on a text."""
+        return await self.send(requests.recall(project, text, options), timeout_s=timeout_s)
+
+    async def render(
+        self,
+        project: str,
+        source: str | Sequence[str] | recall_pb2.RecallRequest,
+        *,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.RenderOptions],
+    ) -> context_pb.RenderResponse:
+        """Writes the prompt section for what a text recalls, for a recall, or for the memories with these ids."""
+        return await self.send(requests.render(project, source, options), timeout_s=timeout_s)
+
+    async def learn(
+        self,
+        project: str,
+        memories: Iterable[memory_pb2.MemoryInput],
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> context_pb.LearnResponse:
+        """Stores memories, all or none. Give a request_id of your own to be able to repeat the call."""
+        return await self.send(requests.learn(project, memories, request_id), timeout_s=timeout_s)
+
+    async def note(
+        self, project: str, text: str, tags: Iterable[str] = (), *, timeout_s: float | None = None
+    ) -> context_pb.LearnResponse:
+        """Stores one sentence."""
+        return await self.learn(project, [requests.note(text, tags)], timeout_s=timeout_s)
+
+    async def learn_stream(
+        self, batches: AsyncIterable[context_pb.LearnRequest], *, timeout_s: float | None = None
+    ) -> AsyncIterator[context_pb.LearnStreamResponse]:
+        """Stores batches and yields the answer to each in order; a batch that fails does not end the stream.
+
+        What `batches` raises ends the stream and is raised here. No deadline unless `timeout_s` sets one.
+        """
+        raised: list[BaseException] = []
+        call = self._channel.stream_stream(
+            LEARN_STREAM,
+            request_serializer=_to_bytes,
+            response_deserializer=context_pb.LearnStreamResponse.FromString,
+        )(_wrapped(batches, raised), timeout=timeout_s)
+        try:
+            async for reply in call:
+                yield reply
+        except (aio.AioRpcError, asyncio.CancelledError) as failed:
+            if raised:
+                raise raised[0] from None
+            if isinstance(failed, asyncio.CancelledError):
+                raise
+            raise call_error(cast(FailedCall, failed)) from failed
+        finally:
+            call.cancel()
+
+    async def search(
+        self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]
+    ) -> context_pb.SearchResponse:
+        """Searches code and knowledge together."""
+        return await self.send(requests.search(project, text, options), timeout_s=timeout_s)
+
+    async def get(
+        self, project: str, memory_id: str, *, timeout_s: float | None = None, **options: Unpack[requests.ReadOptions]
+    ) -> memory_pb2.Memory:
+        """One memory."""
+        return (await self.send(requests.get(project, memory_id, options), timeout_s=timeout_s)).memory
+
+    async def batch_get(
+        self,
+        project: str,
+        ids: Iterable[str],
+        *,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.ReadOptions],
+    ) -> memories_pb.MemoryServiceBatchGetResponse:
+        """Several memories, and the ids that do not exist."""
+        return await self.send(requests.batch_get(project, ids, options), timeout_s=timeout_s)
+
+    async def list_memories(
+        self,
+        project: str,
+        where: memory_pb2.Filter | None = None,
+        *,
+        view: memory_pb2.MemoryView.ValueType = memory_pb2.MEMORY_VIEW_INDEX,
+        page_size: int = 0,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[memory_pb2.Memory]:
+        """All memories that pass the filter, oldest write first; pages are fetched as they are needed."""
+        request = memories_pb.MemoryServiceListRequest(project=project, filter=where, view=view, page_size=page_size)
+        while True:
+            page = await self.send(request, timeout_s=timeout_s)
+            for memory in page.memories:
+                yield memory
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def update(
+        self,
+        project: str,
+        memory: memory_pb2.MemoryInput,
+        paths: Iterable[str],
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> memories_pb.MemoryServiceUpdateResponse:
+        """Gives the named fields of the memory with this id the values in `memory`, for example "index.title"."""
+        return await self.send(requests.update(project, memory, paths, request_id), timeout_s=timeout_s)
+
+    async def delete(
+        self, project: str, ids: Iterable[str], *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> memories_pb.MemoryServiceDeleteResponse:
+        """Removes memories, all in one write."""
+        return await self.send(requests.delete(project, ids, request_id), timeout_s=timeout_s)
+
+    async def project(self, name: str, *, timeout_s: float | None = None) -> projects_pb.Project:
+        """One project, with the number of memories of each kind."""
+        return (await self.send(projects_pb.ProjectServiceGetRequest(project=name), timeout_s=timeout_s)).project
+
+    async def projects(
+        self, *, page_size: int = 0, timeout_s: float | None = None
+    ) -> AsyncIterator[projects_pb.Project]:
+        """All projects by name; pages are fetched as they are needed."""
+        request = projects_pb.ProjectServiceListRequest(page_size=page_size)
+        while True:
+            page = await self.send(request, timeout_s=timeout_s)
+            for project in page.projects:
+                yield project
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def update_project(
+        self,
+        name: str,
+        *,
+        tech_stack: Sequence[str] | None = None,
+        path: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> projects_pb.Project:
+        """Changes what is not None of a project's information; creates the project."""
+        request = requests.update_project(name, tech_stack, path, request_id)
+        return (await self.send(request, timeout_s=timeout_s)).project
+
+    async def status(self, *, timeout_s: float | None = None) -> admin_pb.StatusResponse:
+        """What runs, on what, and how full it is."""
+        return await self.send(admin_pb.StatusRequest(), timeout_s=timeout_s)
+
+    async def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.StatusResponse:
+        """Waits until the service answers, and returns what it says. Raises: HummockCallError."""
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + timeout_s
+        while (left_s := give_up_at - loop.time()) > 0:
+            try:
+                status: admin_pb.StatusResponse = await self._send(
+                    admin_pb.StatusRequest(), timeout_s=left_s, wait_for_ready=True
+                )
+            except HummockCallError as error:
+                if error.code not in _NOT_YET:
+                    raise
+                await asyncio.sleep(min(_PAUSE_S, max(give_up_at - loop.time(), 0)))
+            else:
+                return status
+        raise not_ready(self.target, timeout_s)
+
+    async def close(self) -> None:
+        """Ends the connection; calls that run fail."""
+        await self._channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _send(self, request: Message, *, timeout_s: float | None = None, wait_for_ready: bool = False) -> Any:
+        name = request.DESCRIPTOR.full_name
+        timeout_s = ROUTES[name].timeout_s(self._deadlines, timeout_s)
+        try:
+            return await self._methods[name](request, timeout=timeout_s, wait_for_ready=wait_for_ready)
+        except aio.AioRpcError as failed:
+            raise call_error(cast(FailedCall, failed)) from failed
+
+
+def _to_bytes(request: Message) -> bytes:
+    return request.SerializeToString()
+
+
+async def _wrapped(
+    batches: AsyncIterable[context_pb.LearnRequest], raised: list[BaseException]
+) -> AsyncIterator[context_pb.LearnStreamRequest]:
+    try:
+        async for batch in batches:
+            yield context_pb.LearnStreamRequest(batch=batch)
+    except Exception as error:
+        raised.append(error)
+        raise

@@ -1,0 +1,108 @@
+"""The one error that calls raise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import grpc
+from google.protobuf.any_pb2 import Any
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped] # it ships no types
+
+_DETAILS_KEY = "grpc-status-details-bin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldViolation:
+    """A field of the request, by its path, and the rule that it breaks."""
+
+    field: str
+    rule: str
+
+
+class HummockCallError(Exception):
+    """A call failed.
+
+    Attributes:
+        code: The gRPC status code.
+        reason: Stable, in upper case, for example "MEMORY_NOT_FOUND"; the code's name when the service gave none.
+        message: For people.
+        field_violations: Every field of the request that is wrong; empty when none is.
+        metadata: The facts of the message by name.
+        retry_after_s: Seconds after which a repeat may succeed; None when the service did not say.
+    """
+
+    def __init__(
+        self,
+        *,
+        code: grpc.StatusCode,
+        reason: str,
+        message: str,
+        field_violations: tuple[FieldViolation, ...] = (),
+        metadata: Mapping[str, str] | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(f"{reason}: {message}")
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.field_violations = field_violations
+        self.metadata = dict(metadata or {})
+        self.retry_after_s = retry_after_s
+
+
+class FailedCall(Protocol):
+    """What a failed call of either API tells."""
+
+    def code(self) -> grpc.StatusCode:
+        """The status code."""
+
+    def details(self) -> str | None:
+        """The message."""
+
+    def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
+        """What came with the status."""
+
+
+def not_ready(target: str, timeout_s: float) -> HummockCallError:
+    """Nobody answered in time."""
+    return HummockCallError(
+        code=grpc.StatusCode.UNAVAILABLE,
+        reason="NOT_REACHED",
+        message=f"no service was ready at {target} within {timeout_s:g} s; is `hummock serve` running?",
+        metadata={"target": target},
+    )
+
+
+def call_error(failed: FailedCall) -> HummockCallError:
+    """The error that tells what a failed call told."""
+    code, message = failed.code(), failed.details() or ""
+    info, violations, retry_after_s = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), None
+    retry = error_details_pb2.RetryInfo()
+    for detail in _details(failed):
+        detail.Unpack(info)
+        detail.Unpack(violations)
+        if detail.Unpack(retry):
+            retry_after_s = retry.retry_delay.ToNanoseconds() / 1e9
+    return HummockCallError(
+        code=code,
+        reason=info.reason or code.name,
+        message=message,
+        field_violations=tuple(
+            FieldViolation(field=broken.field, rule=broken.description) for broken in violations.field_violations
+        ),
+        metadata=info.metadata,
+        retry_after_s=retry_after_s,
+    )
+
+
+def _details(failed: FailedCall) -> Iterable[Any]:
+    for key, value in failed.trailing_metadata() or ():
+        if key == _DETAILS_KEY and isinstance(value, bytes):
+            try:
+                return list(status_pb2.Status.FromString(value).details)
+            except DecodeError:
+                return ()
+    return ()

@@ -1,0 +1,145 @@
+"""Requests from plain arguments; both clients send what these make."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import TypedDict
+
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import memory_pb2, recall_pb2
+from hummock.v1 import memory_service_pb2 as memories_pb
+from hummock.v1 import project_service_pb2 as projects_pb
+
+
+class RecallOptions(TypedDict, total=False):
+    """Fields of a RecallRequest beside the project and the text; the contract says what each unset one means."""
+
+    query_vector: memory_pb2.Vector
+    preset: recall_pb2.Preset.ValueType
+    top_k: int
+    candidates: int
+    min_similarity: float
+    filter: memory_pb2.Filter
+    paths: Sequence[recall_pb2.RecallPath.ValueType]
+    decay: recall_pb2.Decay
+    relevance_weight: float
+    near_twin_bar: float
+    as_of: Timestamp
+    min_seq: int
+    view: memory_pb2.MemoryView.ValueType
+    intent: recall_pb2.Intent
+    code_top_k: int
+    domain_top_k: int
+
+
+class RenderOptions(TypedDict, total=False):
+    """Fields of a RenderRequest beside its source."""
+
+    form: context_pb.RenderForm.ValueType
+    budget_tokens: int
+    locale: context_pb.Locale.ValueType
+
+
+class SearchOptions(TypedDict, total=False):
+    """Fields of a SearchRequest beside the project and the text."""
+
+    top_k: int
+    scope: context_pb.SearchScope.ValueType
+    filter: memory_pb2.Filter
+    min_seq: int
+    as_of: Timestamp
+
+
+class ReadOptions(TypedDict, total=False):
+    """How memories are read by id."""
+
+    view: memory_pb2.MemoryView.ValueType
+    min_seq: int
+
+
+def new_request_id() -> str:
+    """An id that makes a write safe to repeat."""
+    return str(uuid.uuid4())
+
+
+def recall(project: str, text: str, options: RecallOptions) -> recall_pb2.RecallRequest:
+    """A recall."""
+    return recall_pb2.RecallRequest(project=project, query_text=text, **options)
+
+
+def render(
+    project: str, source: str | Sequence[str] | recall_pb2.RecallRequest, options: RenderOptions
+) -> context_pb.RenderRequest:
+    """A rendering of what a text recalls, of a recall, or of the memories with these ids."""
+    if isinstance(source, str):
+        source = recall_pb2.RecallRequest(query_text=source)
+    if isinstance(source, recall_pb2.RecallRequest):
+        return context_pb.RenderRequest(project=project, recall=source, **options)
+    return context_pb.RenderRequest(project=project, memories=context_pb.MemorySelection(ids=source), **options)
+
+
+def learn(project: str, memories: Iterable[memory_pb2.MemoryInput], request_id: str | None) -> context_pb.LearnRequest:
+    """A Learn; a request_id is made when none is given."""
+    return context_pb.LearnRequest(
+        project=project, memories=memories, request_id=new_request_id() if request_id is None else request_id
+    )
+
+
+def note(text: str, tags: Iterable[str] = ()) -> memory_pb2.MemoryInput:
+    """A remembered sentence."""
+    return memory_pb2.MemoryInput(
+        kind=memory_pb2.MEMORY_KIND_NOTE,
+        index=memory_pb2.MemoryIndex(tags=tags),
+        payload=memory_pb2.MemoryPayload(content=text),
+    )
+
+
+def search(project: str, text: str, options: SearchOptions) -> context_pb.SearchRequest:
+    """A search."""
+    return context_pb.SearchRequest(project=project, query_text=text, **options)
+
+
+def get(project: str, memory_id: str, options: ReadOptions) -> memories_pb.MemoryServiceGetRequest:
+    """One memory."""
+    return memories_pb.MemoryServiceGetRequest(project=project, id=memory_id, **options)
+
+
+def batch_get(project: str, ids: Iterable[str], options: ReadOptions) -> memories_pb.MemoryServiceBatchGetRequest:
+    """Several memories."""
+    return memories_pb.MemoryServiceBatchGetRequest(project=project, ids=ids, **options)
+
+
+def update(
+    project: str, memory: memory_pb2.MemoryInput, paths: Iterable[str], request_id: str | None
+) -> memories_pb.MemoryServiceUpdateRequest:
+    """New values of the named fields; a request_id is made when none is given."""
+    return memories_pb.MemoryServiceUpdateRequest(
+        project=project,
+        memory=memory,
+        update_mask=FieldMask(paths=paths),
+        request_id=new_request_id() if request_id is None else request_id,
+    )
+
+
+def delete(project: str, ids: Iterable[str], request_id: str | None) -> memories_pb.MemoryServiceDeleteRequest:
+    """The removal of memories; a request_id is made when none is given."""
+    return memories_pb.MemoryServiceDeleteRequest(
+        project=project, ids=ids, request_id=new_request_id() if request_id is None else request_id
+    )
+
+
+def update_project(
+    project: str, tech_stack: Sequence[str] | None, path: str | None, request_id: str | None
+) -> projects_pb.ProjectServiceUpdateRequest:
+    """New information of a project; None keeps what is there."""
+    named = {"tech_stack": tech_stack, "path": path}
+    return projects_pb.ProjectServiceUpdateRequest(
+        project=project,
+        info=projects_pb.ProjectInfo(tech_stack=tech_stack or (), path=path or ""),
+        update_mask=FieldMask(paths=[name for name, value in named.items() if value is not None]),
+        request_id=new_request_id() if request_id is None else request_id,
+    )

@@ -1,0 +1,339 @@
+"""The Python clients against a real server on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import grpc
+import pytest
+
+from hummock.core.errors import MemoryNotFound, Overloaded, Unavailable
+from hummock.core.learn import LearnCommand, Learned
+from hummock.core.recall import Preset, Recalled, RecallQuery
+from hummock.core.render import Rendered, RenderQuery
+from hummock.core.search import Searched, SearchQuery
+from hummock.ports import Page
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import memory_pb2, recall_pb2
+from hummock_client import AsyncClient, Client, Deadlines, HummockCallError, note, vector
+from tests.rpc import samples
+from tests.rpc.edge import FixedGarden, FixedProjects, edge_on_a_thread, use_cases
+
+
+def one_page_each(count: int) -> Callable[[int, int], Page]:
+    """A garden of `count` memories whose pages hold one."""
+
+    def page(after: int, limit: int) -> Page:
+        memory = replace(samples.MEMORY, id=f"m{after}")
+        return Page(memories=(memory,), next_after=after + 1 if after + 1 < count else None)
+
+    return page
+
+
+def answers(chosen: Any, ask: Callable[[Client], Any]) -> Any:
+    """What a client hears from a server with these use cases."""
+    with edge_on_a_thread(chosen) as address, Client(address) as client:
+        return ask(client)
+
+
+def failure(chosen: Any, ask: Callable[[Client], Any]) -> HummockCallError:
+    with edge_on_a_thread(chosen) as address, Client(address) as client:
+        with pytest.raises(HummockCallError) as caught:
+            ask(client)
+        return caught.value
+
+
+def test_a_recall_carries_its_options_and_returns_the_reply() -> None:
+    asked: list[RecallQuery] = []
+
+    def recall(query: RecallQuery) -> Recalled:
+        asked.append(query)
+        return samples.recalled(query)
+
+    reply = answers(
+        use_cases(recall=recall),
+        lambda client: client.recall(
+            "loan", "增加先本后息的还款方式", preset=recall_pb2.PRESET_CHAT, top_k=3, query_vector=vector([3, 4], "e")
+        ),
+    )
+    (query,) = asked
+    assert (query.project, query.text, query.preset, query.top_k) == ("loan", "增加先本后息的还款方式", Preset.CHAT, 3)
+    assert query.vector is not None
+    assert query.vector.values.tolist() == pytest.approx([0.6, 0.8])
+    assert reply.hits[0].memory.id == samples.MEMORY.id
+
+
+@pytest.mark.parametrize(
+    ("source", "ids"),
+    [("还款", ()), (["a", "b"], ("a", "b")), (recall_pb2.RecallRequest(query_text="还款"), ())],
+)
+def test_render_takes_a_text_a_recall_or_ids(source: Any, ids: tuple[str, ...]) -> None:
+    asked: list[RenderQuery] = []
+
+    def render(query: RenderQuery) -> Rendered:
+        asked.append(query)
+        return samples.rendered(query)
+
+    answers(use_cases(render=render), lambda client: client.render("loan", source, budget_tokens=99))
+    assert (asked[0].memory_ids, asked[0].budget_tokens) == (ids, 99)
+    if not ids:
+        assert asked[0].recall is not None
+        assert (asked[0].recall.project, asked[0].recall.text) == ("loan", "还款")
+
+
+def test_learn_makes_a_request_id_and_note_makes_the_memory() -> None:
+    asked: list[LearnCommand] = []
+
+    def learn(command: LearnCommand) -> Learned:
+        asked.append(command)
+        return samples.learned(command)
+
+    def ask(client: Client) -> None:
+        assert client.note("loan", "先还本金", tags=["#还款"]).seq == 8
+        client.learn("loan", [note("a"), note("b")])
+        client.learn("loan", [note("a")], request_id="00000000-0000-4000-8000-00000000000A")
+
+    answers(use_cases(learn=learn), ask)
+    assert [len(command.lessons) for command in asked] == [1, 2, 1]
+    assert asked[0].lessons[0].draft.index.tags == ("还款",)
+    assert asked[0].request_id != asked[1].request_id
+    assert asked[2].request_id == "00000000-0000-4000-8000-00000000000a"
+
+
+def test_search_get_and_status_return_their_replies() -> None:
+    def ask(client: Client) -> None:
+        assert client.search("loan", "PaymentService", scope=pb.SEARCH_SCOPE_CODE).results[0].type == "code"
+        assert client.get("loan", samples.MEMORY.id).payload.content == "fun repay() = 1"
+        reply = client.batch_get("loan", [samples.MEMORY.id, "gone"])
+        assert ([memory.id for memory in reply.memories], reply.missing_ids) == ([samples.MEMORY.id], ["gone"])
+        assert client.status().model.scripts == ["han", "latin"]
+        assert client.delete("loan", ["a"]).deleted_count == 1
+        assert client.project("loan").memory_count == 3
+
+    def search(query: SearchQuery) -> Searched:
+        assert query.scope == 1
+        return samples.searched(query)
+
+    answers(use_cases(search=search), ask)
+
+
+def test_lists_fetch_their_pages_as_they_are_needed() -> None:
+    garden = FixedGarden(pages=one_page_each(5))
+
+    def ask(client: Client) -> None:
+        assert [memory.id for memory in client.list_memories("loan")] == ["m0", "m1", "m2", "m3", "m4"]
+        before = len(garden.asked)
+        assert next(client.list_memories("loan")).id == "m0"
+        assert len(garden.asked) == before + 1
+
+    answers(use_cases(garden=garden), ask)
+
+
+def test_projects_page_by_name_whatever_the_name() -> None:
+    names = tuple(sorted(("a", "还款", "𝔘" * 256, "loan.v2"), key=str.encode))
+    found = answers(
+        use_cases(projects=FixedProjects(names=names)),
+        lambda client: [project.name for project in client.projects(page_size=1)],
+    )
+    assert found == list(names)
+
+
+def test_an_update_names_its_fields() -> None:
+    garden, projects = FixedGarden(), FixedProjects()
+
+    def ask(client: Client) -> None:
+        memory = memory_pb2.MemoryInput(id="m", index=memory_pb2.MemoryIndex(title="还款", tags=["#a"]))
+        client.update("loan", memory, ["index.title"])
+        client.update_project("loan", tech_stack=["MySQL"])
+
+    answers(use_cases(garden=garden, projects=projects), ask)
+    changes = garden.asked[0][3]
+    assert (changes.title, changes.tags) == ("还款", None)
+    assert projects.asked[0][2:4] == (("MySQL",), None)
+
+
+def test_every_wrong_field_reaches_the_caller() -> None:
+    error = failure(None, lambda client: client.recall("", "", top_k=5000))
+    assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
+    assert {violation.field for violation in error.field_violations} == {"project", "query_text", "top_k"}
+
+
+def test_a_typed_error_carries_reason_facts_and_time_to_retry() -> None:
+    def recall(query: RecallQuery) -> Recalled:
+        raise Overloaded(9, 8, 0.25)
+
+    error = failure(use_cases(recall=recall), lambda client: client.recall("p", "q"))
+    assert (error.reason, error.retry_after_s) == ("OVERLOADED", 0.25)
+    assert error.metadata["limit"] == "8"
+    assert "9 calls are waiting" in str(error)
+
+
+def test_a_read_is_repeated_while_the_service_is_unavailable_and_a_write_is_not() -> None:
+    reads, writes = [0], [0]
+
+    def recall(query: RecallQuery) -> Recalled:
+        reads[0] += 1
+        if reads[0] < 3:
+            raise Unavailable("starting")
+        return samples.recalled(query)
+
+    def learn(command: LearnCommand) -> Learned:
+        writes[0] += 1
+        raise Unavailable("stopping")
+
+    def ask(client: Client) -> None:
+        client.recall("p", "q")
+        with pytest.raises(HummockCallError) as caught:
+            client.note("p", "q")
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+
+    answers(use_cases(recall=recall, learn=learn), ask)
+    assert (reads, writes) == ([3], [1])
+
+
+def test_other_errors_are_not_repeated() -> None:
+    calls = [0]
+
+    def recall(query: RecallQuery) -> Recalled:
+        calls[0] += 1
+        raise MemoryNotFound("m")
+
+    assert failure(use_cases(recall=recall), lambda client: client.recall("p", "q")).reason == "MEMORY_NOT_FOUND"
+    assert calls == [1]
+
+
+def test_a_deadline_is_kept() -> None:
+    release = threading.Event()
+
+    def recall(query: RecallQuery) -> Recalled:
+        release.wait(10)
+        return samples.recalled(query)
+
+    with edge_on_a_thread(use_cases(recall=recall)) as address:
+        for client, chosen in ((Client(address, deadlines=Deadlines(read_s=0.05)), None), (Client(address), 0.05)):
+            with client, pytest.raises(HummockCallError) as caught:
+                client.recall("p", "q", timeout_s=chosen)
+            assert caught.value.code is grpc.StatusCode.DEADLINE_EXCEEDED
+            assert caught.value.reason == "DEADLINE_EXCEEDED"
+        release.set()
+
+
+def test_a_stream_of_batches_is_answered_in_order() -> None:
+    batches = [pb.LearnRequest(project=project, memories=[note("记住")]) for project in ("p", "", "p")]
+    replies = answers(None, lambda client: list(client.learn_stream(batches)))
+    assert [reply.WhichOneof("outcome") for reply in replies] == ["stored", "failed", "stored"]
+    assert replies[-1].stored_count == 2
+
+
+def test_what_the_batches_raise_is_raised_by_the_stream() -> None:
+    def batches() -> Iterator[pb.LearnRequest]:
+        yield pb.LearnRequest(project="p", memories=[note("a")])
+        raise LookupError("no more files")
+
+    def ask(client: Client) -> None:
+        with pytest.raises(LookupError, match="no more files"):
+            list(client.learn_stream(batches()))
+
+    answers(None, ask)
+
+
+def test_a_reply_of_more_than_the_default_four_mebibytes_arrives() -> None:
+    assert samples.MEMORY.payload is not None
+    large = replace(samples.MEMORY, payload=replace(samples.MEMORY.payload, content="x" * (6 << 20)))
+    garden = FixedGarden(memories={large.id: large})
+    memory = answers(use_cases(garden=garden), lambda client: client.get("p", large.id))
+    assert len(memory.payload.content) == 6 << 20
+
+
+def test_a_service_that_is_ready_is_not_waited_for() -> None:
+    assert answers(None, lambda client: client.wait_until_ready(10)).version == "0.1.0"
+
+
+def test_a_service_that_is_not_there_is_named_with_the_fix() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with Client(address) as client, pytest.raises(HummockCallError, match="hummock serve") as caught:
+        client.wait_until_ready(0.05)
+    assert caught.value.metadata == {"target": address}
+
+
+def test_waiting_outlasts_a_service_that_starts() -> None:
+    asked = [0]
+
+    def status() -> Any:
+        asked[0] += 1
+        if asked[0] < 6:
+            raise Unavailable("starting")
+        return samples.status()
+
+    assert answers(use_cases(status=status), lambda client: client.wait_until_ready(20)).version == "0.1.0"
+
+
+def test_a_unix_socket_is_a_target(tmp_path: Any) -> None:
+    with edge_on_a_thread(address=f"unix:{tmp_path}/h.sock"), Client(f"unix://{tmp_path}/h.sock") as client:
+        assert client.recall("p", "q").seq == 7
+
+
+def test_the_async_client_does_what_the_other_does() -> None:
+    garden, projects = FixedGarden(pages=one_page_each(3)), FixedProjects(names=("a", "b"))
+
+    async def run(address: str) -> None:
+        async with AsyncClient(address) as client:
+            assert (await client.wait_until_ready(10)).version == "0.1.0"
+            assert (await client.recall("p", "q", top_k=3)).seq == 7
+            assert (await client.render("p", ["a"])).text == "## 项目背景\n"
+            assert (await client.search("p", "q")).results[0].type == "code"
+            assert (await client.note("p", "q")).seq == 8
+            assert (await client.get("p", samples.MEMORY.id)).trust == 0.5
+            assert (await client.batch_get("p", ["gone"])).missing_ids == ["gone"]
+            assert [memory.id async for memory in client.list_memories("p")] == ["m0", "m1", "m2"]
+            assert [project.name async for project in client.projects(page_size=1)] == ["a", "b"]
+            assert (await client.project("p")).name == "p"
+            assert (await client.update_project("p", path="/x")).name == "p"
+            assert (await client.update("p", memory_pb2.MemoryInput(id="m"), ["speaker"])).seq == 9
+            assert (await client.delete("p", ["a"])).deleted_count == 1
+            with pytest.raises(HummockCallError) as caught:
+                await client.recall("", "q")
+            assert caught.value.field_violations[0].field == "project"
+
+    with edge_on_a_thread(use_cases(garden=garden, projects=projects)) as address:
+        asyncio.run(run(address))
+
+
+def test_the_async_client_streams_and_passes_on_what_the_batches_raise() -> None:
+    async def batches(*, broken: bool) -> AsyncIterator[pb.LearnRequest]:
+        for _ in range(3):
+            yield pb.LearnRequest(project="p", memories=[note("a")])
+        if broken:
+            raise LookupError("no more files")
+
+    async def run(address: str) -> None:
+        async with AsyncClient(address) as client:
+            replies = [reply async for reply in client.learn_stream(batches(broken=False))]
+            assert [reply.stored_count for reply in replies] == [1, 2, 3]
+            with pytest.raises(LookupError, match="no more files"):
+                [reply async for reply in client.learn_stream(batches(broken=True))]
+
+    with edge_on_a_thread() as address:
+        asyncio.run(run(address))
+
+
+def test_the_client_needs_nothing_of_the_server() -> None:
+    heavy = ("numpy", "numba", "lmdb", "onnxruntime", "protovalidate", "hummock.core", "hummock.rpc", "hummock_kernels")
+    script = f"""
+import sys
+for name in {heavy!r}:
+    sys.modules[name] = None
+import hummock_client
+hummock_client.Client("127.0.0.1:1").close()
+print(hummock_client.vector([1.0, 2.0], "e").values.hex())
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, "0000803f00000040\n"), run.stderr
