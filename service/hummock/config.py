@@ -31,7 +31,7 @@ _CONFIG_FILE = "hummock.toml"
 _GIB = 1 << 30
 # Not the service's settings: read by this file, by the command line and by the tests.
 _OTHER_VARIABLES = frozenset({"HUMMOCK_CONFIG", "HUMMOCK_TARGET", "HUMMOCK_PROJECT", "HUMMOCK_SHARED"})
-_SHORT_NAMES = {("data_dir",): "HUMMOCK_DATA", ("models_dir",): "HUMMOCK_MODELS"}
+_SHORT_NAMES: dict[tuple[str, ...], str] = {("data_dir",): "HUMMOCK_DATA", ("models_dir",): "HUMMOCK_MODELS"}
 
 
 class SettingsInvalid(StartError):

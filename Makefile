@@ -1,0 +1,52 @@
+# Everything from a fresh clone. `make help` lists what there is.
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+LOCKS := $(wildcard service/locks/*.txt)
+SETUP := pyproject.toml service/setup/setup.sh service/setup/install.py $(LOCKS)
+# The repository that `make demo` indexes.
+REPO ?= $(CURDIR)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup model demo test lint proto lock clean
+
+help: ## What there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.server ## Install Hummock into .venv, with the locked versions
+
+$(VENV)/.server: $(SETUP)
+	@sh service/setup/setup.sh server
+
+$(VENV)/.dev: $(SETUP)
+	@sh service/setup/setup.sh dev
+
+model demo: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
+
+model: $(VENV)/.server ## Fetch the default model, unless it is there
+	@$(BIN)/hummock models pull auto || echo "no model could be fetched; what needs one will say so" >&2
+
+demo: model ## Start the service, index REPO, learn a sample, ask three questions (DEMO_EXIT=1: then stop)
+	@$(BIN)/hummock demo --data .demo --repo "$(REPO)"
+
+test: $(VENV)/.dev ## Run the tests
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and its stubs
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	cd proto && $(BIN)/buf lint
+	cd proto && $(BIN)/buf format -d --exit-code
+	cd proto && $(BIN)/buf breaking --against baseline.binpb
+	PYTHON=$(BIN)/python sh service/setup/check_stubs.sh
+
+proto: $(VENV)/.dev ## Write the stubs of proto/ again
+	PYTHON=$(BIN)/python sh proto/generate.sh
+
+lock: ## Write service/locks again (UPGRADE=1: with the newest versions)
+	@sh service/setup/lock.sh
+
+clean: ## Remove what can be made again; the demo's data and models too
+	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	find service kernels clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

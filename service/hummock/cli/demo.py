@@ -1,0 +1,132 @@
+"""`hummock demo`: the whole of it on one screen, on real input."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hummock.cli.child import running_service
+from hummock.cli.connection import CALL_TIMEOUT_S, Service, connect
+from hummock.cli.failure import CommandFailed
+from hummock.cli.hits import print_recall
+from hummock.cli.index import index_repository, print_report
+from hummock.cli.learn import store
+from hummock.cli.options import PresetName
+from hummock.cli.output import note, print_line, printable
+from hummock.cli.recall import FormName, print_rendered
+from hummock.cli.requests import recall_request
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import memory_pb2, memory_service_pb2, project_service_pb2
+
+__all__ = ["demo"]
+
+_PORT = 7420
+_REPOSITORY = "demo"
+_SAMPLE = "repayment"
+_BUDGET_TOKENS = 1500
+_PAGE_MEMORIES = 200
+
+
+def demo(
+    data: Annotated[Path, typer.Option("--data", help="The demo's own data directory.")] = Path(".demo"),
+    repo: Annotated[Path, typer.Option("--repo", help="The repository to index.")] = Path(),
+    leave: Annotated[
+        bool, typer.Option("--exit", envvar="DEMO_EXIT", help="End after the answers instead of serving on.")
+    ] = False,
+) -> None:
+    """Start the service, index a repository, learn a sample, ask three questions; then serve until Ctrl-C."""
+    started_s = time.monotonic()
+    with running_service(data, _PORT) as child:
+        with connect(child.target) as service:
+            _fill(service, repo)
+            sys.stderr.flush()
+            # One stream from here on, so that a file or a pipe gets the answers in their order.
+            with redirect_stderr(sys.stdout):
+                _ask_all(service)
+        print_line(f"\nthe demo took {time.monotonic() - started_s:.1f} s; its data is in {data}")
+        if leave:
+            return
+        print_line(f"serving on {child.target}; Ctrl-C ends it. In another terminal:")
+        print_line(f"  hummock recall '还款方式有哪些' --project {_SAMPLE} --target {child.target}")
+        sys.stdout.flush()
+        status = child.wait()
+    raise CommandFailed(f"the service ended by itself, with status {status}")
+
+
+def _fill(service: Service, repo: Path) -> None:
+    """Index the repository and the sample's, and learn the sample; a second run finds all of it there."""
+    from hummock.cli.sample_memories import sample_input
+    from hummock.demo import load_sample, sample_repository
+
+    note(f"indexing {repo.absolute()} into project {_REPOSITORY}")
+    print_report(index_repository(service, repo, _REPOSITORY), note)
+    note(f"indexing the sample's Java project into project {_SAMPLE}")
+    with sample_repository() as folder:
+        print_report(index_repository(service, folder, _SAMPLE), note)
+    sample = load_sample()
+    counts = store(service, _SAMPLE, [sample_input(memory) for memory in sample.memories])
+    note(f"learnt the sample: {', '.join(f'{count} {status}' for status, count in sorted(counts.items()))}")
+    if counts["failed"]:
+        raise CommandFailed("the sample could not be learnt; the reasons stand above")
+    _describe(service, _SAMPLE, list(sample.tech_stack))
+
+
+def _describe(service: Service, project: str, tech_stack: list[str]) -> None:
+    """Give the project its tech stack, unless it has it already."""
+    request = project_service_pb2.ProjectServiceGetRequest(project=project)
+    if list(service.projects.Get(request, timeout=CALL_TIMEOUT_S).project.info.tech_stack) == tech_stack:
+        return
+    update = project_service_pb2.ProjectServiceUpdateRequest(
+        project=project, info=project_service_pb2.ProjectInfo(tech_stack=tech_stack)
+    )
+    update.update_mask.paths.append("tech_stack")
+    service.projects.Update(update, timeout=CALL_TIMEOUT_S)
+
+
+def _ask_all(service: Service) -> None:
+    from hummock.demo import load_sample
+
+    questions = {question.language: question.text for question in load_sample().questions}
+    _ask(service, _SAMPLE, questions["zh"], PresetName.CODE, FormName.CONTEXT)
+    _ask(service, _SAMPLE, questions["en"], PresetName.AGENT, FormName.WATERFALL)
+    symbol = _symbol(service)
+    # A repository without code, a folder of documents for example, has no symbol to ask for.
+    _ask(service, _REPOSITORY if symbol else _SAMPLE, symbol or questions["code"], PresetName.CODE, FormName.CONTEXT)
+
+
+def _ask(service: Service, project: str, text: str, preset: PresetName, form: FormName) -> None:
+    recall = recall_request(project, text, preset, None, None)
+    recalled = service.context.Recall(recall, timeout=CALL_TIMEOUT_S)
+    rendered = service.context.Render(
+        pb.RenderRequest(
+            project=project,
+            recall=recall,
+            form=pb.RenderForm.Value(f"RENDER_FORM_{form.name}"),
+            budget_tokens=_BUDGET_TOKENS,
+        ),
+        timeout=CALL_TIMEOUT_S,
+    )
+    print_line(f"\n━━ {project} · {preset.value} ━━ {printable(text)}\n")
+    print_recall(recalled)
+    print_line(f"\n── rendered, {form.value}, {_BUDGET_TOKENS} tokens at most ──\n{printable(rendered.text)}\n")
+    print_rendered(rendered)
+
+
+def _symbol(service: Service) -> str:
+    """A name of the indexed repository that is worth asking for: of several words; empty when there is none."""
+    request = memory_service_pb2.MemoryServiceListRequest(
+        project=_REPOSITORY,
+        filter=memory_pb2.Filter(kinds=[memory_pb2.MEMORY_KIND_CODE_FRAGMENT]),
+        page_size=_PAGE_MEMORIES,
+        view=memory_pb2.MEMORY_VIEW_FULL,
+    )
+    memories = service.memories.List(request, timeout=CALL_TIMEOUT_S).memories
+    names = {memory.payload.code_fragment.symbol.rpartition(".")[2] for memory in memories}
+    worth_asking = sorted(name for name in names if re.fullmatch(r"[a-z]+([A-Z][a-z]+|_[a-z]+){1,3}", name))
+    return max(worth_asking, key=len, default="")

@@ -1,0 +1,89 @@
+"""`hummock index`: a repository into a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hummock.cli.connection import DEFAULT_TARGET, Service, connect
+from hummock.cli.failure import CommandFailed, packages_of
+from hummock.cli.options import ProjectOption, TargetOption
+from hummock.cli.output import note, print_line, printable, progress_bar, warn
+
+if TYPE_CHECKING:
+    from hummock.indexing.sync import Progress, SyncReport
+
+__all__ = ["index", "index_repository", "print_report"]
+
+_STAGES = {"read": "reading files", "send": "sending memories", "delete": "removing the vanished"}
+_SHOWN_FAILURES = 5
+
+
+def index(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The repository, or a folder of one.")],
+    project: ProjectOption,
+    name: Annotated[str, typer.Option("--name", help="Keeps several repositories of one project apart.")] = "",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name each path that is left out.")] = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Bring a project to hold what a repository has; what did not change is not sent again."""
+    with connect(target) as service:
+        report = index_repository(service, path, project, name=name, verbose=verbose)
+    print_report(report)
+    if report.failures:
+        raise typer.Exit(1)
+
+
+def index_repository(
+    service: Service, root: Path, project: str, *, name: str = "", verbose: bool = False
+) -> SyncReport:
+    """Index a folder with a progress bar on stderr.
+
+    Raises:
+        CommandFailed: The folder cannot be read, or the packages of the extra `code` are missing.
+        grpc.RpcError: The service refused.
+    """
+    with packages_of("code"):
+        from hummock.indexing.sync import sync
+    with progress_bar() as bar:
+        tasks = {}
+
+        def show(progress: Progress) -> None:
+            if progress.stage not in tasks:
+                tasks[progress.stage] = bar.add_task(_STAGES[progress.stage], total=progress.total)
+            bar.update(tasks[progress.stage], completed=progress.done, total=progress.total)
+
+        def skip(path: str, reason: str) -> None:
+            if verbose:
+                bar.console.print(f"left out: {printable(path)} ({reason})", markup=False, soft_wrap=True)
+
+        try:
+            return sync(root, project, service.channel, name=name, on_progress=show, on_skip=skip)
+        except (OSError, ValueError) as error:
+            raise CommandFailed(_said(error, root)) from error
+
+
+def print_report(report: SyncReport, say: Callable[[str], None] = print_line) -> None:
+    """What the run did, in a few lines."""
+    say(
+        f"{report.walked.files} files: {report.fragments} code fragments, {report.domain_entries} domain entries; "
+        f"{report.sent} sent, {report.unchanged} unchanged, {report.deleted} deleted"
+    )
+    if report.walked.skipped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in report.walked.skipped.items())
+        say(f"{report.walked.skipped_total} paths left out: {reasons}")
+    if report.without_grammar:
+        note(f"cut by lines, for want of `pip install 'hummock[code]'`: {', '.join(report.without_grammar)}")
+    for failure in report.failures[:_SHOWN_FAILURES]:
+        warn(f"{len(failure.ids)} memories from {printable(failure.ids[0])} on were refused: {failure.message}")
+    if len(report.failures) > _SHOWN_FAILURES:
+        warn(f"and {len(report.failures) - _SHOWN_FAILURES} more batches")
+
+
+def _said(error: OSError | ValueError, root: Path) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename or root}: {error.strerror or error}"
+    return str(error)

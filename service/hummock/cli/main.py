@@ -1,0 +1,74 @@
+"""`hummock …`: the commands, and what the user sees when one fails."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+from typer.core import TyperGroup
+
+from hummock.cli import memories, models, projects
+from hummock.cli.demo import demo
+from hummock.cli.failure import CommandFailed
+from hummock.cli.index import index
+from hummock.cli.learn import learn
+from hummock.cli.output import print_line, printable
+from hummock.cli.recall import recall, render, search
+from hummock.cli.serve import serve, warm
+from hummock.cli.status import status
+from hummock.core.errors import HummockError
+
+__all__ = ["app", "main"]
+
+
+class _Commands(TyperGroup):
+    """Ends a command that failed on purpose with one line on stderr and status 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (CommandFailed, HummockError) as failure:
+            error_console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+            error_console.print(Text.assemble(("error: ", "red"), printable(str(failure))))
+            raise typer.Exit(1) from failure
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="The memory of agents and IDE plugins: recall, render and learn, for Chinese, English and code.",
+)
+for command in (serve, index, learn, recall, render, search, status, demo, warm):
+    app.command()(command)
+app.add_typer(memories.app, name="memories")
+app.add_typer(projects.app, name="projects")
+app.add_typer(models.app, name="models")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print_line(f"hummock {version('hummock')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _hummock(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Run the command line; never returns."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that knows no Chinese gets escapes instead of a traceback.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr] # the real streams have it
+    app(prog_name="hummock")

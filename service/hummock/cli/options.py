@@ -1,0 +1,77 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "DataOption",
+    "JsonFlag",
+    "KindName",
+    "ModelsOption",
+    "OriginName",
+    "PresetName",
+    "ProjectOption",
+    "QueryArgument",
+    "TagOption",
+    "TargetOption",
+    "TopKOption",
+    "utf8",
+]
+
+
+def utf8(value: str) -> str:
+    """The value itself; a usage error where the shell passed bytes that are not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter("is not valid UTF-8") from None
+    return value
+
+
+class PresetName(StrEnum):
+    """The contract's presets."""
+
+    CHAT = "chat"
+    CODE = "code"
+    AGENT = "agent"
+
+
+class KindName(StrEnum):
+    """The contract's kinds of memory."""
+
+    LEARNING_RECORD = "learning_record"
+    DOMAIN_KNOWLEDGE = "domain_knowledge"
+    CODE_FRAGMENT = "code_fragment"
+    NOTE = "note"
+    ENTRY = "entry"
+
+
+class OriginName(StrEnum):
+    """The contract's origins."""
+
+    MANUAL = "manual"
+    SUMMARY = "summary"
+    USER_INPUT = "user_input"
+    AI_OUTPUT = "ai_output"
+    INDEXER = "indexer"
+
+
+# HUMMOCK_TARGET and HUMMOCK_PROJECT say where to call and are read by typer; config.py reads the service's settings.
+TargetOption = Annotated[
+    str,
+    typer.Option("--target", envvar="HUMMOCK_TARGET", help="Where the service listens: host:port or unix:path."),
+]
+ProjectOption = Annotated[
+    str, typer.Option("--project", "-p", envvar="HUMMOCK_PROJECT", help="The project to work on.", callback=utf8)
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print the service's reply as JSON.")]
+QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", callback=utf8)]
+TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag that memories must have; repeatable.")]
+TopKOption = Annotated[int | None, typer.Option("--top-k", help="How many memories; the preset decides if unset.")]
+DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
+ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]

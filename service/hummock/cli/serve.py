@@ -1,0 +1,57 @@
+"""`hummock serve` and `hummock warm`: the service itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hummock.cli.failure import packages_of
+from hummock.cli.options import DataOption, ModelsOption
+from hummock.cli.output import note, print_line
+
+__all__ = ["SERVING_ON", "serve", "warm"]
+
+SERVING_ON = "serving on "
+"""Begins the one line of stdout, printed once calls are let in; the address follows."""
+
+
+def serve(
+    data: DataOption = None,
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on, 127.0.0.1 if unset.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Port, 7420 if unset; 0 takes a free one.")] = None,
+    unix_socket: Annotated[Path | None, typer.Option("--unix-socket", help="Listen on this socket instead.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help='Name of the model, or "auto".')] = None,
+    models: ModelsOption = None,
+    workers: Annotated[int | None, typer.Option("--workers", help="Calls worked on at a time.")] = None,
+    log_level: Annotated[str | None, typer.Option("--log-level", help="debug, info, warning or error.")] = None,
+    log_json: Annotated[bool | None, typer.Option("--log-json/--log-text", help="The form of log lines.")] = None,
+) -> None:
+    """Run the service until SIGTERM or Ctrl-C. Other settings: HUMMOCK_* and hummock.toml."""
+    with packages_of("server"):
+        from hummock import wiring
+        from hummock.cli.logs import configure_logs
+        from hummock.config import load_settings
+    settings = load_settings(
+        {
+            "data_dir": data,
+            "host": host,
+            "port": port,
+            "unix_socket": unix_socket,
+            "model": model,
+            "models_dir": models,
+            "workers": workers,
+            "log_level": log_level,
+            "log_json": log_json,
+        }
+    )
+    configure_logs(settings.log_level, as_json=settings.log_json)
+    wiring.serve(settings, note, lambda address: print_line(f"{SERVING_ON}{address}"))
+
+
+def warm() -> None:
+    """Compile the kernels now, so that the next start finds them."""
+    with packages_of("server"):
+        from hummock_kernels.warm import warm as warm_kernels
+    warm_kernels(lambda name, done, total: note(f"kernels {done}/{total} ready ({name})"))

@@ -1,0 +1,210 @@
+"""A service with canned answers on a real socket; it keeps what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+from google.protobuf.json_format import ParseDict
+from google.protobuf.message import Message
+
+from hummock.v1 import admin_service_pb2 as admin_pb
+from hummock.v1 import admin_service_pb2_grpc as admin_grpc
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import context_service_pb2_grpc as context_grpc
+from hummock.v1 import memory_service_pb2 as memory_service_pb
+from hummock.v1 import memory_service_pb2_grpc as memory_grpc
+from hummock.v1 import project_service_pb2 as project_pb
+from hummock.v1 import project_service_pb2_grpc as project_grpc
+from hummock.v1 import recall_pb2
+
+NOTE = {
+    "id": "世界.图鉴.物品.潮汐木芯",
+    "kind": "MEMORY_KIND_NOTE",
+    "origin": "ORIGIN_MANUAL",
+    "index": {"title": "还款方式 repayment \u001b[31mtypes", "summary": "三种", "tags": ["还款", "code"]},
+    "payload": {"content": "等额本息、等额本金、先息后本\u001b[2J"},
+    "createTime": "2026-01-02T03:04:05Z",
+    "tokenCount": 12,
+}
+CODE = {
+    "id": "src/RepaymentService.java#create",
+    "kind": "MEMORY_KIND_CODE_FRAGMENT",
+    "origin": "ORIGIN_INDEXER",
+    "index": {"title": "create"},
+    "payload": {
+        "content": "void create() {}",
+        "codeFragment": {"path": "src/RepaymentService.java", "startLine": 7, "endLine": 9, "symbol": "create"},
+    },
+}
+RECEIPT = {
+    "preset": "PRESET_CODE",
+    "stages": [{"stage": "embed", "elapsed": "0.0021s"}, {"stage": "gather", "elapsed": "0.0005s"}],
+    "groups": [{"group": "main", "searched": 300, "returned": 1}],
+    "elapsed": "0.0031s",
+}
+RECALLED = {
+    "hits": [
+        {
+            "memory": NOTE,
+            "score": 0.83,
+            "similarity": 0.61,
+            "keywordScore": 4.2,
+            "paths": ["RECALL_PATH_VECTOR", "RECALL_PATH_KEYWORD"],
+            "matchedTerms": ["还款", "方式"],
+            "ageDays": 12.4,
+            "nearTwin": True,
+        }
+    ],
+    "codeFragments": [{"memory": CODE, "score": 0.5, "paths": ["RECALL_PATH_DOMAIN"], "ageDays": 0.1}],
+    "receipt": RECEIPT,
+    "degraded": [{"path": "vector", "reason": "EMBEDDER_FAILED", "message": "the embedder failed"}],
+    "seq": "7",
+}
+RENDERED = {
+    "text": "## 项目上下文\n- 等额本息\n",
+    "tokenCount": 9,
+    "budgetTokens": 100,
+    "memories": [
+        {"memoryId": "m1", "kind": "MEMORY_KIND_NOTE", "tier": "TIER_FULL", "tokenCount": 9, "reason": "best match"}
+    ],
+    "missingIds": ["gone"],
+    "receipt": RECEIPT,
+    "renderElapsed": "0.0004s",
+}
+SEARCHED = {
+    "results": [
+        {"type": "code", "memoryId": "m1", "title": "create 创建", "content": "void create() {}", "score": 0.7}
+    ],
+    "receipt": RECEIPT,
+}
+PROJECT = {
+    "name": "还款",
+    "info": {"techStack": ["Spring Boot", "MyBatis"], "path": "/srv/loan"},
+    "memoryCount": "3",
+    "kinds": [{"kind": "NOTE", "count": "3"}],
+    "seq": "5",
+    "contentSeq": "4",
+    "embSpace": "abc",
+    "createTime": "2026-01-02T03:04:05Z",
+}
+STATUS = {
+    "version": "0.1.0",
+    "uptime": "7200s",
+    "model": {
+        "name": "bge-small-zh-v1.5",
+        "embSpace": "abc",
+        "dim": 512,
+        "maxTokens": 512,
+        "scripts": ["han", "latin"],
+    },
+    "storage": {"directory": "/数据", "usedBytes": "1048576", "quotaBytes": "2097152", "projectCount": "2"},
+    "runningCalls": 1,
+}
+
+
+@dataclass(slots=True)
+class FakeService:
+    """Where it listens, what it was asked in order, and what to answer instead of the canned replies."""
+
+    target: str = ""
+    asked: list[Message] = field(default_factory=list)
+    refusal: tuple[grpc.StatusCode, str] | None = None
+
+    def answer(self, reply: Message, canned: dict[str, Any]) -> Callable[[Any, Message, grpc.ServicerContext], Any]:
+        """A servicer's method that keeps the request and gives the canned reply."""
+
+        def method(_: Any, request: Message, context: grpc.ServicerContext) -> Message:
+            self.asked.append(request)
+            if self.refusal is not None:
+                context.abort(*self.refusal)
+            return ParseDict(canned, type(reply)())
+
+        return method
+
+    def learn_stream(
+        self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
+    ) -> Iterator[context_pb.LearnStreamResponse]:
+        """Stores every batch but those that hold a memory of the id "bad"."""
+        del context
+        for number, request in enumerate(requests):
+            self.asked.append(request)
+            answer = context_pb.LearnStreamResponse(batch_index=number)
+            if any(memory.id == "bad" for memory in request.batch.memories):
+                answer.failed.message = "too large"
+                answer.failed.field = "memories[0].payload"
+            else:
+                for memory in request.batch.memories:
+                    answer.stored.results.add(id=memory.id, status=context_pb.LEARN_STATUS_CREATED)
+            yield answer
+
+
+def _servicer(base: type, methods: dict[str, Any]) -> Any:
+    return type(base.__name__, (base,), methods)()
+
+
+@contextmanager
+def running_fake() -> Iterator[FakeService]:
+    """The fake on a free port of loopback."""
+    fake = FakeService()
+    learned = {"seq": "8", "results": [{"id": "m9", "status": "LEARN_STATUS_CREATED"}]}
+    server = grpc.server(ThreadPoolExecutor(4))
+    context_grpc.add_ContextServiceServicer_to_server(
+        _servicer(
+            context_grpc.ContextServiceServicer,
+            {
+                "Recall": fake.answer(recall_pb2.RecallResponse(), RECALLED),
+                "Render": fake.answer(context_pb.RenderResponse(), RENDERED),
+                "Search": fake.answer(context_pb.SearchResponse(), SEARCHED),
+                "Learn": fake.answer(context_pb.LearnResponse(), learned),
+                "LearnStream": fake.learn_stream,
+            },
+        ),
+        server,
+    )
+    memory_grpc.add_MemoryServiceServicer_to_server(
+        _servicer(
+            memory_grpc.MemoryServiceServicer,
+            {
+                "Get": fake.answer(memory_service_pb.MemoryServiceGetResponse(), {"memory": NOTE}),
+                "BatchGet": fake.answer(
+                    memory_service_pb.MemoryServiceBatchGetResponse(), {"memories": [NOTE], "missingIds": ["gone"]}
+                ),
+                "List": fake.answer(
+                    memory_service_pb.MemoryServiceListResponse(), {"memories": [NOTE, CODE], "nextPageToken": "t1"}
+                ),
+                "Update": fake.answer(memory_service_pb.MemoryServiceUpdateResponse(), {"memory": NOTE, "seq": "9"}),
+                "Delete": fake.answer(
+                    memory_service_pb.MemoryServiceDeleteResponse(), {"deletedCount": 1, "missingIds": ["gone"]}
+                ),
+            },
+        ),
+        server,
+    )
+    project_grpc.add_ProjectServiceServicer_to_server(
+        _servicer(
+            project_grpc.ProjectServiceServicer,
+            {
+                "Get": fake.answer(project_pb.ProjectServiceGetResponse(), {"project": PROJECT}),
+                "List": fake.answer(project_pb.ProjectServiceListResponse(), {"projects": [PROJECT]}),
+                "Update": fake.answer(project_pb.ProjectServiceUpdateResponse(), {"project": PROJECT}),
+            },
+        ),
+        server,
+    )
+    admin_grpc.add_AdminServiceServicer_to_server(
+        _servicer(admin_grpc.AdminServiceServicer, {"Status": fake.answer(admin_pb.StatusResponse(), STATUS)}), server
+    )
+    fake.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    try:
+        yield fake
+    finally:
+        server.stop(None).wait()
+
+
+__all__ = ["FakeService", "running_fake"]

@@ -1,0 +1,89 @@
+"""memories, projects and status against a service with canned answers."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf.json_format import Parse
+from google.protobuf.message import Message
+
+from hummock.v1 import admin_service_pb2 as admin_pb
+from hummock.v1 import memory_pb2
+from hummock.v1 import memory_service_pb2 as memory_pb
+from hummock.v1 import project_service_pb2 as project_pb
+from tests.cli.conftest import Run
+from tests.cli.fake_service import FakeService
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reply"),
+    [
+        (("memories", "ls"), memory_pb.MemoryServiceListResponse()),
+        (("memories", "get", "a"), memory_pb.MemoryServiceGetResponse()),
+        (("memories", "get", "a", "b"), memory_pb.MemoryServiceBatchGetResponse()),
+        (("projects", "ls"), project_pb.ProjectServiceListResponse()),
+        (("projects", "show", "还款"), project_pb.ProjectServiceGetResponse()),
+        (("status",), admin_pb.StatusResponse()),
+    ],
+)
+def test_every_read_prints_its_reply_as_json(run: Run, arguments: tuple[str, ...], reply: Message) -> None:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0
+    assert Parse(result.stdout, reply).ByteSize() > 0
+
+
+def test_a_list_names_memories_and_the_next_page(run: Run, fake: FakeService) -> None:
+    result = run("memories", "ls", "--kind", "note", "--origin", "manual", "--limit", "2", "--page", "t0")
+    assert "潮汐木芯" in result.stdout
+    assert "--page t1" in result.stderr
+    request = fake.asked[0]
+    assert isinstance(request, memory_pb.MemoryServiceListRequest)
+    assert (request.page_size, request.page_token) == (2, "t0")
+    assert list(request.filter.kinds) == [memory_pb2.MEMORY_KIND_NOTE]
+    assert list(request.filter.origins) == [memory_pb2.ORIGIN_MANUAL]
+
+
+def test_a_stored_text_cannot_command_the_terminal(run: Run) -> None:
+    shown = run("memories", "get", "世界.图鉴.物品.潮汐木芯")
+    assert "先息后本" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    assert "\x1b" not in run("memories", "ls").stdout
+
+
+def test_missing_memories_are_named_and_end_with_status_1(run: Run) -> None:
+    for verb in ("get", "rm"):
+        result = run("memories", verb, "a", "gone")
+        assert result.exit_code == 1
+        assert "memory gone does not exist in this project" in result.stderr
+
+
+def test_edit_changes_only_what_is_given(run: Run, fake: FakeService) -> None:
+    assert run("memories", "edit", "m1", "--title", "新标题", "--trust", "0").exit_code == 0
+    request = fake.asked[0]
+    assert isinstance(request, memory_pb.MemoryServiceUpdateRequest)
+    assert list(request.update_mask.paths) == ["index.title", "trust"]
+    assert (request.memory.id, request.memory.index.title, request.memory.trust) == ("m1", "新标题", 0)
+    assert request.request_id
+
+
+def test_an_edit_of_nothing_is_a_usage_error(run: Run) -> None:
+    assert run("memories", "edit", "m1").exit_code == 2
+    assert run("projects", "set", "p").exit_code == 2
+
+
+def test_a_project_is_shown_and_changed(run: Run, fake: FakeService) -> None:
+    shown = run("projects", "show", "还款").stdout
+    assert "Spring Boot, MyBatis" in shown
+    assert "3 (3 NOTE)" in shown
+    assert run("projects", "set", "还款", "--tech", "MySQL").exit_code == 0
+    request = fake.asked[1]
+    assert isinstance(request, project_pb.ProjectServiceUpdateRequest)
+    assert list(request.update_mask.paths) == ["tech_stack"]
+    assert list(request.info.tech_stack) == ["MySQL"]
+
+
+def test_status_tells_model_store_and_calls(run: Run) -> None:
+    shown = run("status").stdout
+    assert "up 2 h" in shown
+    assert "bge-small-zh-v1.5, 512 dimensions" in shown
+    assert "1.0 of 2 MiB, 2 projects" in shown
+    assert "1 running, 0 waiting" in shown

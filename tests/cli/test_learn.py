@@ -1,0 +1,96 @@
+"""learn against a service that keeps what it is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import memory_pb2
+from tests.cli.conftest import Run
+from tests.cli.fake_service import FakeService
+
+GOOD = '{"id": "a", "kind": "MEMORY_KIND_NOTE", "payload": {"content": "还款"}}'
+
+
+def streamed(fake: FakeService) -> list[str]:
+    requests = [asked for asked in fake.asked if isinstance(asked, pb.LearnStreamRequest)]
+    return [memory.id for request in requests for memory in request.batch.memories]
+
+
+def test_each_text_becomes_a_note_with_what_was_given(run: Run, fake: FakeService) -> None:
+    result = run("learn", "第一句", "second", "--title", "t", "--tag", "x", "--origin", "summary")
+    assert result.stdout == "created m9\n"
+    request = fake.asked[0]
+    assert isinstance(request, pb.LearnRequest)
+    assert request.project == "还款"
+    assert request.request_id
+    assert [memory.payload.content for memory in request.memories] == ["第一句", "second"]
+    first = request.memories[0]
+    assert (first.kind, first.origin) == (memory_pb2.MEMORY_KIND_NOTE, memory_pb2.ORIGIN_SUMMARY)
+    assert (first.index.title, list(first.index.tags)) == ("t", ["x"])
+
+
+def test_an_entry_is_learnt_by_its_kind_and_other_kinds_are_refused(run: Run, fake: FakeService) -> None:
+    run("learn", "x", "--kind", "entry")
+    request = fake.asked[0]
+    assert isinstance(request, pb.LearnRequest)
+    assert request.memories[0].kind == memory_pb2.MEMORY_KIND_ENTRY
+    assert run("learn", "x", "--kind", "code_fragment").exit_code == 2
+
+
+def test_text_and_file_exclude_each_other(run: Run) -> None:
+    assert run("learn").exit_code == 2
+    assert run("learn", "x", "--file", "-").exit_code == 2
+
+
+def test_lines_of_stdin_are_learnt_in_order(run: Run, fake: FakeService) -> None:
+    lines = "\n".join([GOOD, "", GOOD.replace('"a"', '"b"')])
+    result = run("learn", "--file", "-", stdin=lines.encode())
+    assert result.exit_code == 0
+    assert streamed(fake) == ["a", "b"]
+    assert "2 created" in result.stderr
+
+
+def test_a_wrong_line_is_named_and_nothing_is_stored(run: Run, fake: FakeService, tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    file.write_text(f'{GOOD}\n{{"knd": 1}}\n', encoding="utf-8")
+    result = run("learn", "--file", str(file))
+    assert result.exit_code == 1
+    assert f"error: {file}, line 2: " in result.stderr
+    assert "knd" in result.stderr
+    assert "nothing was stored" in result.stderr
+    assert streamed(fake) == []
+
+
+def test_wrong_lines_can_be_passed_over_aloud(run: Run, fake: FakeService, tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    file.write_bytes(b"\xff\xfe\n" + GOOD.encode() + b"\nnot json\n")
+    result = run("learn", "--file", str(file), "--continue")
+    assert result.exit_code == 1
+    assert streamed(fake) == ["a"]
+    assert "line 1: is not UTF-8" in result.stderr
+    assert "line 3: " in result.stderr
+    assert "1 created, 2 lines passed over" in result.stderr
+
+
+def test_a_refused_batch_is_reported_and_the_others_go_on(run: Run, fake: FakeService) -> None:
+    lines = [GOOD.replace('"a"', f'"m{number}"') for number in range(64)]
+    lines += [GOOD.replace('"a"', '"bad"')]
+    result = run("learn", "--file", "-", stdin="\n".join(lines).encode())
+    assert result.exit_code == 1
+    assert len(streamed(fake)) == 65
+    said = " ".join(result.stderr.split())
+    assert "memories 65 to 65 are not stored: memories[0].payload: too large" in said
+    assert "64 created, 1 failed" in said
+
+
+def test_an_empty_file_learns_nothing(run: Run, fake: FakeService) -> None:
+    result = run("learn", "--file", "-", stdin=b"")
+    assert result.exit_code == 0
+    assert "nothing to learn" in result.stderr
+
+
+def test_a_missing_file_is_named(run: Run) -> None:
+    result = run("learn", "--file", "/absent/records.jsonl")
+    assert result.exit_code == 1
+    assert "error: /absent/records.jsonl cannot be read: No such file or directory" in result.stderr

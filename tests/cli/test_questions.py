@@ -1,0 +1,105 @@
+"""recall, render and search against a service with canned answers."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf.json_format import Parse, ParseDict
+from google.protobuf.message import Message
+from rich.cells import cell_len
+
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import recall_pb2
+from tests.cli.conftest import Run
+from tests.cli.fake_service import RECALLED, RENDERED, SEARCHED, FakeService
+
+
+def test_recall_shows_scores_kind_title_reason_and_age(run: Run) -> None:
+    result = run("recall", "增加先本后息的还款方式", "--preset", "code")
+    assert result.exit_code == 0
+    for expected in ("0.83", "0.61", "4.2", "note", "还款方式", "vector+keyword", "twin", "12 d"):
+        assert expected in result.stdout
+    assert "src/RepaymentService.java:7" in result.stdout.replace("\n", "").replace(" ", "").replace("create", "")
+    assert "3.1 ms: embed 2.1 ms · gather 0.5 ms · 300 searched" in result.stderr
+    assert "degraded: vector: the embedder failed" in result.stderr
+
+
+def test_recall_sends_what_was_asked(run: Run, fake: FakeService) -> None:
+    run("recall", "增加先本后息", "--preset", "code", "--top-k", "0", "--tag", "还款", "--tag", "code")
+    request = fake.asked[0]
+    assert isinstance(request, recall_pb2.RecallRequest)
+    assert (request.project, request.query_text, request.preset) == ("还款", "增加先本后息", recall_pb2.PRESET_CODE)
+    assert list(request.filter.tags) == ["还款", "code"]
+    assert request.HasField("top_k")
+    assert request.top_k == 0
+
+
+def test_what_is_not_given_is_left_to_the_service(run: Run, fake: FakeService) -> None:
+    run("recall", "x")
+    request = fake.asked[0]
+    assert isinstance(request, recall_pb2.RecallRequest)
+    assert request.preset == recall_pb2.PRESET_UNSPECIFIED
+    assert not request.HasField("top_k")
+
+
+def test_a_piped_table_has_no_colours_and_fits_80_columns(run: Run) -> None:
+    result = run("recall", "x")
+    assert "\x1b" not in result.output
+    assert max(cell_len(line) for line in result.stdout.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("recall", "x"), ParseDict(RECALLED, recall_pb2.RecallResponse())),
+        (("render", "x"), ParseDict(RENDERED, context_pb.RenderResponse())),
+        (("search", "x"), ParseDict(SEARCHED, context_pb.SearchResponse())),
+    ],
+)
+def test_json_is_the_reply_in_protobufs_mapping(run: Run, arguments: tuple[str, ...], expected: Message) -> None:
+    result = run(*arguments, "--json")
+    assert Parse(result.stdout, type(expected)()) == expected
+    assert "\\u8fd8" not in result.stdout
+
+
+def test_rendered_text_alone_goes_to_stdout(run: Run) -> None:
+    result = run("render", "x", "--form", "waterfall", "--budget", "100", "--locale", "zh")
+    assert result.stdout == f"{RENDERED['text']}\n"
+    assert "full" in result.stderr
+    assert "best match" in result.stderr
+    assert "missing: gone" in result.stderr
+    assert "9/100 tokens; rendered in 0.4 ms" in result.stderr
+
+
+def test_render_sends_what_was_asked(run: Run, fake: FakeService) -> None:
+    run("render", "x", "--form", "waterfall", "--budget", "100", "--locale", "zh")
+    request = fake.asked[0]
+    assert isinstance(request, context_pb.RenderRequest)
+    assert (request.form, request.budget_tokens, request.locale) == (
+        context_pb.RENDER_FORM_WATERFALL,
+        100,
+        context_pb.LOCALE_ZH,
+    )
+    assert request.recall.query_text == "x"
+
+
+def test_render_takes_memories_by_id_instead_of_a_text(run: Run, fake: FakeService) -> None:
+    assert run("render", "--id", "a", "--id", "b").exit_code == 0
+    request = fake.asked[0]
+    assert isinstance(request, context_pb.RenderRequest)
+    assert list(request.memories.ids) == ["a", "b"]
+    assert run("render").exit_code == 2
+    assert run("render", "x", "--id", "a").exit_code == 2
+
+
+def test_search_shows_results_and_sends_the_scope(run: Run, fake: FakeService) -> None:
+    result = run("search", "create", "--scope", "code")
+    assert "create 创建" in result.stdout
+    request = fake.asked[0]
+    assert isinstance(request, context_pb.SearchRequest)
+    assert request.scope == context_pb.SEARCH_SCOPE_CODE
+
+
+def test_a_wide_terminal_shows_ids_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "世界.图鉴" not in run("recall", "x").stdout
+    monkeypatch.setenv("COLUMNS", "140")
+    assert "世界.图鉴.物品.潮汐木芯" in run("recall", "x").stdout
