@@ -112,7 +112,8 @@ def test_search_get_and_status_return_their_replies() -> None:
         assert client.search("loan", "PaymentService", scope=pb.SEARCH_SCOPE_CODE).results[0].type == "code"
         assert client.get("loan", samples.MEMORY.id).payload.content == "fun repay() = 1"
         reply = client.batch_get("loan", [samples.MEMORY.id, "gone"])
-        assert ([memory.id for memory in reply.memories], reply.missing_ids) == ([samples.MEMORY.id], ["gone"])
+        assert [memory.id for memory in reply.memories] == [samples.MEMORY.id]
+        assert list(reply.missing_ids) == ["gone"]
         assert client.status().model.scripts == ["han", "latin"]
         assert client.delete("loan", ["a"]).deleted_count == 1
         assert client.project("loan").memory_count == 3

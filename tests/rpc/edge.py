@@ -107,14 +107,20 @@ class Edge:
 
 @asynccontextmanager
 async def edge(
-    chosen: UseCases | None = None, *, workers: int = 2, waiting_limit: int = 256, address: str = LOOPBACK
+    chosen: UseCases | None = None,
+    *,
+    workers: int = 2,
+    waiting_limit: int = 256,
+    address: str = LOOPBACK,
+    opened: bool = True,
 ) -> AsyncIterator[Edge]:
-    """A server with these use cases, opened, and a channel to it."""
+    """A server with these use cases, opened unless said otherwise, and a channel to it."""
     async with AsyncExitStack() as stack:
         gates = _gates(stack, workers, waiting_limit)
         server = await Server.start(chosen or use_cases(), gates, address)
         stack.push_async_callback(server.stop, 0)
-        await server.open()
+        if opened:
+            await server.open()
         channel = await stack.enter_async_context(aio.insecure_channel(str(server.address), options=CLIENT_OPTIONS))
         yield Edge(server=server, gates=gates, channel=channel)
 

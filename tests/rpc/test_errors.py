@@ -242,8 +242,7 @@ def test_names_hold_no_control_characters(
 
 def test_calls_before_opening_are_told_to_try_again() -> None:
     async def run() -> Refusal:
-        async with edge() as serving:
-            serving.server._door.open = False
+        async with edge(opened=False) as serving:
             return await refused(serving.raw("ContextService/Recall", GOOD.SerializeToString()))
 
     answer = asyncio.run(run())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -55,17 +57,39 @@ class Gates:
 
 
 class Door:
-    """Whether calls are let in."""
-
-    __slots__ = ("open",)
+    """Whether calls are let in, and how many are inside. Belongs to the event loop."""
 
     def __init__(self) -> None:
-        self.open = False
+        self._is_open = False
+        self._inside = 0
+        self._nobody_inside = asyncio.Event()
+        self._nobody_inside.set()
 
-    def pass_through(self) -> None:
-        """Raises: Unavailable, while it is closed."""
-        if not self.open:
+    def open(self) -> None:
+        """Lets calls in."""
+        self._is_open = True
+
+    def close(self) -> None:
+        """Lets no more calls in; those inside stay."""
+        self._is_open = False
+
+    @contextmanager
+    def pass_through(self) -> Iterator[None]:
+        """Counts a call as inside. Raises: Unavailable, while the door is closed."""
+        if not self._is_open:
             raise Unavailable("the service is starting or stopping; try again")
+        self._inside += 1
+        self._nobody_inside.clear()
+        try:
+            yield
+        finally:
+            self._inside -= 1
+            if not self._inside:
+                self._nobody_inside.set()
+
+    async def emptied(self) -> None:
+        """Returns when no call is inside."""
+        await self._nobody_inside.wait()
 
 
 def handlers(use_cases: UseCases, gates: Gates, door: Door) -> list[grpc.GenericRpcHandler]:
@@ -128,9 +152,9 @@ class _UnaryCall:
     async def answer(self, data: bytes, context: Context) -> bytes:
         """The reply, or a status with details. Cancellation passes through, and takes waiting work with it."""
         try:
-            self._door.pass_through()
-            check_size(data)
-            return await self._gate.run(partial(self._work, data), time_left_s=context.time_remaining())
+            with self._door.pass_through():
+                check_size(data)
+                return await self._gate.run(partial(self._work, data), time_left_s=context.time_remaining())
         except Exception as error:
             failure = known(error, self._name)
         await context.abort_with_status(to_grpc(failure))
@@ -148,8 +172,8 @@ class _StreamCall:
     async def answer(self, _: object, context: Context) -> None:
         """Answers every batch, or ends the stream with a status with details."""
         try:
-            self._door.pass_through()
-            return await LearnStream(self._learn, self._gate, context, self._name).run()
+            with self._door.pass_through():
+                return await LearnStream(self._learn, self._gate, context, self._name).run()
         except Exception as error:
             failure = known(error, self._name)
         await context.abort_with_status(to_grpc(failure))

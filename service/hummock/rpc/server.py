@@ -19,6 +19,7 @@ from hummock.rpc.handlers import MAX_REPLY_BYTES, SERVICES, Door, Gates, handler
 from hummock.rpc.use_cases import UseCases
 
 DRAIN_S = 10.0
+_SEND_S = 0.5
 _CORE_RECEIVE_BYTES = 16 * 1024 * 1024
 
 _OPTIONS: tuple[tuple[str, int], ...] = (
@@ -42,6 +43,7 @@ class Server:
         self._server = server
         self._health = checks
         self._door = door
+        self._stopping: asyncio.Task[None] | None = None
         self.address = address
 
     @classmethod
@@ -73,13 +75,23 @@ class Server:
 
     async def open(self) -> None:
         """Lets calls in; health says SERVING."""
-        self._door.open = True
+        self._door.open()
         await self._say(health_pb2.HealthCheckResponse.SERVING)
 
     async def stop(self, drain_s: float = DRAIN_S) -> None:
-        """Says NOT_SERVING, takes no new calls, and gives those that run `drain_s` seconds to end."""
+        """Says NOT_SERVING, refuses new calls, and gives those inside `drain_s` seconds to end. Once is enough."""
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._stop(drain_s))
+        await self._stopping
+
+    async def _stop(self, drain_s: float) -> None:
         await self._health.enter_graceful_shutdown()
-        await self._server.stop(drain_s)
+        self._door.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._door.emptied(), drain_s)
+        # The core would wait for those who watch health, who never hang up; this is for the last replies to leave.
+        # It must be told to stop once: a second time, meanwhile, crashes the process.
+        await self._server.stop(min(drain_s, _SEND_S))
         if isinstance(self.address, UnixAddress):
             self.address.path.unlink(missing_ok=True)
 
