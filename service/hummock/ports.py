@@ -96,7 +96,8 @@ class WriteRequest(Generic[Reply]):
         fingerprint: Hash of the request; the same request_id with another one raises RequestIdReused.
         reply_type: A frozen dataclass of plain values (str, int, float, bool, bytes, tuples and enums of them),
             so that the reply can be kept for repeats.
-        apply: Makes the changes on the store's writer thread. What it raises aborts this request alone.
+        apply: Makes the changes on the store's writer thread. What it raises aborts this request alone. It runs again
+            when a commit that it shared with others failed, so it changes nothing but the unit of work.
     """
 
     request_id: str

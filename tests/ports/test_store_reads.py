@@ -160,6 +160,13 @@ def test_a_query_vector_of_another_dim_is_refused(store: Store) -> None:
         gather(store, "p", query)
 
 
+def test_a_zero_vector_is_equally_far_from_everything(store: Store) -> None:
+    put(store, "p", Entry(id="a", seeds=(1,)), Entry(id="b", seeds=(2,)))
+    query = GroupQuery(name="main", filter=Filter(), vector=np.zeros(16, np.float32), pool=1)
+    found = gather(store, "p", query).groups[0]
+    assert (found.memory_id, found.cosine.tolist()) == (("a",), [0.0])
+
+
 def test_all_groups_are_read_at_one_moment(store: Store) -> None:
     put(store, "p", Entry(id="a"))
     query = GroupQuery(name="x", filter=Filter(), vector=unit_vector(1))

@@ -11,6 +11,7 @@ from pathlib import Path
 import lmdb
 
 from hummock.core.embedding import EmbeddingSpace
+from hummock.core.errors import Unavailable
 from hummock.store import codec
 from hummock.store.errors import DirectoryUnusable, OpenedInOtherProcess, SchemaTooNew, SpaceDiffers
 from hummock.store.limits import MAX_READERS
@@ -72,6 +73,7 @@ class Environment:
         self.space = space
         self.map_bytes = map_bytes
         self._pid = os.getpid()
+        self._is_closed = False
         self._lock = _locked(directory)
         try:
             self._env = _opened(directory, map_bytes)
@@ -87,12 +89,12 @@ class Environment:
 
     def reading(self) -> lmdb.Transaction[bytes]:
         """A read transaction, to be used in a `with` and ended soon: while it lives, no page it sees is reused."""
-        self._require_own_process()
+        self._require_usable()
         return self._env.begin()
 
     def writing(self, parent: lmdb.Transaction[bytes] | None = None) -> lmdb.Transaction[bytes]:
         """A write transaction; leaving its `with` commits, an exception aborts."""
-        self._require_own_process()
+        self._require_usable()
         return self._env.begin(parent=parent, write=True)
 
     def used_bytes(self, txn: lmdb.Transaction[bytes]) -> int:
@@ -109,11 +111,14 @@ class Environment:
 
     def close(self) -> None:
         """Closes LMDB and lets others in; in a forked child only the copies of both."""
+        self._is_closed = True
         if os.getpid() == self._pid:
             self._env.close()
         self._lock.release()
 
-    def _require_own_process(self) -> None:
+    def _require_usable(self) -> None:
+        if self._is_closed:
+            raise Unavailable("the store is closed")
         # LMDB's state must not be used by two processes, and the parent goes on using it.
         if os.getpid() != self._pid:
             raise OpenedInOtherProcess(self._pid)
@@ -145,7 +150,9 @@ def recorded_model(directory: Path) -> str | None:
 
     Raises: DirectoryUnusable, SchemaTooNew.
     """
-    if not (directory / _DATA_FILE).is_file():
+    data = directory / _DATA_FILE
+    # Empty when its very first start was cut short.
+    if not data.is_file() or data.stat().st_size == 0:
         return None
     try:
         with lmdb.open(str(directory), readonly=True, lock=False, max_dbs=_ROOM_FOR_TABLES) as env, env.begin() as txn:
@@ -162,12 +169,13 @@ def is_full(error: lmdb.Error) -> bool:
     """Whether an error of LMDB means that the disk or the map has no room."""
     if isinstance(error, (lmdb.MapFullError, lmdb.DiskError)):
         return True
-    return getattr(error, "code", 0) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    # A write that a full disk cut short is an I/O error to LMDB.
+    return getattr(error, "code", 0) in (errno.EIO, errno.EDQUOT, errno.EFBIG)
 
 
 def _locked(directory: Path) -> DirectoryLock:
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return DirectoryLock(directory)
     except OSError as error:
         raise _unusable(directory, error) from error

@@ -73,12 +73,13 @@ class SchemaTooNew(StartError):
 
 
 class DiskFull(StorageFull):
-    """The disk has no room, whatever the quota says."""
+    """The disk takes no more, whatever the quota says."""
 
-    def __init__(self, used_bytes: int, quota_bytes: int) -> None:
+    def __init__(self, why: str, used_bytes: int, quota_bytes: int) -> None:
         HummockError.__init__(
-            self, f"the disk is full (the store uses {used_bytes} of {quota_bytes} bytes); make room on the disk"
+            self, f"the disk takes no more ({why}; the store uses {used_bytes} bytes); make room on the disk"
         )
+        self.why = why
         self.used_bytes = used_bytes
         self.quota_bytes = quota_bytes
 

@@ -22,9 +22,9 @@ def passing(view: ProjectView, where: Filter, number_of: TermNumbers) -> Flags:
     columns = view.columns
     allowed = columns.alive.values.copy()
     if where.kinds:
-        allowed &= _one_of(where.kinds)[columns.kind.values]
+        allowed &= _any_of(columns.kind.values, where.kinds)
     if where.origins:
-        allowed &= _one_of(where.origins)[columns.origin.values]
+        allowed &= _any_of(columns.origin.values, where.origins)
     if where.created_after is not None:
         allowed &= columns.create_time.values >= where.created_after
     if where.created_before is not None:
@@ -52,10 +52,12 @@ def holding(view: ProjectView, terms: Iterable[str], number_of: TermNumbers) -> 
     return out
 
 
-def _one_of(values: Iterable[int]) -> Flags:
-    table = np.zeros(256, np.uint8)
-    table[[int(value) for value in values]] = 1
-    return table
+def _any_of(column: NDArray[np.uint8], values: Iterable[int]) -> NDArray[np.bool_]:
+    # A few comparisons are a tenth of one gather.
+    out = np.zeros(len(column), np.bool_)
+    for value in values:
+        out |= column == value
+    return out
 
 
 def _exclude(view: ProjectView, excluded_ids: Sequence[str], allowed: Flags) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from hummock.core.errors import InvalidRequest, StorageFull
 from hummock.ports import Clock, WriteRequest, Written
-from hummock.store import codec, keys, requests
+from hummock.store import codec, keys, operations, requests
 from hummock.store.environment import Environment, is_full
 from hummock.store.errors import DiskFull
 from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
@@ -110,7 +110,8 @@ class GroupCommit:
             kept = codec.RequestRecord(request.fingerprint, record.seq, codec.encode(reply), now)
             requests.remember(txn, tables, number, request.request_id, kept)
         requests.trim(txn, tables, number, oldest, self._limits)
-        requests.trim_operations(txn, tables, number, record, self._limits)
+        most = self._limits.trimmed_entries + unit.operations
+        operations.trim(txn, tables, number, record, self._limits.ops_kept, most)
         txn.put(keys.project_number_key(number), codec.encode(record), db=tables.project)
         if unit.has_put:
             self._require_room(txn)
@@ -136,12 +137,16 @@ class GroupCommit:
         used = self._environment.used_bytes(txn)
         if used > self.quota_bytes:
             raise StorageFull(used, self.quota_bytes)
-        if self._environment.free_disk_bytes() < self._limits.disk_reserve_bytes:
-            raise DiskFull(used, self.quota_bytes)
+        free = self._environment.free_disk_bytes()
+        if free < self._limits.disk_reserve_bytes:
+            raise DiskFull(f"{free} bytes are free", used, self.quota_bytes)
 
     def _full(self, cause: lmdb.Error) -> StorageFull:
         with self._environment.reading() as txn:
             used = self._environment.used_bytes(txn)
-        error = (StorageFull if isinstance(cause, lmdb.MapFullError) else DiskFull)(used, self.quota_bytes)
+        if isinstance(cause, lmdb.MapFullError):
+            error = StorageFull(used, self.quota_bytes)
+        else:
+            error = DiskFull(str(cause), used, self.quota_bytes)
         error.__cause__ = cause
         return error

@@ -16,7 +16,7 @@ class StoreLimits:
         group_jobs: Writes that share one transaction and one fsync.
         group_bytes: A transaction that has written so much takes no further job.
         request_kept_s: How long a request_id is remembered.
-        trimmed_entries: Outdated entries of each table that a write removes, beyond what it adds.
+        trimmed_entries: Outdated entries of each table that a write removes, besides as many as it adds.
         ops_kept: Writes whose operations are kept, so that a view that lags by fewer is brought up to date by them.
         delta_docs: Memories outside the inverted index; more of them make a new index.
         dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
@@ -29,7 +29,7 @@ class StoreLimits:
     group_bytes: int = 64 * MIB
     request_kept_s: float = 24 * 3600.0
     trimmed_entries: int = 64
-    ops_kept: int = 4096
+    ops_kept: int = 1024
     delta_docs: int = 2000
     dead_share: float = 0.2
     dead_docs: int = 256

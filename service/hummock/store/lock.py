@@ -5,10 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
+from weakref import WeakSet
 
 from hummock.store.errors import DirectoryInUse
 
 LOCK_FILE = "lock"
+
+_held: WeakSet[DirectoryLock] = WeakSet()
 
 
 class DirectoryLock:
@@ -33,9 +36,19 @@ class DirectoryLock:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
         self._descriptor = descriptor
+        _held.add(self)
 
     def release(self) -> None:
         """Lets others in. Doing it again does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def _let_go_in_child() -> None:
+    # A child's copy of the descriptor would keep the directory locked after its parent's end.
+    for lock in list(_held):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)

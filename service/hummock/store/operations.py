@@ -6,14 +6,17 @@ gone by the time anyone reads the operation.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.store import terms
+from hummock.store import codec, keys, scan, terms
+from hummock.store.environment import Tables
 
 _PUT = 1
 _REMOVE = 2
@@ -64,3 +67,27 @@ def net(operations: Iterable[bytes]) -> Changes:
         removed=np.array(removed, np.int64),
         removed_terms=np.frombuffer(b"".join(removed_terms), "<u4"),
     )
+
+
+def trim(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, record: codec.ProjectRecord, kept: int, most: int
+) -> None:
+    """Removes operations that no view in memory is likely to lack, and moves `ops_after` behind them.
+
+    Args:
+        txn: The write's transaction.
+        tables: Of the store.
+        number: The project's.
+        record: The project's, with the write's seq.
+        kept: Writes whose operations stay.
+        most: Operations that are removed at most.
+    """
+    due = record.seq - kept
+    if due <= record.ops_after:
+        return
+    prefix = keys.project_prefix(number)
+    first = itertools.islice(scan.entries(txn, tables.ops, prefix), most)
+    removed = [key for key, _ in first if keys.seq_of_op_key(key) <= due]
+    for key in removed:
+        txn.delete(key, db=tables.ops)
+    record.ops_after = due if len(removed) < most else keys.seq_of_op_key(removed[-1])

@@ -57,19 +57,3 @@ def trim(txn: lmdb.Transaction[bytes], tables: Tables, number: int, oldest: floa
         # The id may have been used again since.
         if value is not None and codec.decode_request(value).time < oldest:
             txn.delete(request_key, db=tables.request)
-
-
-def trim_operations(
-    txn: lmdb.Transaction[bytes], tables: Tables, number: int, record: codec.ProjectRecord, limits: StoreLimits
-) -> None:
-    """Removes some operations that no view in memory can lack any more, and moves `ops_after` behind them."""
-    due = record.seq - limits.ops_kept
-    if due <= record.ops_after:
-        return
-    prefix = keys.project_prefix(number)
-    first = list(itertools.islice(scan.entries(txn, tables.ops, prefix), limits.trimmed_entries))
-    removed = [key for key, _ in first if keys.seq_of_op_key(key) <= due]
-    for key in removed:
-        txn.delete(key, db=tables.ops)
-    is_done = len(removed) < limits.trimmed_entries
-    record.ops_after = due if is_done else keys.seq_of_op_key(removed[-1])

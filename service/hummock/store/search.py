@@ -90,6 +90,8 @@ class Search:
 
     def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
         """The names that name an allowed domain, and the newest of those domains."""
+        if not query.domain_names:
+            return (), np.empty(0, np.int64)
         domains = allowed & (self._view.columns.kind.values == MemoryKind.DOMAIN_KNOWLEDGE)
         named = np.zeros(len(domains), np.uint8)
         names = []

@@ -32,7 +32,7 @@ class Unit:
         self._number = number
         self._record = record
         self._seq = seq
-        self._operations = 0
+        self.operations = 0
         self.has_put = False
         self.has_changed = False
 
@@ -149,8 +149,8 @@ class Unit:
         self._record.kinds[kind] = self._record.kinds.get(kind, 0) + by
 
     def _note(self, operation: bytes) -> None:
-        self._put(self._tables.ops, keys.op_key(self._number, self._seq, self._operations), operation)
-        self._operations += 1
+        self._put(self._tables.ops, keys.op_key(self._number, self._seq, self.operations), operation)
+        self.operations += 1
         self.has_changed = True
 
     def _put(self, table: lmdb._Database, key: bytes, value: bytes) -> None:

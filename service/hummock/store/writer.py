@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
@@ -11,6 +12,8 @@ from typing import Any
 from hummock.core.errors import Unavailable
 from hummock.ports import Reply, WriteRequest, Written
 from hummock.store.group import GroupCommit, Job
+
+_log = logging.getLogger(__name__)
 
 
 class Writer:
@@ -58,7 +61,6 @@ class Writer:
                 self._commit(pending)
         except BaseException as error:
             self._fail(pending, error)
-            raise
 
     def _fill(self, pending: list[Job]) -> bool:
         """Takes jobs up to a group's size, waiting for the first; False when there are none and none will come."""
@@ -85,8 +87,9 @@ class Writer:
 
     def _fail(self, pending: list[Job], error: BaseException) -> None:
         """Tells everyone who waits or will come that there is no writer any more."""
+        _log.critical("the writer stopped", exc_info=error)
         with self._gate:
-            self._why_closed = f"the writer stopped: {error}; restart the service"
+            self._why_closed = "the store's writer stopped; restart the service"
         queued: list[Job] = [*pending, *self._queued()]
         for job in queued:
             if not job.future.done():

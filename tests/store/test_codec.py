@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.core.memory import MemoryKind, Origin
+from hummock.ports import Terms, TextKey
+from hummock.store import codec, columns, keys, operations, terms
+from tests.strategies import IDS, Entry, domain, entries, fragment, record
+
+
+@given(entries())
+def test_a_memory_survives_encoding(entry: Entry) -> None:
+    memory = entry.memory()
+    assert memory.payload is not None
+    stored = codec.encode(codec.memory_record(memory, b"key", 3))
+    payload = codec.encode(codec.payload_record(memory.payload))
+    assert codec.memory_of(codec.decode_memory(stored), codec.decode_payload(payload)) == memory
+
+
+@pytest.mark.parametrize("entry", [domain("d", ("还款", "x"), ("a",)), fragment("f", "a/b.py"), record("r", "q", "a")])
+def test_every_detail_survives_encoding(entry: Entry) -> None:
+    payload = entry.memory().payload
+    assert payload is not None
+    assert codec.payload_of(codec.decode_payload(codec.encode(codec.payload_record(payload)))) == payload
+
+
+def test_a_record_of_a_newer_version_can_be_read() -> None:
+    """S4-44."""
+    known = codec.RequestRecord(b"f", 3, b"r", 1.5)
+    newer = codec.encode([*msgspec.to_builtins(known, builtin_types=(bytes,)), "new", {"x": 1}])
+    assert codec.decode_request(newer) == known
+
+
+def test_a_record_of_an_older_version_can_be_read() -> None:
+    """S4-44."""
+    older = codec.encode(["p", 1.0, 1])
+    assert codec.decode_project(older) == codec.ProjectRecord(name="p", create_time=1.0, active_space=1)
+
+
+def test_a_row_of_a_newer_version_can_be_read() -> None:
+    """S4-44."""
+    row = columns.pack_row(Entry(id="世界").memory(), 7, 5, -1, 1)
+    size = int.from_bytes(row[:2], "little")
+    newer = (size + 4).to_bytes(2, "little") + row[2 : 2 + size] + b"more" + row[2 + size :]
+    rows, ids = columns.unpack_rows([row, newer])
+    assert rows["doc"].tolist() == [7, 7]
+    assert ids == ["世界", "世界"]
+
+
+def test_counts_of_a_forward_list_saturate_and_facets_count_nothing() -> None:
+    numbers: dict[str, int] = {}
+    given_terms = Terms(title=("a",) * 300, tags=("b",), body=("a", "a", "c"), facets=("\x1ftb",))
+    lists = terms.join([terms.pack(given_terms, lambda term: numbers.setdefault(term, len(numbers)))])
+    counts = dict(zip(lists.term.tolist(), lists.counts.tolist(), strict=True))
+    assert counts == {
+        numbers["a"]: 255 | 2 << 16,
+        numbers["b"]: 1 << 8,
+        numbers["c"]: 1 << 16,
+        numbers["\x1ftb"]: 0,
+    }
+    assert terms.length(given_terms) == 304
+
+
+def test_lists_without_terms_can_be_joined() -> None:
+    empty = terms.pack(Terms(), lambda term: 0)
+    lists = terms.join([empty, terms.pack(Terms(body=("x",)), lambda term: 9), empty])
+    assert lists.indptr.tolist() == [0, 0, 1, 1]
+    assert lists.term.tolist() == [9]
+    assert terms.join([]).indptr.tolist() == [0]
+
+
+def test_operations_come_to_what_is_left_of_them() -> None:
+    forward_list = terms.pack(Terms(body=("x", "y")), {"x": 4, "y": 2}.__getitem__)
+    changes = operations.net(
+        [
+            operations.pack_put(5),
+            operations.pack_removal(2, forward_list),
+            operations.pack_put(6),
+            operations.pack_removal(5, b""),
+        ]
+    )
+    assert changes.put == [6]
+    assert changes.removed.tolist() == [2]
+    assert changes.removed_terms.tolist() == [2, 4]
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=600), st.sampled_from(IDS))
+def test_names_give_equal_keys_only_when_they_are_equal(one: str, other: str) -> None:
+    assert (keys.name_key(1, one) == keys.name_key(1, other)) == (one == other)
+    assert keys.name_key(1, one) != keys.name_key(2, one)
+    assert len(keys.name_key(1, one)) <= 511
+
+
+def test_text_keys_lead_back_to_their_document() -> None:
+    text = keys.text_bytes(TextKey(kind=MemoryKind.NOTE, origin=Origin.MANUAL, content_hash=b"h" * 16))
+    assert keys.doc_of_text_key(keys.text_key(1, text, 2**40)) == 2**40
+
+
+def test_documents_are_found_by_place_unless_they_are_gone() -> None:
+    rows, ids = columns.unpack_rows([columns.pack_row(Entry(id=str(doc)).memory(), doc, 1, -1, 1) for doc in (2, 5, 9)])
+    made = columns.Columns.empty().extended(rows, ids, 0)
+    assert made.ordinals(np.array([9, 2, 3, 100])).tolist() == [0, 2]
+    assert made.without(np.array([0])).ordinals(np.array([2, 5])).tolist() == [1]
+    assert columns.Columns.empty().ordinals(np.array([1])).tolist() == []

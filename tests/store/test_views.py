@@ -1,0 +1,272 @@
+"""Views in memory against the truth on disk."""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import lmdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hummock.core.candidates import Candidates
+from hummock.core.memory import Filter
+from hummock.store import DEFAULT_LIMITS, EmbeddedStore, StoreLimits, keys, residents
+from hummock.store.growing import Growing
+from hummock.store.view import ProjectView, load
+from tests.ports.asking import ask, ids, put
+from tests.store.opening import EAGER, MIB, opened
+from tests.strategies import Entry, delete_request, entries
+
+QUERY = ("tide", "还款", "loan", "先本后息")
+
+
+def answers(store: EmbeddedStore, project: str = "p") -> dict[str, tuple[bytes, bytes, int]]:
+    """Both scores to the bit, and the matched terms, by memory id."""
+    found: Candidates = ask(store, project, seed=3, terms=QUERY)
+    return {
+        memory_id: (found.cosine[at].tobytes(), found.keyword[at].tobytes(), int(found.matched[at]))
+        for at, memory_id in enumerate(found.memory_id)
+    }
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(
+    first=st.lists(entries("abcdefgh"), min_size=1, max_size=12),
+    removed=st.lists(st.sampled_from("abcdefgh"), max_size=4),
+    then=st.lists(entries("abcdefgh"), max_size=4),
+)
+def test_scores_are_the_same_bits_after_a_restart_and_after_rebuilds(
+    first: list[Entry], removed: list[str], then: list[Entry]
+) -> None:
+    """S4-44."""
+    seen = []
+    for limits in (DEFAULT_LIMITS, EAGER):
+        with tempfile.TemporaryDirectory() as name:
+            with opened(Path(name), limits=limits) as store:
+                put(store, "p", *first)
+                answers(store)
+                store.write("p", delete_request(removed)).result(30)
+                for entry in then:
+                    put(store, "p", entry)
+                seen.append(answers(store))
+            with opened(Path(name), limits=limits) as store:
+                seen.append(answers(store))
+    assert all(each == seen[0] for each in seen)
+
+
+def test_a_tiny_memory_budget_changes_no_answer(tmp_path: Path) -> None:
+    with opened(tmp_path, memory_budget_bytes=1) as store:
+        for project in ("p", "q", "r"):
+            put(store, project, Entry(id=f"of {project}", words=("tide", project)))
+        for _ in range(2):
+            for project in ("p", "q", "r"):
+                assert ids(ask(store, project, seed=1, terms=["tide"])) == {f"of {project}"}
+                assert store.status().loaded_project_count == 1
+
+
+def test_the_project_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        for project in ("p", "q", "r"):
+            put(store, project, Entry(id="a"))
+            ask(store, project, seed=1)
+        each = store.status().loaded_bytes // 3
+    with opened(tmp_path, memory_budget_bytes=2 * each + each // 2) as store:
+        for project in ("p", "q", "p", "r"):
+            ask(store, project, seed=1)
+        loaded = store._residents._slots
+        assert {name for name, slot in loaded.items() if slot.view is not None} == {"p", "r"}
+
+
+def test_a_view_in_use_outlives_its_eviction(tmp_path: Path) -> None:
+    with opened(tmp_path, memory_budget_bytes=1) as store:
+        put(store, "p", Entry(id="a"))
+        put(store, "q", Entry(id="b"))
+        view = store._residents.view("p")
+        ask(store, "q", seed=1)
+        assert view is not None
+        assert view.columns.ids == ["a"]
+
+
+def test_a_view_never_changes(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", *(Entry(id=f"m{number}", seeds=(number, number + 1)) for number in range(3)))
+        view = store._residents.view("p")
+        assert view is not None
+        parts: list[NDArray[Any]] = [view.vectors.values, view.columns.alive.values, view.postings.df]
+        before = [part.copy() for part in parts]
+        put(store, "p", *(Entry(id=f"m{number}") for number in range(2, 9)))
+        store.write("p", delete_request(["m0", "m1"])).result(30)
+        assert all(np.array_equal(one, other) for one, other in zip(before, parts, strict=True))
+        assert (view.seq, view.columns.live, view.columns.ids[:3]) == (1, 3, ["m0", "m1", "m2"])
+
+
+def test_the_dead_leave_memory(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", *(Entry(id=f"m{number}", seeds=(1, 2)) for number in range(10)))
+        ask(store, seed=1)
+        store.write("p", delete_request([f"m{number}" for number in range(8)])).result(30)
+        view = store._residents.view("p")
+        assert view is not None
+        assert (len(view.columns), view.row_doc.size, view.postings.delta) == (2, 4, 0)
+        assert view.columns.ids == ["m8", "m9"]
+        assert ids(ask(store, seed=1, terms=["tide"])) == {"m8", "m9"}
+
+
+def test_removing_everything_leaves_an_empty_project(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", *(Entry(id=f"m{number}") for number in range(5)))
+        ask(store, seed=1)
+        store.write("p", delete_request([f"m{number}" for number in range(5)])).result(30)
+        assert len(ask(store, seed=1, terms=["tide"])) == 0
+        put(store, "p", Entry(id="new"))
+        assert ids(ask(store, seed=1, terms=["tide"])) == {"new"}
+    with opened(tmp_path) as store:
+        assert ids(ask(store, seed=1, terms=["tide"])) == {"new"}
+
+
+def test_writes_during_a_load_are_in_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Acknowledged = recallable by the next call, whoever is loading meanwhile."""
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        loading, go_on = Event(), Event()
+
+        def slow_load(*arguments: Any) -> ProjectView:
+            loaded = load(*arguments)
+            loading.set()
+            assert go_on.wait(30)
+            return loaded
+
+        monkeypatch.setattr(residents, "load", slow_load)
+        with ThreadPoolExecutor(2) as threads:
+            reading = threads.submit(ask, store, seed=1)
+            assert loading.wait(30)
+            put(store, "p", Entry(id="b"))
+            store.write("p", delete_request(["a"])).result(30)
+            go_on.set()
+            assert ids(reading.result(30)) == {"b"}
+        assert ids(ask(store, seed=1, min_seq=3)) == {"b"}
+
+
+def test_a_load_that_lags_behind_the_kept_operations_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, limits=StoreLimits(ops_kept=2, trimmed_entries=100)) as store:
+        put(store, "p", Entry(id="a"))
+        has_lagged: list[bool] = []
+
+        def lagging_load(*arguments: Any) -> ProjectView:
+            loaded = load(*arguments)
+            if not has_lagged:
+                has_lagged.append(True)
+                writer = Thread(target=lambda: [put(store, "p", Entry(id=f"m{number}")) for number in range(6)])
+                writer.start()
+                writer.join(30)
+            return loaded
+
+        monkeypatch.setattr(residents, "load", lagging_load)
+        assert ids(ask(store, seed=1)) == {"a", *(f"m{number}" for number in range(6))}
+
+
+def test_one_project_is_loaded_once_however_many_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        loads: list[ProjectView] = []
+
+        def counted_load(*arguments: Any) -> ProjectView:
+            loads.append(load(*arguments))
+            return loads[-1]
+
+        monkeypatch.setattr(residents, "load", counted_load)
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(lambda _: ids(ask(store, seed=1)), range(32)))
+        assert found == [{"a"}] * 32
+        assert len(loads) == 1
+
+
+def test_a_view_that_cannot_follow_is_loaded_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, seed=1)
+
+        def broken(*arguments: object) -> object:
+            raise MemoryError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(residents, "catch_up", broken)
+            seq = put(store, "p", Entry(id="b"))
+        assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
+        assert "loaded anew" in caplog.text
+        assert "tide" not in caplog.text
+
+
+def test_readers_beside_a_writer_always_see_whole_writes(tmp_path: Path) -> None:
+    """A batch is all or nothing, in memory too."""
+    with opened(tmp_path) as store, ThreadPoolExecutor(3) as threads:
+        put(store, "p", Entry(id="x", words=("0",)), Entry(id="y", words=("0",)))
+        done = Event()
+
+        def read() -> int:
+            seen = 0
+            while not done.is_set():
+                found = ask(store, seed=1)
+                loaded = store.load("p", found.doc.tolist(), full=True)
+                contents = {memory.payload.content for memory in loaded if memory and memory.payload}
+                assert set(found.memory_id) == {"x", "y"}
+                assert len(contents) <= 1
+                seen += 1
+            return seen
+
+        readers = [threads.submit(read) for _ in range(2)]
+        for number in range(60):
+            put(store, "p", Entry(id="x", words=(str(number),)), Entry(id="y", words=(str(number),)))
+        done.set()
+        assert all(reader.result(30) > 0 for reader in readers)
+
+
+def test_operations_and_requests_do_not_pile_up(tmp_path: Path) -> None:
+    with opened(tmp_path, limits=StoreLimits(ops_kept=5, trimmed_entries=4)) as store:
+        for number in range(40):
+            batch = [Entry(id=f"m{each}", words=(str(number),)) for each in range(6)]
+            put(store, "p", *batch)
+        with store._environment.reading() as txn:
+            assert txn.stat(store._tables.ops)["entries"] <= 6 * 12 * 2
+
+
+def test_every_key_begins_with_its_project(tmp_path: Path) -> None:
+    """S0-06: isolation is structural."""
+    with opened(tmp_path, map_bytes=64 * MIB) as store:
+        put(store, "p", Entry(id="a", tags=("java",), session_id="s1"))
+        put(store, "q", Entry(id="a", tags=("java",), session_id="s1"))
+    with lmdb.open(str(tmp_path), readonly=True, lock=False, max_dbs=64) as env:
+        for name in env.dbs():
+            if name in (b"meta", b"project"):
+                continue
+            with env.begin() as txn, txn.cursor(env.open_db(name, txn=txn, create=False)) as cursor:
+                owners = [key[:4] for key in cursor.iternext(keys=True, values=False)]
+                half = len(owners) // 2
+                assert owners == [keys.project_prefix(1)] * half + [keys.project_prefix(2)] * half
+
+
+def test_a_page_of_a_filter_that_nothing_passes_is_the_last(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        page = store.page("p", Filter(tags=("none",)), 0, 10, full=True)
+        assert (page.memories, page.next_after) == ((), None)
+        assert store.page("p", Filter(), 0, 0, full=True).memories == ()
+
+
+def test_a_growing_array_leaves_older_holders_alone() -> None:
+    first = Growing.of(np.array([1, 2], np.int32))
+    second = first.extended(np.array([3]))
+    third = second.extended(np.array([4]))
+    assert third.buffer is second.buffer
+    assert [each.values.tolist() for each in (first, second, third)] == [[1, 2], [1, 2, 3], [1, 2, 3, 4]]

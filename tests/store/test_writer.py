@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from hummock.core.errors import InvalidRequest, RequestIdReused, Unavailable
+from hummock.ports import UnitOfWork, WriteRequest, Written
+from hummock.store import EmbeddedStore
+from hummock.store.group import GroupCommit, Job, Outcome
+from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
+from hummock.store.writer import Writer
+from tests.ports.asking import ask, put
+from tests.store.opening import opened
+from tests.strategies import Entry, put_request, write_request
+
+
+class Colour(IntEnum):
+    RED = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    ids: tuple[str, ...]
+    colour: Colour
+    hash: bytes
+    score: float
+
+
+class Blocker:
+    """Holds the writer inside a write, so that what follows makes one group."""
+
+    def __init__(self, store: EmbeddedStore) -> None:
+        self._open = Event()
+        self._entered = Event()
+        self.written = store.write("blocker", write_request(self._wait))
+        assert self._entered.wait(30)
+
+    def release(self) -> None:
+        self._open.set()
+
+    def _wait(self, unit: UnitOfWork) -> None:
+        self._entered.set()
+        assert self._open.wait(30)
+
+
+def fail(unit: UnitOfWork) -> None:
+    Entry(id="broken", words=("broken",)).put(unit)
+    raise KeyError("broken")
+
+
+def test_a_failing_write_leaves_its_neighbours_alone(tmp_path: Path) -> None:
+    """A failed job never aborts its neighbours in a group commit."""
+    with opened(tmp_path) as store:
+        blocker = Blocker(store)
+        first = store.write("p", put_request([Entry(id="a")]))
+        broken = store.write("p", write_request(fail))
+        last = store.write("p", put_request([Entry(id="b")]))
+        blocker.release()
+        assert (first.result(30).seq, last.result(30).seq) == (1, 2)
+        with pytest.raises(KeyError):
+            broken.result(30)
+        assert set(ask(store, terms=["tide", "broken"]).memory_id) == {"a", "b"}
+
+
+def test_waiting_writes_share_one_transaction(tmp_path: Path) -> None:
+    commits: list[int] = []
+
+    class Counting(GroupCommit):
+        def commit(self, jobs: object) -> list[Outcome]:
+            outcomes = super().commit(jobs)  # type: ignore[arg-type] # the base class checks it
+            commits.append(len(outcomes))
+            return outcomes
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hummock.store.embedded.GroupCommit", Counting)
+        with opened(tmp_path, limits=StoreLimits(group_jobs=8)) as store:
+            blocker = Blocker(store)
+            futures = [store.write("p", put_request([Entry(id=f"m{number}")])) for number in range(12)]
+            blocker.release()
+            assert [future.result(30).seq for future in futures] == list(range(1, 13))
+    assert sum(commits) == 13
+    assert len(commits) <= 4
+    assert max(commits) <= 8
+
+
+def test_a_large_group_is_split_by_its_bytes(tmp_path: Path) -> None:
+    with opened(tmp_path, limits=StoreLimits(group_bytes=1)) as store:
+        blocker = Blocker(store)
+        futures = [store.write("p", put_request([Entry(id=f"m{number}")])) for number in range(5)]
+        blocker.release()
+        assert [future.result(30).seq for future in futures] == [1, 2, 3, 4, 5]
+
+
+def test_repeats_within_one_group_have_one_effect(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        blocker = Blocker(store)
+        same = [store.write("p", put_request([Entry(id="a")], "id-1", b"one")) for _ in range(3)]
+        other = store.write("p", put_request([Entry(id="b")], "id-1", b"two"))
+        blocker.release()
+        assert [future.result(30).seq for future in same] == [1, 1, 1]
+        with pytest.raises(RequestIdReused):
+            other.result(30)
+
+
+def test_a_repeat_after_a_restart_has_the_whole_first_reply(tmp_path: Path) -> None:
+    reply = Reply(ids=("a", "世界"), colour=Colour.RED, hash=b"\x00\xff", score=0.5)
+    request = WriteRequest(request_id="id-1", fingerprint=b"f", reply_type=Reply, apply=lambda unit: reply)
+    with opened(tmp_path) as store:
+        assert store.write("p", request).result(30).reply is reply
+    with opened(tmp_path) as store:
+        repeated = store.write("p", request).result(30)
+        assert repeated == Written(seq=1, reply=reply)
+        assert isinstance(repeated.reply.colour, Colour)
+
+
+def test_a_write_whose_caller_has_gone_is_dropped(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        blocker = Blocker(store)
+        gone = store.write("p", put_request([Entry(id="a")]))
+        assert gone.cancel()
+        after = store.write("p", put_request([Entry(id="b")]))
+        blocker.release()
+        assert after.result(30).seq == 1
+        assert store.get("p", ["a"], 0, full=False) == [None]
+
+
+def test_nobody_waits_forever_when_the_writer_dies(tmp_path: Path) -> None:
+    class Broken(GroupCommit):
+        def __init__(self) -> None:
+            self.entered = Event()
+            self.go = Event()
+
+        def commit(self, jobs: object) -> list[Outcome]:
+            self.entered.set()
+            assert self.go.wait(30)
+            raise SystemError("a bug")
+
+    def publish(projects: Iterable[str]) -> None:
+        raise AssertionError
+
+    group = Broken()
+    writer = Writer(group, publish, DEFAULT_LIMITS.group_jobs)
+    first = writer.submit("p", put_request([]))
+    assert group.entered.wait(30)
+    queued = writer.submit("p", put_request([]))
+    group.go.set()
+    for future in (first, queued):
+        with pytest.raises(Unavailable, match="restart"):
+            future.result(30)
+    with pytest.raises(Unavailable):
+        writer.submit("p", put_request([])).result(30)
+    writer.close()
+
+
+def test_callers_are_told_only_after_the_write_is_published(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    class Recording(GroupCommit):
+        def __init__(self) -> None:
+            pass
+
+        def commit(self, jobs: list[Job]) -> list[Outcome]:  # type: ignore[override] # a list will do here
+            order.append("committed")
+            return [Outcome(job=job, written=Written(seq=1, reply=7)) for job in jobs]
+
+    writer = Writer(Recording(), lambda projects: order.append(f"published {sorted(projects)}"), 8)
+    future: Future[Written[int]] = writer.submit("p", put_request([]))
+    future.add_done_callback(lambda done: order.append("told"))
+    writer.close()
+    assert order == ["committed", "published ['p']", "told"]
+
+
+@pytest.mark.parametrize("name", ["", "项" * 200])
+def test_a_project_needs_a_name_of_bounded_length(tmp_path: Path, name: str) -> None:
+    with opened(tmp_path) as store:
+        with pytest.raises(InvalidRequest, match="project"):
+            put(store, name, Entry(id="a"))
+        assert store.status().project_count == 0
