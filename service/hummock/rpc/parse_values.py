@@ -16,6 +16,7 @@ from hummock.v1 import memory_pb2
 
 # Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
 _FORBIDDEN_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_MARKS = re.compile(r"^[#\s]+")
 _FIRST_SECOND = -62_135_596_800  # 0001-01-01
 _LAST_SECOND = 253_402_300_799  # 9999-12-31
 
@@ -58,7 +59,7 @@ def tags(field: str, values: Iterable[str]) -> tuple[str, ...]:
     """Tags without "#" in front, without space around and without duplicates, in order."""
     names: dict[str, None] = {}
     for index, value in enumerate(values):
-        name = value.strip().lstrip("#").strip()
+        name = _MARKS.sub("", value).rstrip()
         if not name:
             raise InvalidRequest(f"{field}[{index}]", "is blank")
         names[identifier(f"{field}[{index}]", name)] = None
