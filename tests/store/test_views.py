@@ -5,35 +5,22 @@ from __future__ import annotations
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import lmdb
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates
 from hummock.core.memory import Filter
-from hummock.store import DEFAULT_LIMITS, EmbeddedStore, StoreLimits, keys, residents
+from hummock.store import DEFAULT_LIMITS, StoreLimits, keys
 from hummock.store.growing import Growing
-from hummock.store.view import ProjectView, load
 from tests.ports.asking import ask, ids, put
+from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, MIB, opened
 from tests.strategies import Entry, delete_request, entries
-
-QUERY = ("tide", "还款", "loan", "先本后息")
-
-
-def answers(store: EmbeddedStore, project: str = "p") -> dict[str, tuple[bytes, bytes, int]]:
-    """Both scores to the bit, and the matched terms, by memory id."""
-    found: Candidates = ask(store, project, seed=3, terms=QUERY)
-    return {
-        memory_id: (found.cosine[at].tobytes(), found.keyword[at].tobytes(), int(found.matched[at]))
-        for at, memory_id in enumerate(found.memory_id)
-    }
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -56,42 +43,11 @@ def test_scores_are_the_same_bits_after_a_restart_and_after_rebuilds(
                 for entry in then:
                     put(store, "p", entry)
                 seen.append(answers(store))
+                rebuild(store)
+                seen.append(answers(store))
             with opened(Path(name), limits=limits) as store:
                 seen.append(answers(store))
     assert all(each == seen[0] for each in seen)
-
-
-def test_a_tiny_memory_budget_changes_no_answer(tmp_path: Path) -> None:
-    with opened(tmp_path, memory_budget_bytes=1) as store:
-        for project in ("p", "q", "r"):
-            put(store, project, Entry(id=f"of {project}", words=("tide", project)))
-        for _ in range(2):
-            for project in ("p", "q", "r"):
-                assert ids(ask(store, project, seed=1, terms=["tide"])) == {f"of {project}"}
-                assert store.status().loaded_project_count == 1
-
-
-def test_the_project_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
-        for project in ("p", "q", "r"):
-            put(store, project, Entry(id="a"))
-            ask(store, project, seed=1)
-        each = store.status().loaded_bytes // 3
-    with opened(tmp_path, memory_budget_bytes=2 * each + each // 2) as store:
-        for project in ("p", "q", "p", "r"):
-            ask(store, project, seed=1)
-        loaded = store._residents._slots
-        assert {name for name, slot in loaded.items() if slot.view is not None} == {"p", "r"}
-
-
-def test_a_view_in_use_outlives_its_eviction(tmp_path: Path) -> None:
-    with opened(tmp_path, memory_budget_bytes=1) as store:
-        put(store, "p", Entry(id="a"))
-        put(store, "q", Entry(id="b"))
-        view = store._residents.view("p")
-        ask(store, "q", seed=1)
-        assert view is not None
-        assert view.columns.ids == ["a"]
 
 
 def test_a_view_never_changes(tmp_path: Path) -> None:
@@ -112,6 +68,7 @@ def test_the_dead_leave_memory(tmp_path: Path) -> None:
         put(store, "p", *(Entry(id=f"m{number}", seeds=(1, 2)) for number in range(10)))
         ask(store, seed=1)
         store.write("p", delete_request([f"m{number}" for number in range(8)])).result(30)
+        rebuild(store)
         view = store._residents.view("p")
         assert view is not None
         assert (len(view.columns), view.row_doc.size, view.postings.delta) == (2, 4, 0)
@@ -129,83 +86,6 @@ def test_removing_everything_leaves_an_empty_project(tmp_path: Path) -> None:
         assert ids(ask(store, seed=1, terms=["tide"])) == {"new"}
     with opened(tmp_path) as store:
         assert ids(ask(store, seed=1, terms=["tide"])) == {"new"}
-
-
-def test_writes_during_a_load_are_in_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Acknowledged = recallable by the next call, whoever is loading meanwhile."""
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        loading, go_on = Event(), Event()
-
-        def slow_load(*arguments: Any) -> ProjectView:
-            loaded = load(*arguments)
-            loading.set()
-            assert go_on.wait(30)
-            return loaded
-
-        monkeypatch.setattr(residents, "load", slow_load)
-        with ThreadPoolExecutor(2) as threads:
-            reading = threads.submit(ask, store, seed=1)
-            assert loading.wait(30)
-            put(store, "p", Entry(id="b"))
-            store.write("p", delete_request(["a"])).result(30)
-            go_on.set()
-            assert ids(reading.result(30)) == {"b"}
-        assert ids(ask(store, seed=1, min_seq=3)) == {"b"}
-
-
-def test_a_load_that_lags_behind_the_kept_operations_is_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with opened(tmp_path, limits=StoreLimits(ops_kept=2, trimmed_entries=100)) as store:
-        put(store, "p", Entry(id="a"))
-        has_lagged: list[bool] = []
-
-        def lagging_load(*arguments: Any) -> ProjectView:
-            loaded = load(*arguments)
-            if not has_lagged:
-                has_lagged.append(True)
-                writer = Thread(target=lambda: [put(store, "p", Entry(id=f"m{number}")) for number in range(6)])
-                writer.start()
-                writer.join(30)
-            return loaded
-
-        monkeypatch.setattr(residents, "load", lagging_load)
-        assert ids(ask(store, seed=1)) == {"a", *(f"m{number}" for number in range(6))}
-
-
-def test_one_project_is_loaded_once_however_many_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        loads: list[ProjectView] = []
-
-        def counted_load(*arguments: Any) -> ProjectView:
-            loads.append(load(*arguments))
-            return loads[-1]
-
-        monkeypatch.setattr(residents, "load", counted_load)
-        with ThreadPoolExecutor(8) as threads:
-            found = list(threads.map(lambda _: ids(ask(store, seed=1)), range(32)))
-        assert found == [{"a"}] * 32
-        assert len(loads) == 1
-
-
-def test_a_view_that_cannot_follow_is_loaded_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        ask(store, seed=1)
-
-        def broken(*arguments: object) -> object:
-            raise MemoryError
-
-        with monkeypatch.context() as patch:
-            patch.setattr(residents, "catch_up", broken)
-            seq = put(store, "p", Entry(id="b"))
-        assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
-        assert "loaded anew" in caplog.text
-        assert "tide" not in caplog.text
 
 
 def test_readers_beside_a_writer_always_see_whole_writes(tmp_path: Path) -> None:

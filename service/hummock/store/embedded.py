@@ -171,6 +171,7 @@ class EmbeddedStore:
     def close(self) -> None:
         """Finishes the queued writes and releases the directory. Reads must have ended."""
         self._writer.close()
+        self._residents.close()
         self._environment.close()
 
     def _dictionary(self, txn: lmdb.Transaction[bytes], number: int) -> TermNumbers:

@@ -18,7 +18,7 @@ class StoreLimits:
         request_kept_s: How long a request_id is remembered.
         trimmed_entries: Outdated entries of each table that a write removes, besides as many as it adds.
         ops_kept: Writes whose operations are kept, so that a view that lags by fewer is brought up to date by them.
-        delta_docs: Memories outside the inverted index; more of them make a new index.
+        delta_docs: Memories outside the inverted index; more of them make a new index beside the old.
         dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
         dead_docs: Fewer removed memories than this never make a rebuild.
         disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 import lmdb
@@ -12,7 +13,7 @@ import lmdb
 from hummock.store import codec, keys
 from hummock.store.environment import Environment
 from hummock.store.limits import StoreLimits
-from hummock.store.view import ProjectView, catch_up, load
+from hummock.store.view import ProjectView, catch_up, is_rebuild_due, load, rebuilt
 
 _log = logging.getLogger(__name__)
 
@@ -20,16 +21,17 @@ _log = logging.getLogger(__name__)
 class _Slot:
     """A project's place.
 
-    `loading` is held by the one reader that loads; `changing` by whoever replaces the view. A view is replaced by
-    itself caught up, so a loader that finishes while the writer commits misses nothing: either it sees the commit, or
-    the writer waits for `changing` and then finds the view.
+    `loading` is held by the one reader that loads; `changing` by whoever replaces the view. Whatever replaces it is
+    caught up first, so what was loaded or rebuilt while the writer committed misses nothing: either it sees the
+    commit, or the writer waits for `changing` and then finds the view.
     """
 
-    __slots__ = ("changing", "last_use", "loading", "view")
+    __slots__ = ("changing", "is_rebuilding", "last_use", "loading", "view")
 
     def __init__(self) -> None:
         self.view: ProjectView | None = None
         self.last_use = 0
+        self.is_rebuilding = False
         self.loading = Lock()
         self.changing = Lock()
 
@@ -43,6 +45,7 @@ class ResidentProjects:
         self._limits = limits
         self._slots: dict[str, _Slot] = {}
         self._uses = itertools.count(1)
+        self._maintenance = ThreadPoolExecutor(1, thread_name_prefix="hummock-maintenance")
 
     def view(self, project: str) -> ProjectView | None:
         """The newest view; None when there is no such project. Waits only when the project must be loaded."""
@@ -67,6 +70,10 @@ class ResidentProjects:
         sizes = [view.nbytes for view in views if view is not None]
         return len(sizes), sum(sizes)
 
+    def close(self) -> None:
+        """Ends the rebuild that runs, if any, and starts no more."""
+        self._maintenance.shutdown(cancel_futures=True)
+
     def _publish(self, slot: _Slot) -> None:
         with slot.changing:
             view = slot.view
@@ -74,11 +81,31 @@ class ResidentProjects:
                 return
             try:
                 with self._environment.reading() as txn:
-                    slot.view = catch_up(view, self._environment, txn, self._limits)
+                    newer = catch_up(view, self._environment, txn, self._limits)
             except Exception:
                 # The write is durable and must be acknowledged; the next read loads the project anew.
                 slot.view = None
                 _log.exception("a project's view could not follow a write; it will be loaded anew")
+                return
+            slot.view = newer
+        if is_rebuild_due(newer, self._limits) and not slot.is_rebuilding:
+            slot.is_rebuilding = True
+            self._maintenance.submit(self._rebuild, slot)
+
+    def _rebuild(self, slot: _Slot) -> None:
+        """Beside readers and the writer, who wait only for what was written meanwhile."""
+        try:
+            view = slot.view
+            if view is None:
+                return
+            copy = rebuilt(view)
+            with slot.changing, self._environment.reading() as txn:
+                if slot.view is not None:
+                    slot.view = catch_up(copy, self._environment, txn, self._limits)
+        except Exception:
+            _log.exception("a project's view could not be rebuilt; it stays as it is")
+        finally:
+            slot.is_rebuilding = False
 
     def _loaded(self, project: str) -> ProjectView | None:
         number = self._number(project)

@@ -83,7 +83,11 @@ def load(
         row_doc=Growing.of(np.empty(0, np.int32)),
         postings=Postings.empty(),
     )
-    return _tidied(_extended(empty, stored), limits)
+    loaded = _extended(empty, stored)
+    if not is_rebuild_due(loaded, limits):
+        return loaded
+    every = np.ones(len(loaded.columns), np.uint8)
+    return replace(loaded, postings=loaded.postings.compacted(every))
 
 
 def catch_up(
@@ -105,7 +109,31 @@ def catch_up(
     newer = replace(_reduced(view, changes), seq=record.seq, content_seq=record.content_seq)
     if changes.put:
         newer = _extended(newer, _stored(environment, txn, view.number, record.active_space, changes.put))
-    return _tidied(newer, limits)
+    return newer
+
+
+def is_rebuild_due(view: ProjectView, limits: StoreLimits) -> bool:
+    """Whether too much of the view is removed, or outside the inverted index."""
+    dead = len(view.columns) - view.columns.live
+    has_too_many_dead = dead >= limits.dead_docs and dead > limits.dead_share * len(view.columns)
+    return has_too_many_dead or view.postings.delta > limits.delta_docs
+
+
+def rebuilt(view: ProjectView) -> ProjectView:
+    """A copy without what was removed, all of it in the inverted index. It answers the same, to the bit.
+
+    It shares nothing that grows, so both may be caught up from here.
+    """
+    alive = view.columns.alive.values
+    kept = np.flatnonzero(alive[view.row_doc.values])
+    places = (np.cumsum(alive, dtype=np.int64) - 1).astype(np.int32)
+    return replace(
+        view,
+        columns=view.columns.compacted(),
+        vectors=Growing.of(view.vectors.values[kept]),
+        row_doc=Growing.of(places[view.row_doc.values[kept]]),
+        postings=view.postings.compacted(alive),
+    )
 
 
 def _stored(
@@ -149,27 +177,3 @@ def _reduced(view: ProjectView, changes: operations.Changes) -> ProjectView:
     if len(ordinals) != len(changes.removed):
         raise RecordDamaged(view.number, f"of {len(changes.removed)} removed memories {len(ordinals)} were known")
     return replace(view, columns=view.columns.without(ordinals), postings=view.postings.without(changes.removed_terms))
-
-
-def _tidied(view: ProjectView, limits: StoreLimits) -> ProjectView:
-    """The view with a new inverted index, or without its dead, when it is due."""
-    dead = len(view.columns) - view.columns.live
-    if dead >= limits.dead_docs and dead > limits.dead_share * len(view.columns):
-        return _compacted(view)
-    if view.postings.delta > limits.delta_docs:
-        every = np.ones(len(view.columns), np.uint8)
-        return replace(view, postings=view.postings.compacted(every))
-    return view
-
-
-def _compacted(view: ProjectView) -> ProjectView:
-    alive = view.columns.alive.values
-    kept = np.flatnonzero(alive[view.row_doc.values])
-    places = (np.cumsum(alive, dtype=np.int64) - 1).astype(np.int32)
-    return replace(
-        view,
-        columns=view.columns.compacted(),
-        vectors=Growing.of(view.vectors.values[kept]),
-        row_doc=Growing.of(places[view.row_doc.values[kept]]),
-        postings=view.postings.compacted(alive),
-    )

@@ -1,0 +1,171 @@
+"""Projects in memory: loaded, given up, rebuilt, while others write."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from hummock.store import StoreLimits, residents
+from hummock.store.view import ProjectView, load, rebuilt
+from tests.ports.asking import ask, ids, put
+from tests.store.answering import answers, rebuild
+from tests.store.opening import opened
+from tests.strategies import Entry, delete_request
+
+
+def test_a_tiny_memory_budget_changes_no_answer(tmp_path: Path) -> None:
+    with opened(tmp_path, memory_budget_bytes=1) as store:
+        for project in ("p", "q", "r"):
+            put(store, project, Entry(id=f"of {project}", words=("tide", project)))
+        for _ in range(2):
+            for project in ("p", "q", "r"):
+                assert ids(ask(store, project, seed=1, terms=["tide"])) == {f"of {project}"}
+                assert store.status().loaded_project_count == 1
+
+
+def test_the_project_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        for project in ("p", "q", "r"):
+            put(store, project, Entry(id="a"))
+            ask(store, project, seed=1)
+        each = store.status().loaded_bytes // 3
+    with opened(tmp_path, memory_budget_bytes=2 * each + each // 2) as store:
+        for project in ("p", "q", "p", "r"):
+            ask(store, project, seed=1)
+        loaded = store._residents._slots
+        assert {name for name, slot in loaded.items() if slot.view is not None} == {"p", "r"}
+
+
+def test_a_view_in_use_outlives_its_eviction(tmp_path: Path) -> None:
+    with opened(tmp_path, memory_budget_bytes=1) as store:
+        put(store, "p", Entry(id="a"))
+        put(store, "q", Entry(id="b"))
+        view = store._residents.view("p")
+        ask(store, "q", seed=1)
+        assert view is not None
+        assert view.columns.ids == ["a"]
+
+
+def test_writes_during_a_load_are_in_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Acknowledged = recallable by the next call, whoever is loading meanwhile."""
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        loading, go_on = Event(), Event()
+
+        def slow_load(*arguments: Any) -> ProjectView:
+            loaded = load(*arguments)
+            loading.set()
+            assert go_on.wait(30)
+            return loaded
+
+        monkeypatch.setattr(residents, "load", slow_load)
+        with ThreadPoolExecutor(2) as threads:
+            reading = threads.submit(ask, store, seed=1)
+            assert loading.wait(30)
+            put(store, "p", Entry(id="b"))
+            store.write("p", delete_request(["a"])).result(30)
+            go_on.set()
+            assert ids(reading.result(30)) == {"b"}
+        assert ids(ask(store, seed=1, min_seq=3)) == {"b"}
+
+
+def test_a_load_that_lags_behind_the_kept_operations_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, limits=StoreLimits(ops_kept=2, trimmed_entries=100)) as store:
+        put(store, "p", Entry(id="a"))
+        has_lagged: list[bool] = []
+
+        def lagging_load(*arguments: Any) -> ProjectView:
+            loaded = load(*arguments)
+            if not has_lagged:
+                has_lagged.append(True)
+                writer = Thread(target=lambda: [put(store, "p", Entry(id=f"m{number}")) for number in range(6)])
+                writer.start()
+                writer.join(30)
+            return loaded
+
+        monkeypatch.setattr(residents, "load", lagging_load)
+        assert ids(ask(store, seed=1)) == {"a", *(f"m{number}" for number in range(6))}
+
+
+def test_writes_during_a_rebuild_are_in_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"), Entry(id="b"))
+        ask(store, seed=1)
+        rebuilding, go_on = Event(), Event()
+
+        def slow_rebuild(view: ProjectView) -> ProjectView:
+            made = rebuilt(view)
+            rebuilding.set()
+            assert go_on.wait(30)
+            return made
+
+        monkeypatch.setattr(residents, "rebuilt", slow_rebuild)
+        put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
+        assert rebuilding.wait(30)
+        put(store, "p", Entry(id="gone"), Entry(id="a", words=("core",)))
+        store.write("p", delete_request(["gone", "m0"])).result(30)
+        before = answers(store)
+        go_on.set()
+        rebuild(store)
+        view = store._residents.view("p")
+        assert view is not None
+        assert view.postings.base == 6
+        assert answers(store) == before
+        assert set(before) == {"a", "b", "m1", "m2", "m3"}
+
+
+def test_a_rebuild_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, seed=1)
+
+        def broken(view: ProjectView) -> ProjectView:
+            raise MemoryError
+
+        monkeypatch.setattr(residents, "rebuilt", broken)
+        put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
+        rebuild(store)
+        assert len(ask(store, seed=1)) == 5
+        assert "could not be rebuilt" in caplog.text
+
+
+def test_one_project_is_loaded_once_however_many_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        loads: list[ProjectView] = []
+
+        def counted_load(*arguments: Any) -> ProjectView:
+            loads.append(load(*arguments))
+            return loads[-1]
+
+        monkeypatch.setattr(residents, "load", counted_load)
+        with ThreadPoolExecutor(8) as threads:
+            found = list(threads.map(lambda _: ids(ask(store, seed=1)), range(32)))
+        assert found == [{"a"}] * 32
+        assert len(loads) == 1
+
+
+def test_a_view_that_cannot_follow_is_loaded_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, seed=1)
+
+        def broken(*arguments: object) -> object:
+            raise MemoryError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(residents, "catch_up", broken)
+            seq = put(store, "p", Entry(id="b"))
+        assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
+        assert "loaded anew" in caplog.text
+        assert "tide" not in caplog.text
