@@ -27,6 +27,23 @@ def test_an_unknown_project_has_nothing(store: Store) -> None:
     assert store.projects("", 10) == []
 
 
+def test_a_name_that_is_too_long_for_a_project_is_an_unknown_one(store: Store) -> None:
+    put(store, "项" * 133, Entry(id="a"))
+    assert len(ask(store, "项" * 1000, seed=1)) == 0
+    assert store.project("项" * 1000) is None
+    assert store.projects("项" * 1000, 10) == []
+    assert [project.name for project in store.projects("项" * 132, 10)] == ["项" * 133]
+
+
+def test_without_a_minimum_even_opposite_vectors_are_found(store: Store) -> None:
+    put(store, "p", *(Entry(id=f"m{number}", seeds=(number,)) for number in range(50)))
+    for number in range(50):
+        query = GroupQuery(name="main", filter=Filter(), vector=-unit_vector(number))
+        found = gather(store, "p", query).groups[0]
+        assert len(found) == 50
+        assert found.cosine.min() >= -1.0
+
+
 def test_the_vector_path_ranks_by_the_best_chunk(store: Store) -> None:
     put(store, "p", Entry(id="a", seeds=(1, 2)), Entry(id="b", seeds=(3,)), Entry(id="c", seeds=(4, 2, 5)))
     found = ask(store, seed=2, pool=2)

@@ -18,6 +18,7 @@ _NUMBER = struct.Struct(">Q")
 
 # LMDB's keys have at most 511 bytes.
 _LONGEST_NAME = 400
+_LONGEST_KEY = 511
 
 
 def project_prefix(project: int) -> bytes:
@@ -26,8 +27,11 @@ def project_prefix(project: int) -> bytes:
 
 
 def project_name_key(name: str) -> bytes:
-    """From a project's name to its number; in the order of the names' bytes."""
-    return b"n" + name.encode()
+    """From a project's name to its number; in the order of the names' bytes.
+
+    A name that is too long for a project is cut, and still too long to be one.
+    """
+    return (b"n" + name.encode())[:_LONGEST_KEY]
 
 
 def project_number_key(project: int) -> bytes:

@@ -26,14 +26,20 @@ class _Slot:
     commit, or the writer waits for `changing` and then finds the view.
     """
 
-    __slots__ = ("changing", "is_rebuilding", "last_use", "loading", "view")
+    __slots__ = ("changing", "is_rebuilding", "last_use", "loading", "nbytes", "view")
 
     def __init__(self) -> None:
         self.view: ProjectView | None = None
+        self.nbytes = 0
         self.last_use = 0
         self.is_rebuilding = False
         self.loading = Lock()
         self.changing = Lock()
+
+    def show(self, view: ProjectView | None) -> None:
+        """Lets readers have this view, or none."""
+        self.view = view
+        self.nbytes = 0 if view is None else view.nbytes
 
 
 class ResidentProjects:
@@ -66,8 +72,7 @@ class ResidentProjects:
 
     def usage(self) -> tuple[int, int]:
         """Projects in memory, and their bytes."""
-        views = [slot.view for slot in self._slots.copy().values()]
-        sizes = [view.nbytes for view in views if view is not None]
+        sizes = [slot.nbytes for slot in self._slots.copy().values() if slot.view is not None]
         return len(sizes), sum(sizes)
 
     def close(self) -> None:
@@ -84,10 +89,10 @@ class ResidentProjects:
                     newer = catch_up(view, self._environment, txn, self._limits)
             except Exception:
                 # The write is durable and must be acknowledged; the next read loads the project anew.
-                slot.view = None
+                slot.show(None)
                 _log.exception("a project's view could not follow a write; it will be loaded anew")
                 return
-            slot.view = newer
+            slot.show(newer)
         if is_rebuild_due(newer, self._limits) and not slot.is_rebuilding:
             slot.is_rebuilding = True
             self._maintenance.submit(self._rebuild, slot)
@@ -101,7 +106,7 @@ class ResidentProjects:
             copy = rebuilt(view)
             with slot.changing, self._environment.reading() as txn:
                 if slot.view is not None:
-                    slot.view = catch_up(copy, self._environment, txn, self._limits)
+                    slot.show(catch_up(copy, self._environment, txn, self._limits))
         except Exception:
             _log.exception("a project's view could not be rebuilt; it stays as it is")
         finally:
@@ -127,7 +132,7 @@ class ResidentProjects:
             loaded = load(self._environment, txn, number, record, self._limits)
         with slot.changing, self._environment.reading() as txn:
             view = catch_up(loaded, self._environment, txn, self._limits)
-            slot.view = view
+            slot.show(view)
         return view
 
     def _number(self, project: str) -> int | None:
@@ -137,13 +142,14 @@ class ResidentProjects:
     def _keep_within_budget(self, newest: _Slot | None) -> None:
         """Gives up the views that were used longest ago; whoever still reads one keeps it until done."""
         used = self.usage()[1]
+        if used <= self._budget_bytes:
+            return
         for slot in sorted(self._slots.copy().values(), key=lambda each: each.last_use):
             if used <= self._budget_bytes:
                 return
-            view = slot.view
-            if view is not None and slot is not newest:
-                used -= view.nbytes
-                slot.view = None
+            if slot.view is not None and slot is not newest:
+                used -= slot.nbytes
+                slot.show(None)
 
 
 def project_number(txn: lmdb.Transaction[bytes], environment: Environment, project: str) -> int | None:

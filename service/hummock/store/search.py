@@ -69,7 +69,9 @@ class Search:
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if query.vector is None:
             return np.empty(0, np.int64)
-        return self._nearest(query.vector, allowed, query.minimum_cosine, query.pool)
+        # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
+        minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
+        return self._nearest(query.vector, allowed, minimum, query.pool)
 
     def _nearest(self, vector: NDArray[np.float32], allowed: Flags, minimum: float, pool: int) -> Ordinals:
         view = self._view
@@ -168,7 +170,7 @@ class Search:
             best = best.copy()
             best[owner] = picks[is_best][::-1]
         vector[embedded] = decode_rows(rows, best)
-        return cosine, vector
+        return cosine.clip(-1, 1), vector
 
 
 def _by_keyword(query: GroupQuery, allowed: Flags, keywords: _Keywords | None) -> Ordinals:
