@@ -100,6 +100,8 @@ class Settings(BaseSettings):
     """Port to listen on; 0 takes a free one."""
     unix_socket: Directory | None = None
     """Path of a Unix socket to listen on instead of host and port."""
+    allow_remote_plaintext: bool = False
+    """Whether it may listen where other machines can reach it, without encryption."""
     model: str = Field(default="auto", min_length=1)
     """Name in the model registry, or "auto": the best that can be had."""
     models_dir: Directory = Field(default_factory=lambda data: data["data_dir"] / "models")

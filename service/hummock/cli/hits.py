@@ -59,11 +59,12 @@ def kind_word(kind: memory_pb.MemoryKind.ValueType) -> str:
 
 
 def title_of(memory: memory_pb.Memory) -> str:
-    """What names a memory in one line: where the code is, else its title, else its id."""
+    """What names a memory: symbol and place of code on two lines, else its title, else its id."""
     fragment = memory.payload.code_fragment
     if fragment.path:
         lines = f":{fragment.start_line}" if fragment.start_line else ""
-        return _one_line(f"{fragment.symbol or memory.index.title} {fragment.path}{lines}")
+        # Below each other, because a path is folded anyhow where it does not fit.
+        return f"{_one_line(fragment.symbol or memory.index.title)}\n{_one_line(fragment.path)}{lines}"
     return _one_line(memory.index.title or memory.id)
 
 
@@ -78,11 +79,11 @@ def _table(title: str, hits: Sequence[pb.Hit], *, with_ids: bool) -> Table:
     table.add_column("sim", justify="right", no_wrap=True)
     table.add_column("words", justify="right", no_wrap=True)
     table.add_column("kind", no_wrap=True)
-    table.add_column("title", ratio=5, overflow="fold")
-    table.add_column("why", ratio=4, overflow="fold")
+    table.add_column("title", ratio=3, overflow="fold")
+    table.add_column("why", ratio=2, overflow="fold")
     table.add_column("age", justify="right", no_wrap=True)
     if with_ids:
-        table.add_column("id", ratio=4, overflow="fold")
+        table.add_column("id", ratio=2, overflow="fold")
     for hit in hits:
         table.add_row(
             Text(f"{hit.score:.2f}", style="bold"),

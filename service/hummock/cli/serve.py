@@ -22,6 +22,10 @@ def serve(
     host: Annotated[str | None, typer.Option("--host", help="Address to listen on, 127.0.0.1 if unset.")] = None,
     port: Annotated[int | None, typer.Option("--port", help="Port, 7420 if unset; 0 takes a free one.")] = None,
     unix_socket: Annotated[Path | None, typer.Option("--unix-socket", help="Listen on this socket instead.")] = None,
+    allow_remote_plaintext: Annotated[
+        bool | None,
+        typer.Option("--allow-remote-plaintext", help="Let other machines in although nothing is encrypted."),
+    ] = None,
     model: Annotated[str | None, typer.Option("--model", help='Name of the model, or "auto".')] = None,
     models: ModelsOption = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Calls worked on at a time.")] = None,
@@ -39,6 +43,7 @@ def serve(
             "host": host,
             "port": port,
             "unix_socket": unix_socket,
+            "allow_remote_plaintext": allow_remote_plaintext,
             "model": model,
             "models_dir": models,
             "workers": workers,
