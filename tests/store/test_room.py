@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from hummock.core.errors import StorageFull
@@ -14,6 +15,7 @@ from hummock.store import EmbeddedStore, StoreLimits, environment
 from hummock.store.errors import DiskFull
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import MIB, opened
+from tests.store.test_writer import Blocker
 from tests.strategies import Entry, delete_request, put_request
 
 BIG = ("潮汐木芯" * 2000,)
@@ -75,6 +77,24 @@ def test_a_write_without_room_leaves_its_neighbours_alone(tmp_path: Path) -> Non
             huge.result(30)
         assert small.result(30).seq == 2
         assert ids(ask(store, seed=1)) == {"old", "small"}
+
+
+def test_a_write_that_fills_the_map_leaves_its_neighbours_alone(tmp_path: Path) -> None:
+    limits = StoreLimits(map_reserve_share=0.0)
+    with opened(tmp_path, map_bytes=4 * MIB, quota_bytes=100 * MIB, limits=limits) as store:
+        put(store, "p", Entry(id="old"))
+        blocker = Blocker(store)
+        before = store.write("p", put_request([Entry(id="before")]))
+        huge = store.write("p", put_request([Entry(id=f"m{number}", words=BIG) for number in range(300)]))
+        after = store.write("p", put_request([Entry(id="after")]))
+        blocker.release()
+        assert (before.result(30).seq, after.result(30).seq) == (2, 3)
+        with pytest.raises(StorageFull) as caught:
+            huge.result(30)
+        assert isinstance(caught.value.__cause__, lmdb.MapFullError)
+        assert ids(ask(store, seed=1)) == {"old", "before", "after"}
+    with opened(tmp_path) as store:
+        assert ids(ask(store, seed=1)) == {"old", "before", "after"}
 
 
 def test_a_nearly_full_disk_refuses_writes_but_not_removals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

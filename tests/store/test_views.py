@@ -10,12 +10,14 @@ from typing import Any
 
 import lmdb
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hummock.core.memory import Filter
 from hummock.store import DEFAULT_LIMITS, StoreLimits, keys
+from hummock.store.errors import RecordDamaged
 from hummock.store.growing import Growing
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
@@ -110,6 +112,17 @@ def test_readers_beside_a_writer_always_see_whole_writes(tmp_path: Path) -> None
             put(store, "p", Entry(id="x", words=(str(number),)), Entry(id="y", words=(str(number),)))
         done.set()
         assert all(reader.result(30) > 0 for reader in readers)
+
+
+def test_a_project_whose_parts_do_not_fit_is_refused_rather_than_misread(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a", seeds=(1, 2)))
+        put(store, "q", Entry(id="b"))
+        with store._environment.writing() as txn:
+            txn.delete(keys.chunk_key(1, 1, 1, 0), db=store._tables.vector)
+        with pytest.raises(RecordDamaged, match="2 chunks"):
+            ask(store, "p", seed=1)
+        assert ids(ask(store, "q", seed=1)) == {"b"}
 
 
 def test_operations_and_requests_do_not_pile_up(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def _opened(directory: Path, map_bytes: int) -> lmdb.Environment:
             max_readers=MAX_READERS,
             lib_version=0,
         )
-    except MemoryError as error:
+    except lmdb.MemoryError as error:
         raise DirectoryUnusable(
             directory, f"{map_bytes} bytes of address space are not to be had", "lower storage.map_bytes"
         ) from error
