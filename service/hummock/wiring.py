@@ -11,6 +11,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from threadpoolctl import threadpool_limits
+
 from hummock import models, store
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
@@ -57,6 +59,8 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
     """
     clock = SystemClock()
     with ExitStack() as stack:
+        # Our matrices are small; a second BLAS thread waits more than it works: 27 texts/s embedded instead of 38.
+        stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
         warm(lambda name, done, total: say(f"kernels {done}/{total} ready ({name})"))
         model = _choose_model(settings, say)
         embedder = stack.enter_context(closing(models.load(model, settings.models_dir / model.name, settings.workers)))

@@ -87,6 +87,11 @@ _DETAIL_TYPES: dict[MemoryKind, tuple[str, type | None]] = {
     MemoryKind.NOTE: ("", None),
     MemoryKind.ENTRY: ("", None),
 }
+_TEXTS_REQUIRED: dict[MemoryKind, tuple[str, ...]] = {
+    MemoryKind.LEARNING_RECORD: ("question", "answer"),
+    MemoryKind.DOMAIN_KNOWLEDGE: ("domain", "summary"),
+    MemoryKind.CODE_FRAGMENT: ("path",),
+}
 _CONTENT_REQUIRED = frozenset({MemoryKind.CODE_FRAGMENT, MemoryKind.NOTE, MemoryKind.ENTRY})
 
 
@@ -130,8 +135,11 @@ class Draft:
                 raise InvalidRequest("payload.detail", f"a {self.kind.name} has content only")
         elif not isinstance(detail, detail_type):
             raise InvalidRequest(f"payload.{name}", f"is required for {self.kind.name}")
-        if self.kind in _CONTENT_REQUIRED and not self.payload.content.strip():
-            raise InvalidRequest("payload.content", f"is required for {self.kind.name}")
+        required = {"content": self.payload.content} if self.kind in _CONTENT_REQUIRED else {}
+        required |= {f"{name}.{part}": getattr(detail, part) for part in _TEXTS_REQUIRED.get(self.kind, ())}
+        for part, text in required.items():
+            if not text.strip():
+                raise InvalidRequest(f"payload.{part}", f"is required for {self.kind.name}, and not only white space")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,8 +89,8 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def LearnStream(self, request_iterator, context):
-        """Stores batches one after the other, each as Learn does, and answers each in order: progress, and what failed.
-        A batch that fails does not end the stream.
+        """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
+        once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

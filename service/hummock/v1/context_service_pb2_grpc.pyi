@@ -41,8 +41,8 @@ class ContextServiceStub:
     Learn: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.LearnRequest, _context_service_pb2.LearnResponse]
     """Stores memories, all or none. When it answers they are durable, and the next Recall finds them."""
     LearnStream: _grpc.StreamStreamMultiCallable[_context_service_pb2.LearnStreamRequest, _context_service_pb2.LearnStreamResponse]
-    """Stores batches one after the other, each as Learn does, and answers each in order: progress, and what failed.
-    A batch that fails does not end the stream.
+    """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
+    once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
     """
     Search: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]
     """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool."""
@@ -59,8 +59,8 @@ class ContextServiceAsyncStub(ContextServiceStub):
     Learn: _aio.UnaryUnaryMultiCallable[_context_service_pb2.LearnRequest, _context_service_pb2.LearnResponse]  # type: ignore[assignment]
     """Stores memories, all or none. When it answers they are durable, and the next Recall finds them."""
     LearnStream: _aio.StreamStreamMultiCallable[_context_service_pb2.LearnStreamRequest, _context_service_pb2.LearnStreamResponse]  # type: ignore[assignment]
-    """Stores batches one after the other, each as Learn does, and answers each in order: progress, and what failed.
-    A batch that fails does not end the stream.
+    """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
+    once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
     """
     Search: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]  # type: ignore[assignment]
     """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool."""
@@ -98,8 +98,8 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_context_service_pb2.LearnStreamRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_context_service_pb2.LearnStreamResponse], _abc.AsyncIterator[_context_service_pb2.LearnStreamResponse]]:
-        """Stores batches one after the other, each as Learn does, and answers each in order: progress, and what failed.
-        A batch that fails does not end the stream.
+        """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
+        once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
         """
 
     @_abc_1.abstractmethod

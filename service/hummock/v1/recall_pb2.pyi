@@ -561,11 +561,13 @@ class RecallResponse(_message.Message):
     """Changes only when a recall could answer differently."""
     @_builtins.property
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
-        """The main group, best first."""
+        """The main group in the order in which the hits were picked: by score, and by what each adds to those before it;
+        near-twins of a better hit come last.
+        """
 
     @_builtins.property
     def code_fragments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
-        """Code fragments, best first. Empty unless the preset or code_top_k asks for them."""
+        """Code fragments, in the same order. Empty unless the preset or code_top_k asks for them."""
 
     @_builtins.property
     def domains(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
