@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from hummock.core.embedding import EmbeddingSpace
-from hummock.ports import Clock
+from hummock.ports import Clock, UnitOfWork
 from hummock.store import EmbeddedStore, StoreLimits, open_store
 from tests.fakes import FakeClock
-from tests.strategies import SPACE
+from tests.strategies import SPACE, write_request
 
 MIB = 1024 * 1024
 
@@ -43,3 +44,21 @@ def opened(
         yield store
     finally:
         store.close()
+
+
+class Blocker:
+    """Holds the writer inside a write, so that what follows makes one group."""
+
+    def __init__(self, store: EmbeddedStore) -> None:
+        self._open = Event()
+        self._entered = Event()
+        self.written = store.write("blocker", write_request(self._wait))
+        assert self._entered.wait(30)
+
+    def release(self) -> None:
+        """Lets the writer go on."""
+        self._open.set()
+
+    def _wait(self, unit: UnitOfWork) -> None:
+        self._entered.set()
+        assert self._open.wait(30)

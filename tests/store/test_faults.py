@@ -13,8 +13,7 @@ from hummock.store.group import GroupCommit, Job, Outcome
 from hummock.store.unit import Unit
 from tests.ports.asking import ask, put
 from tests.store.answering import answers
-from tests.store.opening import opened
-from tests.store.test_writer import Blocker
+from tests.store.opening import Blocker, opened
 from tests.strategies import Entry, delete_request, put_request
 
 BEFORE = (Entry(id="a", words=("tide", "还款"), seeds=(1, 2)), Entry(id="b", words=("loan",)))

@@ -138,6 +138,13 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
         recorded_model(tmp_path)
 
 
+def test_a_damaged_record_of_the_directory_is_named(tmp_path: Path) -> None:
+    with lmdb.open(str(tmp_path), max_dbs=64) as env, env.begin(write=True) as txn:
+        txn.put(b"directory", b"\xc1", db=env.open_db(b"meta", txn=txn))
+    with pytest.raises(DirectoryUnusable, match="backup"), opened(tmp_path):
+        pass
+
+
 def test_the_recorded_model_is_known_before_opening(tmp_path: Path) -> None:
     assert recorded_model(tmp_path) is None
     assert recorded_model(tmp_path / "missing") is None

@@ -14,8 +14,7 @@ from hummock.core.errors import StorageFull
 from hummock.store import EmbeddedStore, StoreLimits, environment
 from hummock.store.errors import DiskFull
 from tests.ports.asking import ask, ids, put
-from tests.store.opening import MIB, opened
-from tests.store.test_writer import Blocker
+from tests.store.opening import MIB, Blocker, opened
 from tests.strategies import Entry, delete_request, put_request
 
 BIG = ("潮汐木芯" * 2000,)

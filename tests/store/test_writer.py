@@ -11,12 +11,11 @@ import pytest
 
 from hummock.core.errors import InvalidRequest, RequestIdReused, Unavailable
 from hummock.ports import UnitOfWork, WriteRequest, Written
-from hummock.store import EmbeddedStore
 from hummock.store.group import GroupCommit, Job, Outcome
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.writer import Writer
 from tests.ports.asking import ask, put
-from tests.store.opening import opened
+from tests.store.opening import Blocker, opened
 from tests.strategies import Entry, put_request, write_request
 
 
@@ -30,23 +29,6 @@ class Reply:
     colour: Colour
     hash: bytes
     score: float
-
-
-class Blocker:
-    """Holds the writer inside a write, so that what follows makes one group."""
-
-    def __init__(self, store: EmbeddedStore) -> None:
-        self._open = Event()
-        self._entered = Event()
-        self.written = store.write("blocker", write_request(self._wait))
-        assert self._entered.wait(30)
-
-    def release(self) -> None:
-        self._open.set()
-
-    def _wait(self, unit: UnitOfWork) -> None:
-        self._entered.set()
-        assert self._open.wait(30)
 
 
 def fail(unit: UnitOfWork) -> None:

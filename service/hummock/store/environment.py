@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import lmdb
+import msgspec
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
@@ -20,6 +21,7 @@ from hummock.store.lock import DirectoryLock
 _DATA_FILE = "data.mdb"
 _DIRECTORY_KEY = b"directory"
 _ROOM_FOR_TABLES = 64
+_RESTORE = "restore it from a backup or choose another directory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,10 +217,13 @@ def _read_directory(
     value = txn.get(_DIRECTORY_KEY, db=meta)
     if value is None:
         return None
-    schema = codec.decode_schema(value).schema
-    if schema > codec.SCHEMA:
-        raise SchemaTooNew(directory, schema, codec.SCHEMA)
-    return codec.decode_directory(value)
+    try:
+        schema = codec.decode_schema(value).schema
+        if schema > codec.SCHEMA:
+            raise SchemaTooNew(directory, schema, codec.SCHEMA)
+        return codec.decode_directory(value)
+    except msgspec.MsgspecError as error:
+        raise DirectoryUnusable(directory, f"its record is damaged ({error})", _RESTORE) from error
 
 
 def _active_space(record: codec.DirectoryRecord) -> codec.SpaceRecord:
@@ -231,5 +236,5 @@ def _unusable(directory: Path, error: Exception) -> DirectoryUnusable:
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         return DirectoryUnusable(directory, "it is not a directory", "choose another directory")
     if isinstance(error, lmdb.Error) and not isinstance(error, lmdb.LockError):
-        return DirectoryUnusable(directory, str(error), "restore it from a backup or choose another directory")
+        return DirectoryUnusable(directory, str(error), _RESTORE)
     return DirectoryUnusable(directory, str(error), "give its owner read and write access, or choose another directory")

@@ -32,7 +32,7 @@ class Postings:
         post_doc: int32 ordinals below `base`, ascending within a term.
         post_counts: uint32, packed (`terms.py`).
         base: The first ordinal of the delta.
-        fwd_indptr: int64, one more than the delta has memories: their slices of the next two.
+        fwd_indptr: int64 from 0, one more than the delta has memories: their slices of the next two.
         fwd_term: uint32.
         fwd_counts: uint32, packed.
         df: (terms,) int32, memories that hold each term and are not removed.
@@ -140,10 +140,7 @@ class Postings:
         return np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
 
     def _inverted_delta(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]:
-        start = self.fwd_indptr.values[0]
-        return invert(
-            self.fwd_indptr.values - start, self.fwd_term.values[start:], self.fwd_counts.values[start:], len(self.df)
-        )
+        return invert(self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, len(self.df))
 
 
 def _based(
