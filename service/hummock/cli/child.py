@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 from hummock.cli.failure import CommandFailed
 from hummock.cli.serve import SERVING_ON
@@ -18,6 +20,7 @@ __all__ = ["Child", "running_service"]
 
 _HOST = "127.0.0.1"
 _STOP_S = 20.0
+_WAKE_S = 0.5
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -30,7 +33,14 @@ class Child:
 
     def wait(self) -> int:
         """Block until it ends by itself; its exit status."""
+        # Woken now and then: a signal that comes just before a blocking call would not be seen until the call returns.
+        while not self._has_said_more(_WAKE_S):
+            pass
         return self._process.wait()
+
+    def _has_said_more(self, timeout_s: float) -> bool:
+        """Whether its stdout can be read within that time, which is when it has ended: it says one line only."""
+        return bool(select.select([_stdout(self._process)], [], [], timeout_s)[0])
 
 
 @contextmanager
@@ -68,10 +78,16 @@ def running_service(data: Path, preferred_port: int) -> Iterator[Child]:
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    line = process.stdout.readline() if process.stdout is not None else ""
+    line = _stdout(process).readline()
     if not line.startswith(SERVING_ON):
         raise CommandFailed("the service did not start; what it said stands above")
     return line.removeprefix(SERVING_ON).strip()
+
+
+def _stdout(process: subprocess.Popen[str]) -> IO[str]:
+    if process.stdout is None:
+        raise ValueError("the process was started without a pipe")
+    return process.stdout
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

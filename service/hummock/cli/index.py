@@ -10,8 +10,9 @@ import typer
 
 from hummock.cli.connection import DEFAULT_TARGET, Service, connect
 from hummock.cli.failure import CommandFailed, packages_of
+from hummock.cli.meter import Meter
 from hummock.cli.options import ProjectOption, TargetOption
-from hummock.cli.output import note, print_line, printable, progress_bar, warn
+from hummock.cli.output import note, print_line, printable, warn
 
 if TYPE_CHECKING:
     from hummock.indexing.sync import Progress, SyncReport
@@ -48,17 +49,14 @@ def index_repository(
     """
     with packages_of("code"):
         from hummock.indexing.sync import sync
-    with progress_bar() as bar:
-        tasks = {}
+    with Meter() as meter:
 
         def show(progress: Progress) -> None:
-            if progress.stage not in tasks:
-                tasks[progress.stage] = bar.add_task(_STAGES[progress.stage], total=progress.total)
-            bar.update(tasks[progress.stage], completed=progress.done, total=progress.total)
+            meter.show(_STAGES[progress.stage], progress.done, progress.total)
 
         def skip(path: str, reason: str) -> None:
             if verbose:
-                bar.console.print(f"left out: {printable(path)} ({reason})", markup=False, soft_wrap=True)
+                meter.say(f"left out: {printable(path)} ({reason})")
 
         try:
             return sync(root, project, service.channel, name=name, on_progress=show, on_skip=skip)

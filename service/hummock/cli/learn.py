@@ -11,8 +11,9 @@ import typer
 
 from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, Service, connect
 from hummock.cli.failure import CommandFailed
+from hummock.cli.meter import Meter
 from hummock.cli.options import JsonFlag, OriginName, ProjectOption, TargetOption
-from hummock.cli.output import note, print_json, print_line, printable, progress_bar, warn
+from hummock.cli.output import note, print_json, print_line, printable, warn
 from hummock.cli.records import BadLine, batches, learn_request, parse_lines
 from hummock.cli.requests import origin_value
 from hummock.v1 import context_service_pb2 as pb
@@ -65,20 +66,17 @@ def store(service: Service, project: str, memories: list[memory_pb.MemoryInput])
     parts = list(batches(memories))
     requests = (pb.LearnStreamRequest(batch=learn_request(project, part)) for part in parts)
     counts: Counter[str] = Counter()
-    with progress_bar() as progress:
-        task = progress.add_task("learning", total=len(memories))
+    with Meter() as meter:
+        done = 0
         for answer in service.context.LearnStream(requests):
             size = len(parts[answer.batch_index])
             if answer.WhichOneof("outcome") == "failed":
                 counts["failed"] += size
-                first = sum(len(part) for part in parts[: answer.batch_index]) + 1
                 where = f"{answer.failed.field}: " if answer.failed.field else ""
-                progress.console.print(
-                    f"memories {first} to {first + size - 1} are not stored: {where}{answer.failed.message}",
-                    markup=False,
-                )
+                meter.say(f"memories {done + 1} to {done + size} are not stored: {where}{answer.failed.message}")
             counts.update(_status_word(result.status) for result in answer.stored.results)
-            progress.advance(task, size)
+            done += size
+            meter.show("learning", done, len(memories))
     return counts
 
 

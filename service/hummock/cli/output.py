@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import unicodedata
 
 from google.protobuf.duration_pb2 import Duration
@@ -10,12 +9,10 @@ from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 __all__ = [
-    "RateColumn",
     "age",
     "columns",
     "milliseconds",
@@ -25,7 +22,6 @@ __all__ = [
     "print_line",
     "print_table",
     "printable",
-    "progress_bar",
     "warn",
 ]
 
@@ -91,25 +87,3 @@ def age(days: float) -> str:
 def milliseconds(elapsed: Duration) -> str:
     """A duration as "3.1 ms"."""
     return f"{elapsed.ToNanoseconds() / 1e6:.1f} ms"
-
-
-class RateColumn(ProgressColumn):
-    """How many a second."""
-
-    def render(self, task: Task) -> Text:
-        """The task's speed, as rich estimates it."""
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:.0f}/s" if speed else "")
-
-
-def progress_bar() -> Progress:
-    """A bar on stderr with count, rate and time left; it only shows its end where stderr is no terminal."""
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        RateColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True, highlight=False),
-        transient=not sys.stderr.isatty(),
-    )

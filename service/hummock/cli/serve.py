@@ -59,4 +59,5 @@ def warm() -> None:
     """Compile the kernels now, so that the next start finds them."""
     with packages_of("server"):
         from hummock_kernels.warm import warm as warm_kernels
-    warm_kernels(lambda name, done, total: note(f"kernels {done}/{total} ready ({name})"))
+
+        warm_kernels(lambda name, done, total: note(f"kernels {done}/{total} ready ({name})"))
