@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 APT = "sudo apt-get install -y g++ python3-dev python3-venv"
@@ -190,3 +193,20 @@ def test_processor_features_come_from_the_kernel(install: ModuleType, tmp_path: 
     cpuinfo.write_text("processor\t: 0\nflags\t\t: sse2 avx2 fma\n\n", encoding="utf-8")
     assert install.cpu_features(cpuinfo) == {"sse2", "avx2", "fma"}
     assert install.cpu_features(tmp_path / "absent") == frozenset()
+
+
+@pytest.mark.parametrize(("lock", "extras"), [("server", ("server", "code", "convert")), ("dev", ("dev", "server"))])
+def test_the_locks_hold_what_the_project_asks_for(lock: str, extras: tuple[str, ...]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    text = (ROOT / "service" / "locks" / f"{lock}.txt").read_text(encoding="utf-8")
+    locked = [Requirement(line.rstrip(" \\")) for line in text.splitlines() if line and not line.startswith(" ")]
+    versions: dict[str, list[str]] = {}
+    for requirement in locked:
+        versions.setdefault(canonicalize_name(requirement.name), []).append(
+            str(requirement.specifier).removeprefix("==")
+        )
+    for requirement in map(Requirement, asked):
+        pinned = versions.get(canonicalize_name(requirement.name), [])
+        assert pinned, f"{requirement.name} is in no lock: run `make lock`"
+        assert all(requirement.specifier.contains(version) for version in pinned), f"{requirement}: run `make lock`"
