@@ -35,7 +35,9 @@ class ModelProject:
 
     def cosine(self, entry: Entry, seed: int) -> float:
         chunks = [unit_vector(chunk).astype(np.float16).astype(np.float32) for chunk in entry.seeds]
-        return max((float(chunk @ unit_vector(seed)) for chunk in chunks), default=math.nan)
+        best = max((float(chunk @ unit_vector(seed)) for chunk in chunks), default=math.nan)
+        # Rounded to float16, a unit vector may be a little longer than 1.
+        return best if math.isnan(best) else min(max(best, -1.0), 1.0)
 
     def keyword(self, entry: Entry, terms: Sequence[str]) -> float:
         everyone = list(self.entries.values())
