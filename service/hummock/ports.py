@@ -72,7 +72,7 @@ class UnitOfWork(Protocol):
         """The memory as this unit of work sees it, with its payload."""
 
     def find_by_text(self, key: TextKey) -> str | None:
-        """The id of the memory that was put with this key."""
+        """The id of the memory that was put with this key; the oldest of several."""
 
     def put(self, memory: Memory, key: TextKey | None, terms: Terms, embeddings: Sequence[Embedding]) -> None:
         """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text."""
@@ -144,7 +144,7 @@ class Store(Protocol):
         """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
-        """The ids of the memories that were put with these keys, in order."""
+        """The ids of the memories that were put with these keys, in order; the oldest of several."""
 
     def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
         """At most `limit` memories behind position `after` (0: the first) that pass the filter."""

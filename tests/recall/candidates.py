@@ -35,6 +35,7 @@ class Row:
 
 
 def candidates(rows: Sequence[Row]) -> Candidates:
+    dim = len(rows[0].vector) if rows else 2
     times = np.array([NOW - row.age_days * DAY for row in rows], np.float64)
     hashes = [place + 1 if row.text_hash is None else row.text_hash for place, row in enumerate(rows)]
     return Candidates(
@@ -51,7 +52,9 @@ def candidates(rows: Sequence[Row]) -> Candidates:
         keyword=np.array([row.keyword for row in rows], np.float32),
         matched=np.array([row.matched for row in rows], np.uint32),
         found_by=np.array([row.found_by for row in rows], np.uint8),
-        vector=np.array([row.vector for row in rows], np.float32).reshape(len(rows), len(rows[0].vector) if rows else 2),
+        vector=np.array([row.vector for row in rows], np.float32).reshape(
+            len(rows), len(rows[0].vector) if rows else 2
+        ),
     )
 
 

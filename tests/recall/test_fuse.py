@@ -146,6 +146,14 @@ def test_a_model_that_cannot_read_the_query_has_no_say_when_words_match() -> Non
     assert result.vector_share == 0
 
 
+def test_noise_of_the_vector_path_does_not_outvote_an_identifier_that_is_found() -> None:
+    rows = [
+        Row(id="found", cosine=0.01, keyword=25.0, matched=3, found_by=BOTH, kind=MemoryKind.CODE_FRAGMENT),
+        Row(id="noise", cosine=0.04, keyword=8.0, matched=1, found_by=BOTH, kind=MemoryKind.CODE_FRAGMENT),
+    ]
+    assert order(rows) == ("found", "noise")
+
+
 def test_without_any_matching_word_the_vector_path_decides_alone() -> None:
     assert fused([Row(id="b", cosine=0.9), Row(id="a", cosine=0.2)]).vector_share == 1
 

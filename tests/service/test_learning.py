@@ -167,3 +167,10 @@ def test_a_read_of_a_write_that_has_not_happened_is_refused(service: Stubs, proj
     with pytest.raises(grpc.RpcError) as error:
         ask(service, project, "one", min_seq=seq + 1)
     assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_a_text_shared_by_two_memories_is_known_while_one_of_them_lives(service: Stubs, project: str) -> None:
+    learn(service, project, note("shared words", id="a"), note("other words", id="b"))
+    assert learn(service, project, note("shared words", id="b")).results[0].status == UPDATED
+    service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=["a"]))
+    assert learn(service, project, note("shared words")).results[0].duplicate_of == "b"

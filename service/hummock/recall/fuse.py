@@ -19,6 +19,10 @@ CODE_VECTOR_SHARE = 0.8
 """Share of the vector path in the score where the model knows the script: a convex sum of scores, each divided by the
 pool's best, beat rank fusion on every set that was measured, .5 on prose and talk and .8 on questions about code."""
 
+TRUSTED_SIMILARITY = 0.4
+"""The pool's best similarity from which the vector path has its whole share. Divided by a best of almost nothing, noise
+would outvote an identifier that is found letter by letter."""
+
 KEY_FILE_EVIDENCE = 0.5
 """How far a fragment moves towards the best score when a domain of the query names its file."""
 
@@ -37,7 +41,7 @@ class Fused:
         similarity: (n,) float32, calibrated; 0 without a vector.
         age_days: (n,) float64, not below 0.
         decay: (n,) float64 factors in [0, 1].
-        vector_share: Share of the vector path in the score of prose.
+        vector_share: Share of the vector path in the scores, on average.
         echo: Candidates left out because they repeat the query.
         duplicate: Candidates left out because a newer one has the same text.
         below_min_similarity: Candidates left out because they are not similar enough.
@@ -67,7 +71,8 @@ def fuse(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) 
     near = _similar_enough(unique, similarity, plan.min_similarity)
     kept, similarity = unique.take(np.flatnonzero(near)), similarity[near]
 
-    relevance = _joined(kept, similarity, _vector_share(kept, probe))
+    share = _vector_share(kept, similarity, probe)
+    relevance = _joined(kept, similarity, share)
     age_days = np.maximum(0.0, (plan.as_of - kept.create_time) / _SECONDS_A_DAY)
     decay = _log_decay(kept, age_days, plan.decay)
     fit = np.where(_named(kept), np.float32(1), np.float32(_fit(kept, similarity, probe)))
@@ -81,7 +86,7 @@ def fuse(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) 
         similarity=similarity[order],
         age_days=age_days[order],
         decay=decay[order],
-        vector_share=_prose_share(kept, probe),
+        vector_share=float(share.mean()) if len(share) else 0.0,
         echo=len(found) - len(heard),
         duplicate=len(heard) - len(unique),
         below_min_similarity=len(unique) - len(kept),
@@ -115,21 +120,17 @@ def _similar_enough(found: Candidates, similarity: NDArray[np.float32], minimum:
     return np.asarray(~by_vector_alone | (similarity >= minimum), dtype=np.bool_)
 
 
-def _vector_share(found: Candidates, probe: Probe) -> NDArray[np.float32]:
-    """Share of the vector path for each candidate: by what it is, less where the model cannot read the query."""
-    if not (found.keyword > 0).any():
-        return np.ones(len(found), np.float32)
-    if probe.vector is None:
-        return np.zeros(len(found), np.float32)
+def _vector_share(found: Candidates, similarity: NDArray[np.float32], probe: Probe) -> NDArray[np.float32]:
+    """Share of the vector path for each candidate: by what it is, less where the model's word is worth less."""
     is_code = found.kind == MemoryKind.CODE_FRAGMENT
-    share = np.where(is_code, np.float32(CODE_VECTOR_SHARE), np.float32(PROSE_VECTOR_SHARE))
-    return (share * np.float32(probe.known_share)).astype(np.float32)
-
-
-def _prose_share(found: Candidates, probe: Probe) -> float:
+    usual = np.where(is_code, np.float32(CODE_VECTOR_SHARE), np.float32(PROSE_VECTOR_SHARE))
+    if probe.vector is None:
+        return np.zeros_like(usual)
     if not (found.keyword > 0).any():
-        return 1.0 if probe.vector is not None else 0.0
-    return PROSE_VECTOR_SHARE * probe.known_share if probe.vector is not None else 0.0
+        return np.ones_like(usual)
+    usual *= np.float32(probe.known_share)
+    believed = usual * np.float32(min(1.0, max(0.0, float(similarity.max())) / TRUSTED_SIMILARITY))
+    return believed / (believed + np.float32(1) - usual)
 
 
 def _joined(found: Candidates, similarity: NDArray[np.float32], share: NDArray[np.float32]) -> NDArray[np.float32]:

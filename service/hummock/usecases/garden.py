@@ -88,10 +88,8 @@ class Garden:
                 raise MemoryNotFound(memory_id)
             if existing.fingerprint != before.fingerprint:
                 raise _Changed
-            holder = work.find_by_text(prepared.key) if prepared.key is not None else None
-            key = prepared.key if holder in (None, memory_id) else None
             memory = make_memory(prepared, existing, chunk_count=len(embeddings), now=self._clock.now())
-            work.put(memory, key, prepared.terms, embeddings)
+            work.put(memory, prepared.key, prepared.terms, embeddings)
             return UpdateReply(memory_id=memory_id)
 
         request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)

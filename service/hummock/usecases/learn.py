@@ -171,9 +171,7 @@ def _store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] |
         return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder)
     if vectors is None:
         raise _VectorsMissing
-    taken = holder is not None and holder != one.memory_id
-    memory = make_memory(one, existing, chunk_count=len(vectors), now=now)
-    work.put(memory, None if taken else one.key, one.terms, vectors)
+    work.put(make_memory(one, existing, chunk_count=len(vectors), now=now), one.key, one.terms, vectors)
     status = LearnStatus.CREATED if existing is None else LearnStatus.UPDATED
     return LearnResult(id=one.memory_id, status=status)
 
