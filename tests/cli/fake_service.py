@@ -126,6 +126,17 @@ class FakeService:
 
         return method
 
+    def list_memories(
+        self, request: memory_service_pb.MemoryServiceListRequest, context: grpc.ServicerContext
+    ) -> memory_service_pb.MemoryServiceListResponse:
+        """A first page with two memories, and an empty last one."""
+        del context
+        self.asked.append(memory_service_pb.MemoryServiceListRequest.FromString(request.SerializeToString()))
+        if request.page_token == "t1":
+            return memory_service_pb.MemoryServiceListResponse()
+        page = {"memories": [NOTE, CODE], "nextPageToken": "t1"}
+        return ParseDict(page, memory_service_pb.MemoryServiceListResponse())
+
     def learn_stream(
         self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
     ) -> Iterator[context_pb.LearnStreamResponse]:
@@ -174,9 +185,7 @@ def running_fake() -> Iterator[FakeService]:
                 "BatchGet": fake.answer(
                     memory_service_pb.MemoryServiceBatchGetResponse(), {"memories": [NOTE], "missingIds": ["gone"]}
                 ),
-                "List": fake.answer(
-                    memory_service_pb.MemoryServiceListResponse(), {"memories": [NOTE, CODE], "nextPageToken": "t1"}
-                ),
+                "List": fake.list_memories,
                 "Update": fake.answer(memory_service_pb.MemoryServiceUpdateResponse(), {"memory": NOTE, "seq": "9"}),
                 "Delete": fake.answer(
                     memory_service_pb.MemoryServiceDeleteResponse(), {"deletedCount": 1, "missingIds": ["gone"]}

@@ -41,6 +41,7 @@ def test_an_entry_is_learnt_by_its_kind_and_other_kinds_are_refused(run: Run, fa
 def test_text_and_file_exclude_each_other(run: Run) -> None:
     assert run("learn").exit_code == 2
     assert run("learn", "x", "--file", "-").exit_code == 2
+    assert run("learn", "--file", "-", "--tag", "x").exit_code == 2
 
 
 def test_lines_of_stdin_are_learnt_in_order(run: Run, fake: FakeService) -> None:

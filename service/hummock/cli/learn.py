@@ -41,6 +41,8 @@ def learn(
     if bool(text) == (file is not None):
         raise typer.BadParameter("give either TEXT or --file")
     if file is not None:
+        if title or tag or json or kind != "note" or origin is not OriginName.MANUAL:
+            raise typer.BadParameter("--title, --tag, --kind, --origin and --json go with TEXT; a line says its own")
         memories, bad_lines = _read(file, keep_going=keep_going)
         with connect(target) as service:
             counts = store(service, project, memories)

@@ -1,0 +1,66 @@
+"""index against a service with canned answers, and the sample of the demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hummock.cli.main import app
+from hummock.cli.sample_memories import sample_input
+from hummock.demo import load_sample
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import memory_service_pb2 as memory_pb
+from tests.cli.conftest import Run
+from tests.cli.fake_service import FakeService
+
+pytest.importorskip("tree_sitter")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "loan.py").write_text("def 还款(amount):\n    return amount\n", encoding="utf-8")
+    (tmp_path / "logo.png").write_bytes(b"\x89PNG\0\0")
+    return tmp_path
+
+
+def test_index_tells_what_was_sent_deleted_and_left_out(run: Run, fake: FakeService, repository: Path) -> None:
+    result = run("index", str(repository))
+    assert result.exit_code == 0, result.stderr
+    assert "1 files: 1 code fragments, 0 domain entries; 1 sent, 0 unchanged, 1 deleted" in result.stdout
+    assert "1 paths left out: 1 binary" in result.stdout
+    sent = [asked for asked in fake.asked if isinstance(asked, context_pb.LearnStreamRequest)]
+    assert [memory.payload.code_fragment.path for request in sent for memory in request.batch.memories] == ["loan.py"]
+    assert any(isinstance(asked, memory_pb.MemoryServiceDeleteRequest) for asked in fake.asked)
+
+
+def test_index_names_what_it_leaves_out_when_asked(run: Run, repository: Path) -> None:
+    assert "left out: logo.png (binary)" in run("index", str(repository), "--verbose").stderr
+
+
+def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
+    result = run("index", str(tmp_path / "absent"))
+    assert result.exit_code == 1
+    assert str(tmp_path / "absent") in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_every_memory_of_the_sample_has_an_id_and_its_kinds_fields() -> None:
+    memories = [sample_input(memory) for memory in load_sample().memories]
+    assert len({memory.id for memory in memories}) == len(memories)
+    assert all(memory.kind and memory.origin for memory in memories)
+    records = [memory for memory in memories if memory.payload.WhichOneof("detail") == "learning_record"]
+    domains = [memory for memory in memories if memory.payload.WhichOneof("detail") == "domain_knowledge"]
+    assert all(memory.payload.learning_record.answer for memory in records)
+    assert all(memory.payload.domain_knowledge.summary for memory in domains)
+    assert records
+    assert domains
+
+
+def test_a_demo_whose_service_cannot_start_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUMMOCK_PROT", "1")
+    result = CliRunner().invoke(app, ["demo", "--data", str(tmp_path), "--exit"])
+    assert result.exit_code == 1
+    assert "error: the service did not start; what it said stands above" in result.stderr
+    assert list(tmp_path.iterdir()) == []
