@@ -52,9 +52,7 @@ def candidates(rows: Sequence[Row]) -> Candidates:
         keyword=np.array([row.keyword for row in rows], np.float32),
         matched=np.array([row.matched for row in rows], np.uint32),
         found_by=np.array([row.found_by for row in rows], np.uint8),
-        vector=np.array([row.vector for row in rows], np.float32).reshape(
-            len(rows), len(rows[0].vector) if rows else 2
-        ),
+        vector=np.array([row.vector for row in rows], np.float32).reshape(len(rows), dim),
     )
 
 
