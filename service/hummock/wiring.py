@@ -61,8 +61,9 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
     with ExitStack() as stack:
         # Our matrices are small; a second BLAS thread waits more than it works: 27 texts/s embedded instead of 38.
         stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
+        recorded = store.recorded_model(settings.data_dir)  # first: a directory that cannot be read is said at once
         warm(lambda name, done, total: say(f"kernels {done}/{total} ready ({name})"))
-        model = _choose_model(settings, say)
+        model = _choose_model(settings, recorded, say)
         embedder = stack.enter_context(closing(models.load(model, settings.models_dir / model.name, settings.workers)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
         opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock)))
@@ -93,7 +94,15 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
     """
     address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
     with open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
-        asyncio.run(serve_calls(use_cases, gates, address, on_listening=on_listening))
+        asyncio.run(
+            serve_calls(
+                use_cases,
+                gates,
+                address,
+                allow_remote_plaintext=settings.allow_remote_plaintext,
+                on_listening=on_listening,
+            )
+        )
 
 
 @contextmanager
@@ -108,12 +117,11 @@ def _gates(settings: Settings) -> Iterator[Gates]:
         )
 
 
-def _choose_model(settings: Settings, say: Say) -> models.ModelDescription:
+def _choose_model(settings: Settings, recorded: str | None, say: Say) -> models.ModelDescription:
     """The model that the directory was made with, else the configured one; fetched when it is not there.
 
     Files that are there are never replaced behind the user's back: loading them says when they were altered.
     """
-    recorded = store.recorded_model(settings.data_dir)
     name = recorded if recorded is not None and settings.model == models.AUTO else settings.model
     wanted = models.candidates(name, settings.models_dir)
     if models.is_present(wanted[0], settings.models_dir / wanted[0].name):

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 
 from hummock.models import ModelDescription, OnnxEmbedder, build_tiny, load
 from hummock.models.checkpoint import LAYER_PARTS, Float32Array
-
-settings.register_profile("deterministic", derandomize=True, deadline=None)
-settings.load_profile("deterministic")
+from tests.shared import require_shared
 
 
 @pytest.fixture(scope="session")
@@ -46,22 +42,12 @@ def embedder(tiny: ModelDescription, tiny_files: Path) -> Iterator[OnnxEmbedder]
 
 @pytest.fixture(scope="session")
 def shared_minilm() -> Path:
-    return _shared("all-minilm-l6-v2-int8")
+    return require_shared("models", "all-minilm-l6-v2-int8")
 
 
 @pytest.fixture(scope="session")
 def shared_chinese_tokenizer() -> Path:
-    return _shared("bge-small-zh-v1.5-tokenizer") / "tokenizer.json"
-
-
-def _shared(name: str) -> Path:
-    default = Path(__file__).parents[2].parent / "shared"
-    found = Path(os.environ.get("HUMMOCK_SHARED", default)) / "models" / name
-    if not found.is_dir():
-        if os.environ.get("REQUIRE_SHARED") == "1":
-            pytest.fail(f"REQUIRE_SHARED=1 and {found} does not exist")
-        pytest.skip(f"{found} does not exist: nothing is tested with it")
-    return found
+    return require_shared("models", "bge-small-zh-v1.5-tokenizer", "tokenizer.json")
 
 
 HIDDEN, INNER, VOCABULARY = 64, 128, 97
