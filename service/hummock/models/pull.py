@@ -68,6 +68,8 @@ def pull_first(
     Raises:
         ModelPullFailed: None of them can be had.
     """
+    if len(models) == 1:
+        return pull(models[0], models_directory, progress)
     attempts: list[str] = []
     for model in models:
         try:
