@@ -35,11 +35,15 @@ class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 class DirectoryRecord(msgspec.Struct, array_like=True, frozen=True):
-    """What a directory is; `schema` stays first for all time."""
+    """What a directory is; `schema` stays first for all time.
+
+    `analyzer` is the version that made its terms. Directories that do not say so were made by the first one.
+    """
 
     schema: int
     active_space: int
     spaces: tuple[SpaceRecord, ...]
+    analyzer: int = 1
 
 
 class SchemaRecord(msgspec.Struct, array_like=True, frozen=True):

@@ -48,7 +48,7 @@ def open_store(
         memory_budget_bytes: For projects in memory; the one last read may be larger alone.
         limits: The rest.
 
-    Raises: StartError: the directory is in use, unusable, of another space, or of a newer version.
+    Raises: StartError: the directory is in use, unusable, of another space or analyzer, or of a newer version.
     """
     environment = Environment(directory, space, map_bytes)
     try:

@@ -14,9 +14,10 @@ import msgspec
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
 from hummock.store import codec
-from hummock.store.errors import DirectoryUnusable, OpenedInOtherProcess, SchemaTooNew, SpaceDiffers
+from hummock.store.errors import AnalyzerDiffers, DirectoryUnusable, OpenedInOtherProcess, SchemaTooNew, SpaceDiffers
 from hummock.store.limits import MAX_READERS
 from hummock.store.lock import DirectoryLock
+from hummock.text.analyzer import ANALYZER_VERSION
 
 _DATA_FILE = "data.mdb"
 _DIRECTORY_KEY = b"directory"
@@ -69,7 +70,7 @@ class Environment:
     def __init__(self, directory: Path, space: EmbeddingSpace, map_bytes: int) -> None:
         """Opens or makes the directory.
 
-        Raises: DirectoryInUse, DirectoryUnusable, SpaceDiffers, SchemaTooNew.
+        Raises: DirectoryInUse, DirectoryUnusable, SpaceDiffers, AnalyzerDiffers, SchemaTooNew.
         """
         self.directory = directory
         self.space = space
@@ -138,7 +139,9 @@ class Environment:
 
     def _record_first_space(self) -> int:
         space = codec.SpaceRecord(1, self.space.id, self.space.model, self.space.dim, self.space.token_dim)
-        record = codec.DirectoryRecord(schema=codec.SCHEMA, active_space=space.number, spaces=(space,))
+        record = codec.DirectoryRecord(
+            schema=codec.SCHEMA, active_space=space.number, spaces=(space,), analyzer=ANALYZER_VERSION
+        )
         try:
             with self._env.begin(write=True) as txn:
                 txn.put(_DIRECTORY_KEY, codec.encode(record), db=self.tables.meta)
@@ -150,7 +153,7 @@ class Environment:
 def recorded_model(directory: Path) -> str | None:
     """Name of the model whose vectors a directory holds; None when it holds none yet. Writes nothing.
 
-    Raises: DirectoryUnusable, SchemaTooNew.
+    Raises: DirectoryUnusable, AnalyzerDiffers, SchemaTooNew.
     """
     data = directory / _DATA_FILE
     # Empty when its very first start was cut short.
@@ -221,9 +224,12 @@ def _read_directory(
         schema = codec.decode_schema(value).schema
         if schema > codec.SCHEMA:
             raise SchemaTooNew(directory, schema, codec.SCHEMA)
-        return codec.decode_directory(value)
+        record = codec.decode_directory(value)
     except msgspec.MsgspecError as error:
         raise DirectoryUnusable(directory, f"its record is damaged ({error})", _RESTORE) from error
+    if record.analyzer != ANALYZER_VERSION:
+        raise AnalyzerDiffers(directory, record.analyzer, ANALYZER_VERSION)
+    return record
 
 
 def _active_space(record: codec.DirectoryRecord) -> codec.SpaceRecord:

@@ -7,6 +7,7 @@ from pathlib import Path
 from hummock.core.errors import HummockError, StartError, StorageFull
 
 __all__ = [
+    "AnalyzerDiffers",
     "DirectoryInUse",
     "DirectoryUnusable",
     "DiskFull",
@@ -55,6 +56,22 @@ class SpaceDiffers(StartError):
         self.directory = str(directory)
         self.recorded_model, self.recorded_emb_space = recorded
         self.given_model, self.given_emb_space = given
+
+
+class AnalyzerDiffers(StartError):
+    """The directory holds terms of another version of the analyzer."""
+
+    reason = "ANALYZER_MISMATCH"
+
+    def __init__(self, directory: Path, recorded: int, given: int) -> None:
+        super().__init__(
+            f"data directory {directory} was made with analyzer version {recorded}; this version of Hummock has "
+            f"analyzer version {given}, whose words would not find its memories; start it with the version of Hummock "
+            "that made it, or choose another directory and learn its memories again"
+        )
+        self.directory = str(directory)
+        self.recorded = recorded
+        self.given = given
 
 
 class SchemaTooNew(StartError):
