@@ -54,6 +54,8 @@ class OnnxEmbedder:
         self._slots = slots
         self._space = embedding_space(model, basis)
         self._executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed")
+        # Someone waits for a query: it shares the cores with documents and does not queue behind them.
+        self._query_executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-query")
         self._queries: OrderedDict[str, Future[Embedding]] = OrderedDict()
         self._lock = Lock()
 
@@ -73,7 +75,7 @@ class OnnxEmbedder:
             waiting = self._queries.pop(text, None)
             if waiting is None:
                 prefix = self._model.query_prefix
-                waiting = self._executor.submit(self._embed, prefix + text, len(prefix))
+                waiting = self._query_executor.submit(self._embed, prefix + text, len(prefix))
             self._queries[text] = waiting
             if len(self._queries) > QUERIES_KEPT:
                 self._queries.popitem(last=False)
@@ -88,7 +90,7 @@ class OnnxEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed texts as they are, cut to the window, one inference each; results in the order of the texts.
 
-        Only a few are queued at a time, so that a query never waits for a whole batch.
+        Only a few are queued at a time, so that callers take turns.
 
         Raises:
             EmbeddingNotFinite: The model gave NaN or infinity.
@@ -121,7 +123,8 @@ class OnnxEmbedder:
 
     def close(self) -> None:
         """Finish the running inferences, drop the queued ones."""
-        self._executor.shutdown(cancel_futures=True)
+        for executor in (self._query_executor, self._executor):
+            executor.shutdown(cancel_futures=True)
 
     def _short_header(self, header: str, most_tokens: int) -> tuple[str, int]:
         offsets = self._encoder.tokenise(header).offsets
