@@ -1,0 +1,246 @@
+"""A synthetic corpus: Chinese, English and code, whose words, topics and vectors hang together.
+
+It stands in for real memories where only their size, shape and skew matter. It says nothing about ranking quality.
+Everything is a function of the seed and a memory's place, so that a corpus of 1,000 is the beginning of one of 10,000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from google.protobuf.timestamp_pb2 import Timestamp
+from numpy.typing import NDArray
+
+from bench import words
+from hummock.v1 import memory_pb2 as pb
+from hummock_client import vector
+
+TOPICS = 200
+"""A topic has its own frequent words and its own cluster of vectors."""
+NOW_S = 1_750_000_000
+"""The "now" of the corpus in Unix seconds: memories are older, and recalls give it as as_of."""
+_AGE_DAYS = 365
+_NOISE = 1.0
+"""Length of what is added to a topic's unit vector: two texts of one topic have a cosine of about 0.5."""
+_MEMORIES, _QUERIES, _CENTRES = range(3)
+_SENTENCES = 8
+_LINES = 24
+_NUMBERS = 5000
+
+_KINDS = (
+    (0.40, pb.MEMORY_KIND_CODE_FRAGMENT),
+    (0.72, pb.MEMORY_KIND_NOTE),
+    (0.92, pb.MEMORY_KIND_LEARNING_RECORD),
+    (0.94, pb.MEMORY_KIND_DOMAIN_KNOWLEDGE),
+    (1.00, pb.MEMORY_KIND_ENTRY),
+)
+"""Each kind with the upper end of its share of the unit interval."""
+_NOTE_ORIGINS = (pb.ORIGIN_USER_INPUT, pb.ORIGIN_MANUAL, pb.ORIGIN_AI_OUTPUT, pb.ORIGIN_SUMMARY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A query that fits one topic: its text, and a vector of length 1 when the corpus has vectors."""
+
+    project: str
+    text: str
+    vector: pb.Vector | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Space:
+    """Where vectors live: the space's id, as AdminService.Status names it, and each topic's centre (TOPICS, dim)."""
+
+    id: str
+    centres: NDArray[np.float64]
+
+    @classmethod
+    def seeded(cls, space_id: str, dim: int, seed: int) -> Space:
+        """Centres drawn evenly from all directions."""
+        drawn = np.random.default_rng((seed, _CENTRES)).standard_normal((TOPICS, dim))
+        return cls(id=space_id, centres=drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
+
+    def near(self, topic: int, random: np.random.Generator) -> pb.Vector:
+        """A vector of length 1 that belongs to the topic."""
+        noise = random.standard_normal(self.centres.shape[1])
+        drawn = self.centres[topic] + noise * (_NOISE / np.linalg.norm(noise))
+        return vector((drawn / np.linalg.norm(drawn)).tolist(), self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """Memories by place.
+
+    Attributes:
+        size: How many, at least 1; each has a text of its own, so that none is a duplicate.
+        seed: Decides everything.
+        projects: They are dealt to this many projects in turn.
+        space: None leaves the embedding to the server.
+    """
+
+    size: int
+    seed: int
+    projects: int = 1
+    space: Space | None = field(default=None)
+
+    def project_name(self, place: int) -> str:
+        """The project of the memory (or question) at that place."""
+        return f"bench-{place % self.projects}"
+
+    def batches(self, batch_memories: int) -> Iterator[tuple[str, list[pb.MemoryInput]]]:
+        """All memories, project by project, in batches of at most that many."""
+        for first in range(min(self.projects, self.size)):
+            places = range(first, self.size, self.projects)
+            for start in range(0, len(places), batch_memories):
+                batch = places[start : start + batch_memories]
+                yield self.project_name(first), [self.memory(place) for place in batch]
+
+    def memory(self, place: int) -> pb.MemoryInput:
+        """The memory at a place in [0, size)."""
+        random = np.random.default_rng((self.seed, _MEMORIES, place))
+        topic = _zipf(random, TOPICS)
+        share = random.random()
+        kind = next(kind for upper, kind in _KINDS if share < upper)
+        memory = _MAKERS[kind](_Words(random, topic), place)
+        memory.id = f"bench/{place}"
+        memory.kind = kind
+        memory.index.tags.extend(sorted({words.TAGS[_zipf(random, len(words.TAGS))] for _ in range(2)}))
+        age_s = random.integers(_AGE_DAYS * 86_400)
+        memory.create_time.CopyFrom(Timestamp(seconds=NOW_S - int(age_s)))
+        if self.space is not None:
+            memory.vector.CopyFrom(self.space.near(topic, random))
+        return memory
+
+    def question(self, number: int) -> Question:
+        """One of any number of questions, no two alike."""
+        random = np.random.default_rng((self.seed, _QUERIES, number))
+        topic = _zipf(random, TOPICS)
+        drawn = _Words(random, topic)
+        text = drawn.filled(words.ZH_QUESTIONS if drawn.is_chinese else words.EN_QUESTIONS)
+        return Question(
+            project=self.project_name(number),
+            text=f"{text} ({number})",
+            vector=None if self.space is None else self.space.near(topic, random),
+        )
+
+
+class _Words:
+    """Draws what the fields of a sentence stand for: a word of low rank in the topic is drawn most often."""
+
+    def __init__(self, random: np.random.Generator, topic: int) -> None:
+        self.random = random
+        self.topic = topic
+        self.is_chinese = bool(random.random() < 0.5)
+
+    def __getitem__(self, name: str) -> str:
+        """The field of that name, anew: Chinese or English noun or verb, symbol, function, variable, number."""
+        match name:
+            case "zn":
+                return "".join(self._pair(words.ZH_FIRST, words.ZH_SECOND))
+            case "zv":
+                return self._one(words.ZH_VERBS)
+            case "en":
+                return " ".join(self._pair(words.EN_FIRST, words.EN_SECOND))
+            case "ev":
+                return self._one(words.EN_VERBS)
+            case "sy":
+                return "".join(part.capitalize() for part in self._pair(words.EN_FIRST, words.EN_SECOND))
+            case "fn":
+                return self._one(words.EN_VERBS) + self["sy"]
+            case "id":
+                return "_".join(self._pair(words.EN_FIRST, words.EN_SECOND))
+            case "nu":
+                return str(1 + _zipf(self.random, _NUMBERS))
+        raise KeyError(name)
+
+    def filled(self, sentences: Sequence[str]) -> str:
+        """One of the sentences with its fields drawn."""
+        return sentences[int(self.random.integers(len(sentences)))].format_map(self)
+
+    def text(self) -> str:
+        """A few sentences in one language; few are much more frequent than many."""
+        sentences = words.ZH_SENTENCES if self.is_chinese else words.EN_SENTENCES
+        between = "" if self.is_chinese else " "
+        return between.join(self.filled(sentences) for _ in range(1 + _zipf(self.random, _SENTENCES)))
+
+    def _one(self, of: Sequence[str]) -> str:
+        return of[(_zipf(self.random, len(of)) + self.topic) % len(of)]
+
+    def _pair(self, first: Sequence[str], second: Sequence[str]) -> tuple[str, str]:
+        # Topics begin at different pairs, and 37 shares no factor with the number of pairs.
+        chosen = (_zipf(self.random, len(first) * len(second)) + 37 * self.topic) % (len(first) * len(second))
+        return first[chosen // len(second)], second[chosen % len(second)]
+
+
+def _zipf(random: np.random.Generator, count: int) -> int:
+    """A rank in [0, count), rank r about as often as 1 / (r + 1)."""
+    return min(int(math.exp(random.random() * math.log(count + 1))), count) - 1
+
+
+def _note(drawn: _Words, place: int) -> pb.MemoryInput:
+    origin = _NOTE_ORIGINS[_zipf(drawn.random, len(_NOTE_ORIGINS))]
+    said = origin in (pb.ORIGIN_USER_INPUT, pb.ORIGIN_AI_OUTPUT)
+    return pb.MemoryInput(
+        origin=origin,
+        payload=pb.MemoryPayload(content=f"{drawn.text()} #{place}"),
+        session_id=f"session-{drawn.topic}" if said else "",
+        speaker=words.SPEAKERS[int(drawn.random.integers(len(words.SPEAKERS)))] if said else "",
+    )
+
+
+def _entry(drawn: _Words, place: int) -> pb.MemoryInput:
+    title = f"{drawn['zn' if drawn.is_chinese else 'en']} {place}"
+    return pb.MemoryInput(
+        index=pb.MemoryIndex(title=title), payload=pb.MemoryPayload(content=f"{title}\n{drawn.text()}")
+    )
+
+
+def _learning_record(drawn: _Words, place: int) -> pb.MemoryInput:
+    question = drawn.filled(words.ZH_QUESTIONS if drawn.is_chinese else words.EN_QUESTIONS)
+    record = pb.LearningRecord(question=f"{question} #{place}", answer=drawn.text(), source_files=[_path(drawn)])
+    return pb.MemoryInput(origin=pb.ORIGIN_SUMMARY, payload=pb.MemoryPayload(learning_record=record))
+
+
+def _domain_knowledge(drawn: _Words, place: int) -> pb.MemoryInput:
+    knowledge = pb.DomainKnowledge(
+        domain=f"{drawn['zn']} {place}",
+        aliases=[f"{drawn['en']} {place}"],
+        summary=drawn.text(),
+        key_files=[_path(drawn) for _ in range(2)],
+    )
+    return pb.MemoryInput(payload=pb.MemoryPayload(domain_knowledge=knowledge))
+
+
+def _code_fragment(drawn: _Words, place: int) -> pb.MemoryInput:
+    is_python = drawn.random.random() < 0.5
+    symbol = drawn["fn"]
+    head = f"def {symbol}(batch_{place}):" if is_python else f"fun {symbol}(batch{place}: Batch): Result {{"
+    lines = words.PYTHON_LINES if is_python else words.KOTLIN_LINES
+    body = [drawn.filled(lines) for _ in range(3 + _zipf(drawn.random, _LINES))]
+    code = [head, *body] if is_python else [head, *body, "}"]
+    first = int(1 + drawn.random.integers(400))
+    fragment = pb.CodeFragment(
+        path=_path(drawn, "py" if is_python else "kt"),
+        start_line=first,
+        end_line=first + len(code) - 1,
+        language="python" if is_python else "kotlin",
+        symbol=symbol,
+    )
+    payload = pb.MemoryPayload(content="\n".join(code), code_fragment=fragment)
+    return pb.MemoryInput(origin=pb.ORIGIN_INDEXER, payload=payload)
+
+
+def _path(drawn: _Words, suffix: str = "kt") -> str:
+    return f"src/{drawn['id'].replace('_', '/')}/{drawn['sy']}.{suffix}"
+
+
+_MAKERS = {
+    pb.MEMORY_KIND_CODE_FRAGMENT: _code_fragment,
+    pb.MEMORY_KIND_NOTE: _note,
+    pb.MEMORY_KIND_LEARNING_RECORD: _learning_record,
+    pb.MEMORY_KIND_DOMAIN_KNOWLEDGE: _domain_knowledge,
+    pb.MEMORY_KIND_ENTRY: _entry,
+}

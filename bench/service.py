@@ -1,0 +1,113 @@
+"""The real service for a bench: its settings in a directory of its own, and `hummock serve` as a child process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+from hummock import models
+from hummock.cli.serve import SERVING_ON
+from hummock.config import Settings, load_settings
+from hummock_client.channel import channel_options
+
+_PREFIX = "HUMMOCK_"
+_CONNECT_S = 60.0
+_STOP_S = 60.0
+
+
+class BenchFailed(Exception):
+    """What was to be measured did not happen; the message says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """A place where the service keeps its settings, its data and, unless told otherwise, its models."""
+
+    directory: Path
+    model: str
+
+    @classmethod
+    def prepare(cls, directory: Path, model: str, models_dir: Path | None) -> Bench:
+        """Writes the settings and puts the model there: the toy model is built, another is fetched if need be."""
+        models_dir = models_dir.absolute() if models_dir else directory / "models"
+        if model == models.TINY:
+            name = models.build_tiny(models_dir).name
+        else:
+            wanted = models.candidates(model, models_dir)
+            name = models.pull_first(wanted, models_dir, _say).description.name
+        values = {"data_dir": str(directory / "data"), "models_dir": str(models_dir), "model": name, "port": 0}
+        # A JSON string or number reads the same in TOML.
+        lines = [f"{key} = {json.dumps(value)}\n" for key, value in {**values, "log_level": "warning"}.items()]
+        (directory / "hummock.toml").write_text("".join(lines), encoding="utf-8")
+        return cls(directory=directory, model=name)
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the store is."""
+        return self.directory / "data"
+
+    def settings(self) -> Settings:
+        """The settings that the child process runs with, for the use cases in this process."""
+        return load_settings(environ={"HUMMOCK_CONFIG": str(self.directory / "hummock.toml")})
+
+    @contextmanager
+    def serving(self) -> Iterator[Serving]:
+        """`hummock serve` on a free port of loopback, for as long as the block runs. Raises: BenchFailed."""
+        # What this machine sets for its own service is none of the bench's.
+        env = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
+        env["HUMMOCK_CONFIG"] = str(self.directory / "hummock.toml")
+        started_s = time.perf_counter()
+        command = [sys.executable, "-m", "hummock", "serve"]
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, encoding="utf-8") as process:
+            try:
+                with grpc.insecure_channel(target := _target(process), options=channel_options(target)) as channel:
+                    grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
+                    yield Serving(process_id=process.pid, channel=channel, started_s=started_s)
+                _stop(process)
+            finally:
+                process.kill()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """A service that lets calls in; `started_s` is when it was executed, by `time.perf_counter`."""
+
+    process_id: int
+    channel: grpc.Channel
+    started_s: float
+
+    def resident_bytes(self) -> int:
+        """Memory of the process that is in RAM, shared pages such as libraries and the mapped store included."""
+        command = ["ps", "-o", "rss=", "-p", str(self.process_id)]
+        status = Path(f"/proc/{self.process_id}/status")
+        if not status.exists():
+            return 1024 * int(subprocess.run(command, capture_output=True, check=True).stdout)
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
+        return 1024 * int(line.split()[1])
+
+
+def _target(process: subprocess.Popen[str]) -> str:
+    line = process.stdout.readline() if process.stdout is not None else ""
+    if not line.startswith(SERVING_ON):
+        raise BenchFailed("the service did not start; what it said stands above")
+    return line.removeprefix(SERVING_ON).strip()
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    status = process.wait(_STOP_S)
+    if status != 0:
+        raise BenchFailed(f"the service ended with status {status}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
