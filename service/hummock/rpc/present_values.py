@@ -8,11 +8,14 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.struct_pb2 import ListValue, NullValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
+_LAST_MICROSECOND = 253_402_300_799_999_999  # of 9999-12-31
+
 
 def timestamp(unix_seconds: float) -> Timestamp:
     """The time, to the microsecond: a float64 of seconds holds no more."""
     time = Timestamp()
-    time.FromMicroseconds(round(unix_seconds * 1e6))
+    # So far from 1970 the last instants of the year 9999 round up to a time that no Timestamp holds.
+    time.FromMicroseconds(min(round(unix_seconds * 1e6), _LAST_MICROSECOND))
     return time
 
 
