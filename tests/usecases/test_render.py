@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from hummock.core.candidates import FoundBy
-from hummock.core.errors import SeqNotReached
+from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery, Receipt
@@ -205,6 +205,15 @@ def test_what_the_recall_raises_comes_through() -> None:
 
     with pytest.raises(SeqNotReached):
         Render(refuse, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked())
+
+
+def test_a_field_that_the_recall_finds_wrong_is_named_where_it_stands() -> None:
+    def refuse(query: RecallQuery) -> Recalled:
+        raise EmbSpaceMismatch("query_vector.emb_space", "a", "b")
+
+    with pytest.raises(EmbSpaceMismatch, match=r"^recall\.query_vector\.emb_space: ") as refused:
+        Render(refuse, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked())
+    assert refused.value.field == "recall.query_vector.emb_space"
 
 
 def test_the_time_that_rendering_took_does_not_include_the_recall() -> None:

@@ -43,6 +43,11 @@ class InvalidRequest(HummockError):
         self.field = field
         self.rule = rule
 
+    def move_into(self, prefix: str) -> None:
+        """Puts the place of a part of the request, with a dot at its end, before the field."""
+        self.field = prefix + self.field
+        self.args = (f"{self.field}: {self.rule}",)
+
 
 class RequestIdReused(InvalidRequest):
     """A request_id came back with another request."""

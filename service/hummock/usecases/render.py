@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hummock.core.errors import InvalidRequest
 from hummock.core.project import Project
 from hummock.core.recall import Hit, Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderForm, RenderQuery
@@ -49,9 +50,9 @@ class Render:
     def __call__(self, query: RenderQuery) -> Rendered:
         """Answer with the section that fits the budget; an unknown project gives an empty text.
 
-        Raises: what the recall raises.
+        Raises: what the recall raises; fields that it finds wrong stand in `recall`.
         """
-        recalled = None if query.recall is None else self._recall(replace(query.recall, full=True))
+        recalled = None if query.recall is None else self._recalled(query.recall)
         started = self._clock.monotonic()
         project = self._store.project(query.project)
         if recalled is not None:
@@ -61,6 +62,13 @@ class Render:
         budget_tokens = query.budget_tokens or _BUDGET_TOKENS[query.form]
         section = self._section(query, source.selected, project, budget_tokens)
         return _rendered(section, source, budget_tokens, self._clock.monotonic() - started)
+
+    def _recalled(self, query: RecallQuery) -> Recalled:
+        try:
+            return self._recall(replace(query, full=True))
+        except InvalidRequest as error:
+            error.move_into("recall.")
+            raise
 
     def _by_id(self, query: RenderQuery, project: Project | None) -> _Source:
         ids = tuple(dict.fromkeys(query.memory_ids))
