@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind
-from hummock.core.recall import Hit, Preset, Recalled, RecallQuery, Receipt
+from hummock.core.recall import Hit, Preset, Recalled, RecallQuery
 from hummock.core.search import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.render import locale_of, wording_of
 from hummock.render.fence import clean, one_line
@@ -31,48 +32,39 @@ class Search:
     def __call__(self, query: SearchQuery) -> Searched:
         """Answer with at most `top_k` results by falling score, equal scores by memory id.
 
-        Nothing is searched when the scope and the filter have no kind in common.
+        Nothing passes when the scope and the filter have no kind in common.
 
         Raises: what the recall raises.
         """
         kinds = _KINDS[query.scope] & (query.filter.kinds or frozenset(MemoryKind))
-        if not kinds:
-            return _searched(query, ())
         recalled = self._recall(_recall_query(query, kinds))
         # A diversified recall is not sorted by score; a mixed list is.
         hits = sorted(recalled.hits, key=lambda hit: (-hit.score, hit.memory.id))[: query.top_k]
-        searched = _searched(query, tuple(_result(hit) for hit in hits))
-        return replace(searched, receipt=recalled.receipt, degraded=recalled.degraded)
+        results = tuple(_result(hit) for hit in hits)
+        return Searched(
+            results=results, text=_text(query, results), receipt=recalled.receipt, degraded=recalled.degraded
+        )
 
 
 def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQuery:
+    # A filter without kinds lets all of them pass, so that none is said by a time before all times.
+    where = replace(query.filter, kinds=kinds) if kinds else replace(query.filter, created_before=-math.inf)
     return RecallQuery(
         project=query.project,
         text=query.text,
         preset=Preset.AGENT,
         top_k=query.top_k,
         candidates=max(_CANDIDATES, query.top_k),
-        filter=replace(query.filter, kinds=frozenset() if kinds == frozenset(MemoryKind) else kinds),
+        filter=where,
         as_of=query.as_of,
         min_seq=query.min_seq,
         full=True,
     )
 
 
-def _searched(query: SearchQuery, results: tuple[SearchResult, ...]) -> Searched:
-    """The results with their text, and the receipt of a search that had nothing to do."""
-    receipt = Receipt(
-        preset=Preset.AGENT,
-        stages=(),
-        groups=(),
-        emb_space="",
-        as_of=query.as_of or 0.0,
-        vector_weight=0.0,
-        elapsed_s=0.0,
-    )
+def _text(query: SearchQuery, results: tuple[SearchResult, ...]) -> str:
     text = "".join(_text_of(number, result) for number, result in enumerate(results, start=1))
-    empty = wording_of(locale_of(query.text)).no_results + "\n"
-    return Searched(results=results, text=text or empty, receipt=receipt, degraded=())
+    return text or wording_of(locale_of(query.text)).no_results + "\n"
 
 
 def _result(hit: Hit) -> SearchResult:
