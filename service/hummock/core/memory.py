@@ -72,7 +72,7 @@ class CodeFragment:
     symbol: str = ""
 
     def __post_init__(self) -> None:
-        if self.end_line < self.start_line:
+        if 0 < self.end_line < self.start_line:
             raise InvalidRequest(
                 "payload.code_fragment.end_line", f"is {self.end_line}, before start_line {self.start_line}"
             )

@@ -85,7 +85,7 @@ def _files(label: str, files: Iterable[str]) -> str:
 def _span(code: CodeFragment) -> str:
     if not code.start_line:
         return ""
-    return f":{code.start_line}-{code.end_line}"
+    return f":{code.start_line}-{code.end_line}" if code.end_line else f":{code.start_line}"
 
 
 def _tags(tags: Iterable[str]) -> str:
