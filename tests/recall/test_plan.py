@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hummock.core.errors import InvalidRequest
@@ -26,14 +28,14 @@ def test_chat_has_the_chat_documents_numbers() -> None:
 
 def test_code_has_groups_of_its_own_for_domains_and_fragments() -> None:
     """S0-02, S0-05, S0-08, S0-10, S0-20, 1.1-4, 1.1-5."""
-    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CODE))
+    plan = planned(RecallQuery(project="p", text="loan", preset=Preset.CODE))
     assert [(group.name, group.pool, group.top_k) for group in plan.groups] == [
         ("domains", 50, 3),
-        ("code", 50, 10),
         ("main", 50, 10),
+        ("code", 50, 10),
     ]
-    assert plan.groups[1].with_key_files
-    assert plan.groups[2].kinds == {MemoryKind.LEARNING_RECORD, MemoryKind.NOTE, MemoryKind.ENTRY}
+    assert plan.groups[2].with_key_files
+    assert plan.groups[1].kinds == {MemoryKind.LEARNING_RECORD, MemoryKind.NOTE, MemoryKind.ENTRY}
 
 
 def test_agent_has_one_group_of_all_kinds_made_different() -> None:
@@ -87,15 +89,26 @@ def test_ai_output_is_recalled_in_a_chat_only_when_asked_for() -> None:
     assert Origin.AI_OUTPUT in planned(asking).filter.origins
 
 
+@pytest.mark.parametrize(
+    ("text", "group_count"), [("a", 0), (" id\n", 0), ("int", 3), ("还", 3), ("还款", 3), ("é", 3)]
+)
+def test_under_code_a_letter_or_two_recall_nothing(text: str, group_count: int) -> None:
+    """S0-36, 1.1-2: only ASCII is too short, and only where the caller says no more."""
+    query = RecallQuery(project="p", text=text, preset=Preset.CODE)
+    assert len(planned(query).groups) == group_count
+    assert len(planned(replace(query, intent=Intent(domains=("还款",)))).groups) == 3
+    assert len(planned(replace(query, preset=Preset.AGENT)).groups) == 1
+
+
 def test_a_filter_of_kinds_drops_the_groups_that_it_empties() -> None:
     wanted = Filter(kinds=frozenset({MemoryKind.CODE_FRAGMENT}))
-    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CODE, filter=wanted))
+    plan = planned(RecallQuery(project="p", text="loan", preset=Preset.CODE, filter=wanted))
     assert [group.name for group in plan.groups] == ["code"]
 
 
 def test_without_the_domain_path_no_key_files_are_pulled() -> None:
     paths = frozenset({RecallPath.VECTOR})
-    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CODE, paths=paths))
+    plan = planned(RecallQuery(project="p", text="loan", preset=Preset.CODE, paths=paths))
     assert not any(group.with_key_files for group in plan.groups)
     assert all(group.paths == paths for group in plan.groups)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hummock.core.recall import Intent
 from hummock.text.keywords import keywords
 from hummock.text.normalise import prose
@@ -11,8 +13,9 @@ MAX_KEYWORDS = 5
 
 
 def analyse_intent(text: str, given: Intent | None) -> Intent:
-    """The caller's intent, or one with the query's keywords. Domains are known once the store has matched them."""
-    return given if given is not None else Intent(keywords=keywords(text, MAX_KEYWORDS))
+    """The caller's intent, with the query's keywords where it has none. The store matches domains that nobody gave."""
+    known = given or Intent()
+    return known if known.keywords else replace(known, keywords=keywords(text, MAX_KEYWORDS))
 
 
 def domain_guesses(text: str, given: Intent | None) -> frozenset[str]:

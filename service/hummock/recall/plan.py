@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from hummock.core.memory import MemoryKind
-from hummock.core.recall import Decay, GroupPlan, Intent, Plan, RecallPath, RecallQuery
+from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath, RecallQuery
 from hummock.recall.presets import PRESETS, Defaults
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
+SHORTEST_ASCII_CHARACTERS = 3
 T = TypeVar("T")
 
 _CODE_PATHS = frozenset({RecallPath.VECTOR, RecallPath.KEYWORD})
@@ -43,7 +44,9 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
 
 
 def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
-    """Domains come first, so that the code group can pull the key files of those that the query names."""
+    """The group that holds domains comes before the code, which pulls the key files of those that the query names."""
+    if _says_too_little(query):
+        return ()
     top_k = _or(query.top_k, defaults.top_k)
     pool = max(_or(query.candidates, defaults.candidates), top_k)
     code_top_k = _or(query.code_top_k, defaults.code_top_k)
@@ -56,13 +59,21 @@ def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
         groups.append(_group(DOMAINS, kinds, domain_top_k, query.paths, max(pool, domain_top_k)))
     if code_top_k:
         main_kinds -= {MemoryKind.CODE_FRAGMENT}
+    groups.append(_group(MAIN, main_kinds, top_k, query.paths, pool))
+    if code_top_k:
         kinds = frozenset({MemoryKind.CODE_FRAGMENT})
         code = _group(CODE, kinds, code_top_k, query.paths & _CODE_PATHS, max(pool, code_top_k))
         groups.append(replace(code, with_key_files=RecallPath.DOMAIN in query.paths))
-    groups.append(_group(MAIN, main_kinds, top_k, query.paths, pool))
     wanted = query.filter.kinds
     kept = (replace(group, kinds=group.kinds & wanted if wanted else group.kinds) for group in groups)
     return tuple(group for group in kept if group.kinds)
+
+
+def _says_too_little(query: RecallQuery) -> bool:
+    """A letter or two in an editor is nothing to recall for; two Chinese characters are a word (S0-36, 1.1-2)."""
+    text = query.text.strip()
+    is_short = text.isascii() and len(text) < SHORTEST_ASCII_CHARACTERS
+    return is_short and query.preset is Preset.CODE and query.intent is None
 
 
 def _group(name: str, kinds: frozenset[MemoryKind], top_k: int, paths: frozenset[RecallPath], pool: int) -> GroupPlan:

@@ -63,10 +63,7 @@ class Recall:
         with stages.time("fuse"):
             fused = [fuse(found, plan, probe, space.calibration) for found in gathered.groups]
         with stages.time("diversify"):
-            chosen = [
-                diversify(ranked, _relevance_weight(plan, group), plan.near_twin_bar, group.top_k)
-                for group, ranked in zip(plan.groups, fused, strict=True)
-            ]
+            chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
         with stages.time("load"):
             hits = {
                 group.name: self._hits(query, plan, ranked, rows, probe)
@@ -92,9 +89,10 @@ class Recall:
         """The query's vector, or why there is none. A model that fails costs the vector path, not the recall."""
         if query.vector is not None:
             check_vector("query_vector", query.vector, space)
-            return query.vector.values, ()
         if RecallPath.VECTOR not in query.paths:
             return None, ()
+        if query.vector is not None:
+            return query.vector.values, ()
         try:
             return self._embedder.embed_query(query.text).vector, ()
         except Exception as error:  # whatever the runtime raises: the other paths still answer
@@ -136,7 +134,8 @@ def check_vector(field: str, vector: QueryVector, space: EmbeddingSpace) -> None
 
 
 def _probe(query: RecallQuery, vector: NDArray[np.float32] | None, space: EmbeddingSpace) -> Probe:
-    words = [query.text, *(query.intent.keywords if query.intent else ())]
+    # What the caller names comes first: a long query has more terms than are looked for.
+    words = [*(query.intent.keywords if query.intent else ()), query.text]
     hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
     return Probe(
         vector=vector,
@@ -148,9 +147,11 @@ def _probe(query: RecallQuery, vector: NDArray[np.float32] | None, space: Embedd
     )
 
 
-def _relevance_weight(plan: Plan, group: GroupPlan) -> float:
-    """Domains are looked up by name: there is nothing to make different."""
-    return 1.0 if group.name == DOMAINS else plan.relevance_weight
+def _chosen(plan: Plan, group: GroupPlan, ranked: Fused) -> NDArray[np.int64]:
+    """Rows of the hits, best first. Domains are looked up by name: there is nothing to make different."""
+    if group.name == DOMAINS:
+        return np.arange(min(group.top_k, len(ranked.candidates)))
+    return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
 
 
 def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
@@ -164,12 +165,13 @@ def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
 def _receipt(
     plan: Plan, stages: _Stages, counts: list[GroupCount], space: EmbeddingSpace, fused: list[Fused]
 ) -> Receipt:
+    shares = {group.name: ranked.vector_share for group, ranked in zip(plan.groups, fused, strict=True)}
     return Receipt(
         preset=plan.preset,
         stages=tuple(stages.times),
         groups=tuple(counts),
         emb_space=space.id,
         as_of=plan.as_of,
-        vector_weight=fused[-1].vector_share if fused else 0.0,
+        vector_weight=shares.get(MAIN, 0.0),
         elapsed_s=stages.elapsed_s,
     )
