@@ -204,8 +204,8 @@ class DomainKnowledge(_message.Message):
 
     @_builtins.property
     def key_files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Files to look at first: a path, or the end of one such as "RepaymentService.java". Optional, at most 256. Code
-        fragments of these files are recalled together with the domain.
+        """Files to look at first: a path, or the end of one such as "RepaymentService.java". Optional, at most 256. Where
+        code has a group of its own, fragments of these files join it when the query names the domain.
         """
 
     def __init__(

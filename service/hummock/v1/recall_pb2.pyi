@@ -368,7 +368,7 @@ class Receipt(_message.Message):
     emb_space: _builtins.str
     """The embedding space of the vectors that were compared."""
     vector_weight: _builtins.float
-    """Share of the vector path in the score of the main group, in [0, 1]."""
+    """Share of the vector path in the scores of the main group, on average, in [0, 1]; 0 when it found nothing."""
     @_builtins.property
     def stages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageTime]:
         """The stages in the order in which they ran."""
@@ -383,7 +383,7 @@ class Receipt(_message.Message):
 
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
-        """Time from the request's arrival in the service to the end of the last stage."""
+        """Time from the beginning of the first stage to the end of the last; the wait for a worker is not in it."""
 
     def __init__(
         self,
@@ -431,7 +431,9 @@ class RecallRequest(_message.Message):
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters. An unknown project answers with no hits."""
     query_text: _builtins.str
-    """What to recall for. Required, at most 8192 characters, not only white space."""
+    """What to recall for. Required, at most 8192 characters, not only white space. Under CODE and without an intent,
+    fewer than 3 characters of ASCII recall nothing.
+    """
     preset: Global___Preset.ValueType
     """Defaults for all that follows. Unset means AGENT."""
     top_k: _builtins.int
@@ -439,7 +441,7 @@ class RecallRequest(_message.Message):
     candidates: _builtins.int
     """Candidates per path before ranking, 1 to 1000; raised to top_k when below it. Unset means what the preset says."""
     min_similarity: _builtins.float
-    """Drops hits that are less similar, in [-1, 1]. Hits that only the keyword or domain path found are exempt. Unset
+    """Drops hits that are less similar, in [-1, 1]. Hits that the keyword or domain path found too are exempt. Unset
     means what the preset says.
     """
     relevance_weight: _builtins.float
@@ -482,7 +484,9 @@ class RecallRequest(_message.Message):
 
     @_builtins.property
     def intent(self) -> Global___Intent:
-        """What the user wants, if the caller knows. Unset means that the server derives it from query_text."""
+        """What the user wants, as far as the caller knows; its keywords are looked for beside the words of query_text. The
+        server derives domains and keywords from query_text where there are none.
+        """
 
     def __init__(
         self,
@@ -571,7 +575,9 @@ class RecallResponse(_message.Message):
 
     @_builtins.property
     def domains(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
-        """Domains: those named by the query first, then the nearest. Empty unless the preset or domain_top_k asks for them."""
+        """Domains: those named by the query first, then the others, both by score; near-twins keep their place. Empty unless
+        the preset or domain_top_k asks for them.
+        """
 
     @_builtins.property
     def intent(self) -> Global___Intent:
