@@ -5,9 +5,11 @@ LOCKS := $(wildcard service/locks/*.txt)
 SETUP := pyproject.toml service/setup/setup.sh service/setup/install.py $(LOCKS)
 # The repository that `make demo` indexes.
 REPO ?= $(CURDIR)
+BENCH_MEMORIES ?= 10000
+BENCH_MODEL ?= tiny
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo test lint proto lock clean
+.PHONY: help setup model demo test lint bench proto lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +42,10 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and i
 	cd proto && $(BIN)/buf format -d --exit-code
 	cd proto && $(BIN)/buf breaking --against baseline.binpb
 	PYTHON=$(BIN)/python sh service/setup/check_stubs.sh
+
+bench: $(VENV)/.dev ## Measure recall and indexing on this machine (BENCH_MEMORIES, BENCH_MODEL)
+	@$(BIN)/python -m bench.recall --memories $(BENCH_MEMORIES) --model $(BENCH_MODEL)
+	@$(BIN)/python -m bench.index "$(REPO)" --model $(BENCH_MODEL)
 
 proto: $(VENV)/.dev ## Write the stubs of proto/ again
 	PYTHON=$(BIN)/python sh proto/generate.sh
