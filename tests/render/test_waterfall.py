@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Locale, Tier
 from hummock.render import WATERFALL_BUDGET_TOKENS, Section, Selected, render_waterfall, wording_of
 from hummock.text.tokens import EstimatedTokens
@@ -182,3 +182,19 @@ def test_every_memory_is_reported_in_the_order_of_the_text(items: list[Selected]
     # What is dropped is the end of the ranking.
     ranking = [item.memory.id for item in items]
     assert set(shown) == set(ranking[: len(shown)])
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        domain("d", "还款", "这个系统负责还款\n按月执行"),
+        note("n", "def parse_date", title="date"),
+        record("r", "Why does it round?", "Half even."),
+    ],
+)
+def test_a_title_is_left_out_only_where_it_is_the_first_line(named: Memory) -> None:
+    """S2-10: a name that the body only ends a line with would be lost."""
+    text = render(selected(named)).text
+    repeated = named.kind is MemoryKind.LEARNING_RECORD
+    assert (f'title="{named.index.title}"' in text) is not repeated
+    assert named.index.title in text

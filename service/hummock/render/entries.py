@@ -37,11 +37,12 @@ def index_closing() -> str:
 def full_entry(memory: Memory, wording: Wording) -> str:
     """The whole memory between its tags. A title that is the body's first line is left out."""
     body = _body(memory, wording).strip("\n")
-    repeats = body.partition("\n")[0].endswith(memory.index.title)
+    title = memory.index.title
+    repeats = fence.one_line(body.partition("\n")[0]) in (title, f"{wording.question} {title}")
     attributes = {
         "id": memory.id,
         "kind": memory.kind.name.lower(),
-        "title": "" if repeats else memory.index.title,
+        "title": "" if repeats else title,
         "tags": _tags(memory.index.tags),
     }
     written = "".join(f" {name}={fence.attribute(value)}" for name, value in attributes.items() if value)
