@@ -174,3 +174,15 @@ def test_a_text_shared_by_two_memories_is_known_while_one_of_them_lives(service:
     assert learn(service, project, note("shared words", id="b")).results[0].status == UPDATED
     service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=["a"]))
     assert learn(service, project, note("shared words")).results[0].duplicate_of == "b"
+
+
+def test_an_update_that_does_not_fit_the_kind_names_the_field_where_it_stands(service: Stubs, project: str) -> None:
+    learn(service, project, note("the harbour is deep", id="n"))
+    wrong = pb.MemoryPayload(content="x", learning_record=pb.LearningRecord(question="q", answer="a"))
+    request = memory.MemoryServiceUpdateRequest(
+        project=project,
+        memory=pb.MemoryInput(id="n", payload=wrong),
+        update_mask=field_mask_pb2.FieldMask(paths=["payload"]),
+    )
+    with pytest.raises(grpc.RpcError, match=r"memory\.payload\.detail: a NOTE has content only"):
+        service.memory.Update(request)

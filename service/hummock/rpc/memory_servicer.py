@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hummock.core.errors import MemoryNotFound
+from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.rpc import parse_memory, present_memory
 from hummock.rpc import parse_values as values
 from hummock.rpc.page_token import page_position, page_token
@@ -58,13 +58,15 @@ class MemoryServicer:
     def Update(self, request: pb.MemoryServiceUpdateRequest) -> pb.MemoryServiceUpdateResponse:
         """Changes the named fields of a memory."""
         memory_id, changes = parse_memory.memory_changes(request)
-        updated = self._garden.update(
-            values.project_name("project", request.project),
-            values.request_id(request.request_id),
-            memory_id,
-            changes,
-            values.fingerprint(request),
-        )
+        project = values.project_name("project", request.project)
+        request_id, fingerprint = values.request_id(request.request_id), values.fingerprint(request)
+        try:
+            updated = self._garden.update(project, request_id, memory_id, changes, fingerprint)
+        except InvalidRequest as error:
+            # What the memory would become is known to the garden alone.
+            if error.field.startswith("payload"):
+                error.move_into("memory.")
+            raise
         return present_memory.update_response(updated)
 
     def Delete(self, request: pb.MemoryServiceDeleteRequest) -> pb.MemoryServiceDeleteResponse:
