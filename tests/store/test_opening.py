@@ -215,3 +215,22 @@ def test_a_directory_from_before_analyzers_were_recorded_has_the_first_one(
     monkeypatch.setattr(environment, "ANALYZER_VERSION", 2)
     with pytest.raises(AnalyzerDiffers), opened(tmp_path):
         pass
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="names of open files are read from /proc")
+def test_a_new_directory_outlives_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Acknowledged = durable: synced data in a file whose name is not synced would be gone."""
+    synced: set[Path] = set()
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.add(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    directory = tmp_path / "made" / "deeper"
+    with opened(directory):
+        assert {directory, directory.parent, tmp_path} <= synced
+    synced.clear()
+    with opened(directory):
+        assert synced == set()

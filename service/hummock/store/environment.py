@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -143,9 +144,11 @@ class Environment:
             schema=codec.SCHEMA, active_space=space.number, spaces=(space,), analyzer=ANALYZER_VERSION
         )
         try:
+            # Before the record: a directory that has one needs no second look.
+            _sync_names(self.directory)
             with self._env.begin(write=True) as txn:
                 txn.put(_DIRECTORY_KEY, codec.encode(record), db=self.tables.meta)
-        except lmdb.Error as error:
+        except (lmdb.Error, OSError) as error:
             raise _unusable(self.directory, error) from error
         return space.number
 
@@ -205,6 +208,24 @@ def _opened(directory: Path, map_bytes: int) -> lmdb.Environment:
     # A reader that was killed would keep its pages from being reused.
     env.reader_check()
     return env
+
+
+def _sync_names(directory: Path) -> None:
+    """Makes the names of a new directory and its files durable; LMDB syncs no more than what is in the files."""
+    path = directory.absolute()
+    _sync(path)
+    for parent in path.parents:
+        # Those that are not ours to read were there before.
+        with suppress(OSError):
+            _sync(parent)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _tables(env: lmdb.Environment, directory: Path) -> Tables:
