@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,14 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hummock.core.memory import Filter
-from hummock.store import DEFAULT_LIMITS, StoreLimits, keys
+from hummock.core.candidates import GroupQuery
+from hummock.core.errors import Unavailable
+from hummock.core.memory import Filter, MemoryKind
+from hummock.store import DEFAULT_LIMITS, EmbeddedStore, StoreLimits, keys
 from hummock.store.errors import RecordDamaged
 from hummock.store.growing import Growing
-from tests.ports.asking import ask, ids, put
+from hummock.store.view import ProjectView
+from tests.ports.asking import ask, gather, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, MIB, opened
-from tests.strategies import Entry, delete_request, entries
+from tests.strategies import Entry, delete_request, domain, entries, fragment
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -163,3 +167,52 @@ def test_a_growing_array_leaves_older_holders_alone() -> None:
     third = second.extended(np.array([4]))
     assert third.buffer is second.buffer
     assert [each.values.tolist() for each in (first, second, third)] == [[1, 2], [1, 2, 3], [1, 2, 3, 4]]
+
+
+def edit_behind_the_next_view(store: EmbeddedStore, patch: pytest.MonkeyPatch, entry: Entry) -> None:
+    """Puts an entry after the next read has taken its view, and before it looks into the tables."""
+    find_view, edits = store._residents.view, iter([entry])
+
+    def view_before_an_edit(project: str) -> ProjectView | None:
+        found = find_view(project)
+        for edit in edits:
+            put(store, project, edit)
+        return found
+
+    patch.setattr(store._residents, "view", view_before_an_edit)
+
+
+def test_a_memory_that_is_edited_while_a_page_is_read_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there before, during and after: the list must not end without it."""
+    with opened(tmp_path) as store:
+        put(store, "p", *(Entry(id=f"m{number}") for number in range(3)))
+        edit_behind_the_next_view(store, monkeypatch, Entry(id="m1", words=("core",)))
+        page = store.page("p", Filter(), 0, 10, full=True)
+        assert [memory.id for memory in page.memories] == ["m0", "m2", "m1"]
+        assert page.next_after is None
+
+
+def test_a_domain_that_is_edited_while_it_is_looked_up_still_pulls_its_key_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S0-10."""
+    with opened(tmp_path) as store:
+        known = domain("d", ("还款",), ("A.java",))
+        put(store, "p", known, fragment("f", "src/A.java"))
+        edit_behind_the_next_view(store, monkeypatch, replace(known, seeds=(2,)))
+        domains = GroupQuery(name="domains", filter=Filter(), domain_names=frozenset({"还款"}))
+        code = GroupQuery(name="code", filter=Filter(kinds=frozenset({MemoryKind.CODE_FRAGMENT})), with_key_files=True)
+        groups = gather(store, "p", domains, code).groups
+        assert [group.memory_id for group in groups] == [("d",), ("f",)]
+
+
+def test_a_read_that_is_overtaken_by_writes_for_ever_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        stale = store._residents.view("p")
+        put(store, "p", Entry(id="a", words=("core",)))
+        monkeypatch.setattr(store._residents, "view", lambda project: stale)
+        with pytest.raises(Unavailable, match="try again"):
+            store.page("p", Filter(), 0, 10, full=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from typing import TypeVar
 
 import lmdb
 import numpy as np
 
 from hummock.core.candidates import Candidates, Gathered, GroupQuery
 from hummock.core.embedding import EmbeddingSpace
-from hummock.core.errors import SeqNotReached
+from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import Filter, Memory
 from hummock.core.project import Project
 from hummock.core.status import StoreStatus
@@ -24,7 +25,13 @@ from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
 from hummock.store.unit import doc_of, find_by_text
+from hummock.store.view import ProjectView
 from hummock.store.writer import Writer
+
+Read = TypeVar("Read")
+
+_ATTEMPTS = 16
+"""Times that a read begins again because a write came between its view and its transaction."""
 
 
 def open_store(
@@ -78,16 +85,20 @@ class EmbeddedStore:
 
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         """What each query finds, read at one moment."""
-        view = self._residents.view(project)
-        seq = 0 if view is None else view.seq
-        if seq < min_seq:
-            raise SeqNotReached(min_seq, seq)
-        if view is None:
-            dim = self._environment.space.dim
-            return Gathered(seq=0, content_seq=0, groups=tuple(Candidates.empty(query.name, dim) for query in queries))
-        with self._environment.reading() as txn:
-            number_of = self._dictionary(txn, view.number)
-            return Search(view, number_of, self._key_files(txn, view.number)).gather(queries)
+
+        def gathered(view: ProjectView | None) -> Gathered:
+            seq = 0 if view is None else view.seq
+            if seq < min_seq:
+                raise SeqNotReached(min_seq, seq)
+            if view is None:
+                dim = self._environment.space.dim
+                empty = tuple(Candidates.empty(query.name, dim) for query in queries)
+                return Gathered(seq=0, content_seq=0, groups=empty)
+            with self._environment.reading() as txn:
+                number_of = self._dictionary(txn, view.number)
+                return Search(view, number_of, self._key_files(txn, view.number)).gather(queries)
+
+        return self._read(project, gathered)
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
@@ -119,19 +130,19 @@ class EmbeddedStore:
 
     def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
         """At most `limit` memories behind position `after` that pass the filter; a position is a document's number."""
-        view = self._residents.view(project)
-        if view is None or limit <= 0:
-            return Page(memories=(), next_after=None)
-        with self._environment.reading() as txn:
-            allowed = passing(view, where, self._dictionary(txn, view.number))
-            docs = view.columns.doc.values
-            allowed[: np.searchsorted(docs, after, side="right")] = 0
-            found = docs[np.flatnonzero(allowed)[: limit + 1]].tolist()
-            memories = [self._memory(txn, view.number, doc, full=full) for doc in found[:limit]]
-        return Page(
-            memories=tuple(memory for memory in memories if memory is not None),
-            next_after=found[limit - 1] if len(found) > limit else None,
-        )
+
+        def page_of(view: ProjectView | None) -> Page:
+            if view is None or limit <= 0:
+                return Page(memories=(), next_after=None)
+            with self._environment.reading() as txn:
+                allowed = passing(view, where, self._dictionary(txn, view.number))
+                docs = view.columns.doc.values
+                allowed[: np.searchsorted(docs, after, side="right")] = 0
+                found = docs[np.flatnonzero(allowed)[: limit + 1]].tolist()
+                memories = [self._memory(txn, view.number, doc, full=full) for doc in found[:limit]]
+            return Page(memories=_all(memories), next_after=found[limit - 1] if len(found) > limit else None)
+
+        return self._read(project, page_of)
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""
@@ -174,6 +185,19 @@ class EmbeddedStore:
         self._residents.close()
         self._environment.close()
 
+    def _read(self, project: str, read: Callable[[ProjectView | None], Read]) -> Read:
+        """What is read with the project's view and a transaction that began after it.
+
+        A write in between may have removed what the view names, perhaps to put a newer version of it: then it is read
+        again with a view that knows of the write.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return read(self._residents.view(project))
+            except _Outdated:
+                self._residents.publish([project])
+        raise Unavailable(f"project {project} is being changed all the time; try again")
+
     def _dictionary(self, txn: lmdb.Transaction[bytes], number: int) -> TermNumbers:
         # A term's number never changes, so any transaction will do for any view.
         def number_of(term: str) -> int | None:
@@ -184,8 +208,8 @@ class EmbeddedStore:
 
     def _key_files(self, txn: lmdb.Transaction[bytes], number: int) -> Callable[[Sequence[int]], list[str]]:
         def key_files_of(docs: Sequence[int]) -> list[str]:
-            values = (txn.get(keys.doc_key(number, doc), db=self._tables.payload) for doc in docs)
-            details = (codec.decode_payload(value).detail for value in values if value is not None)
+            values = _all([txn.get(keys.doc_key(number, doc), db=self._tables.payload) for doc in docs])
+            details = (codec.decode_payload(value).detail for value in values)
             return [
                 path
                 for detail in details
@@ -208,3 +232,15 @@ class EmbeddedStore:
 
     def _project(self, txn: lmdb.Transaction[bytes], number: int) -> Project:
         return codec.project_of(self._record(txn, number), self._environment.space.id)
+
+
+class _Outdated(Exception):
+    """A view names what has been removed since."""
+
+
+def _all(found: Sequence[Read | None]) -> tuple[Read, ...]:
+    """What was found. Raises _Outdated when something is missing."""
+    present = tuple(value for value in found if value is not None)
+    if len(present) < len(found):
+        raise _Outdated
+    return present
