@@ -30,12 +30,8 @@ from hummock.usecases.recall import Recall
 from hummock.usecases.render import Render
 from hummock.usecases.search import Search
 from hummock.usecases.status import Status
-from hummock_kernels.warm import warm
 
 Say = Callable[[str], None]
-
-_COMPILING_S = 1.0
-"""Kernels that take longer than this are being compiled: the cache gives them in a third of it."""
 
 WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
@@ -65,7 +61,6 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         # Our matrices are small; a second BLAS thread waits more than it works: 27 texts/s embedded instead of 38.
         stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
         recorded = store.recorded_model(settings.data_dir)  # first: a directory that cannot be read is said at once
-        _warm(clock, say)
         model = _choose_model(settings, recorded, say)
         embedder = stack.enter_context(closing(models.load(model, settings.models_dir / model.name, settings.workers)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
@@ -83,17 +78,6 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             projects=Projects(opened),
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),
         )
-
-
-def _warm(clock: Clock, say: Say) -> None:
-    """Makes the kernels ready; says each one while they are compiled, one line when they come from the cache."""
-    start = clock.monotonic()
-
-    def progress(name: str, done: int, total: int) -> None:
-        if done == total or clock.monotonic() - start > _COMPILING_S:
-            say(f"kernels {done}/{total} ready ({name})")
-
-    warm(progress)
 
 
 def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None]) -> None:

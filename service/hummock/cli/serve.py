@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,9 @@ from hummock.cli.options import DataOption, ModelsOption
 from hummock.cli.output import note, print_line
 
 __all__ = ["SERVING_ON", "serve", "warm"]
+
+_COMPILING_S = 1.0
+"""Kernels that take longer than this are being compiled; out of the cache they take a third of it."""
 
 SERVING_ON = "serving on "
 """Begins the one line of stdout, printed once calls are let in; the address follows."""
@@ -34,7 +38,6 @@ def serve(
 ) -> None:
     """Run the service until SIGTERM or Ctrl-C. Other settings: HUMMOCK_* and hummock.toml."""
     with packages_of("server"):
-        from hummock import wiring
         from hummock.cli.logs import configure_logs
         from hummock.config import load_settings
     settings = load_settings(
@@ -52,12 +55,22 @@ def serve(
         }
     )
     configure_logs(settings.log_level, as_json=settings.log_json)
+    warm()
+    with packages_of("server"):
+        from hummock import wiring
     wiring.serve(settings, note, lambda address: print_line(f"{SERVING_ON}{address}"))
 
 
 def warm() -> None:
     """Compile the kernels now, so that the next start finds them."""
+    start = time.monotonic()
+
+    def progress(name: str, done: int, total: int) -> None:
+        if done == total or time.monotonic() - start > _COMPILING_S:
+            note(f"kernels {done}/{total} ready ({name})")
+
+    # Importing a kernel compiles it: whatever imports kernels comes after this.
     with packages_of("server"):
         from hummock_kernels.warm import warm as warm_kernels
 
-        warm_kernels(lambda name, done, total: note(f"kernels {done}/{total} ready ({name})"))
+        warm_kernels(progress)
