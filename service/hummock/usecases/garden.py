@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from hummock.core.errors import InvalidRequest, MemoryNotFound
+from hummock.core.errors import InvalidRequest, MemoryNotFound, Unavailable
 from hummock.core.learn import Changes, Deleted, Updated
 from hummock.core.memory import Draft, Filter, Memory, MemoryIndex, Payload
 from hummock.ports import Clock, Page, Store, UnitOfWork, WriteRequest
@@ -51,16 +51,16 @@ class Garden:
         return self._store.page(project, where, after, limit, full=full)
 
     def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
-        """Change some fields of a memory; it is embedded again.
+        """Change some fields of a memory; it is embedded again. A repeat is answered with the memory as it is by then.
 
-        Raises: MemoryNotFound, InvalidRequest, RequestIdReused, StorageFull.
+        Raises: MemoryNotFound, InvalidRequest, RequestIdReused, StorageFull; Unavailable when others kept changing it.
         """
         for _ in range(_ATTEMPTS):
             try:
                 return self._update(project, request_id, memory_id, changes, fingerprint)
             except _Changed:
                 continue
-        raise InvalidRequest("memory.id", f"{memory_id} is being changed by others all the time; try again")
+        raise Unavailable(f"memory {memory_id} is being changed by others all the time; try again")
 
     def delete(self, project: str, request_id: str, ids: Sequence[str], fingerprint: bytes) -> Deleted:
         """Remove memories in one write; ids that do not exist are reported, not an error."""
@@ -79,28 +79,39 @@ class Garden:
 
     def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         before = self._existing(project, memory_id)
-        prepared = self._preparation.prepare(changed(as_draft(before), changes))
+        prepared = self._preparation.prepare(_sent(before, changes))
         (embeddings,) = self._preparation.embed([prepared])
+        stored: Memory | None = None
 
         def apply(work: UnitOfWork) -> UpdateReply:
+            nonlocal stored
             existing = work.get(memory_id)
             if existing is None:
                 raise MemoryNotFound(memory_id)
             if existing.fingerprint != before.fingerprint:
                 raise _Changed
-            memory = make_memory(prepared, existing, chunk_count=len(embeddings), now=self._clock.now())
-            work.put(memory, prepared.key, prepared.terms, embeddings)
+            stored = make_memory(prepared, existing, chunk_count=len(embeddings), now=self._clock.now())
+            work.put(stored, prepared.key, prepared.terms, embeddings)
             return UpdateReply(memory_id=memory_id)
 
         request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
         written = self._store.write(project, request).result()
-        return Updated(memory=self._existing(project, written.reply.memory_id), seq=written.seq)
+        # By now another call may have removed it, which does not undo what this one did.
+        return Updated(memory=stored or self._existing(project, written.reply.memory_id), seq=written.seq)
 
     def _existing(self, project: str, memory_id: str) -> Memory:
         (memory,) = self._store.get(project, [memory_id], 0, full=True)
         if memory is None:
             raise MemoryNotFound(memory_id)
         return memory
+
+
+def _sent(before: Memory, changes: Changes) -> Draft:
+    """The changed draft; its errors name the field where it stands in an update."""
+    try:
+        return changed(as_draft(before), changes)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"memory.{error.field}", error.rule) from error
 
 
 class _Changed(Exception):
