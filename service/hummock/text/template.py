@@ -60,6 +60,9 @@ def compared(draft: Draft) -> str:
             return _lines(question, answer, draft.payload.content)
         case DomainKnowledge(domain=domain, summary=summary):
             return _lines(domain, summary, draft.payload.content)
+        case _ if draft.kind is MemoryKind.ENTRY:
+            # Many entries of a codex say "nothing is known yet"; each is about what it names.
+            return _lines(draft.index.title, draft.payload.content)
         case _:
             return draft.payload.content
 
@@ -93,7 +96,8 @@ def _shown(draft: Draft) -> tuple[str, str]:
 
 
 def _cut(text: str, limit: int) -> str:
-    folded = " ".join(text[: limit * 4].split())
+    # So many words are never shorter than the limit; the rest of a long text need not be looked at.
+    folded = " ".join(text.split(maxsplit=limit)[: limit + 1])
     return folded if len(folded) <= limit else folded[: limit - 1] + "…"
 
 

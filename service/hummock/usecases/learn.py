@@ -109,7 +109,10 @@ class Learn:
     def _given_vector(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
         created = lesson.draft.create_time
         if created is not None and created > now + _CLOCK_SKEW_S:
-            raise InvalidRequest(f"memories[{place}].create_time", f"is {created - now:.0f} s in the future")
+            raise InvalidRequest(
+                f"memories[{place}].create_time",
+                f"is {created - now:.0f} s in the future; the limit is {_CLOCK_SKEW_S:.0f} s",
+            )
         if lesson.vector is None:
             return None
         space = self._embedder.space
