@@ -117,3 +117,13 @@ def test_without_the_domain_path_no_key_files_are_pulled() -> None:
 def test_top_k_out_of_range_names_the_field(top_k: int) -> None:
     with pytest.raises(InvalidRequest, match=f"top_k: is {top_k}"):
         RecallQuery(project="p", text="x", top_k=top_k)
+
+
+def test_chat_by_the_vector_path_alone_moves_no_twins() -> None:
+    """1.1-10: the chat document's algorithm knows similarity and age."""
+    chat = RecallQuery(project="p", text="x", preset=Preset.CHAT)
+    literal = replace(chat, paths=frozenset({RecallPath.VECTOR}))
+    assert planned(chat).near_twin_bar == 0.9
+    assert planned(literal).near_twin_bar > 1
+    assert planned(replace(literal, near_twin_bar=0.5)).near_twin_bar == 0.5
+    assert planned(replace(literal, preset=Preset.AGENT)).near_twin_bar == 0.9

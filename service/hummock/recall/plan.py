@@ -10,6 +10,7 @@ from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPa
 from hummock.recall.presets import PRESETS, Defaults
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
+NO_TWINS = 2.0
 SHORTEST_ASCII_CHARACTERS = 3
 T = TypeVar("T")
 
@@ -37,7 +38,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
             exempt_origins=query.decay_exempt_origins,
         ),
         relevance_weight=_or(query.relevance_weight, defaults.relevance_weight),
-        near_twin_bar=_or(query.near_twin_bar, near_twin_bar),
+        near_twin_bar=_or(query.near_twin_bar, NO_TWINS if _is_literal_chat(query) else near_twin_bar),
         intent=intent,
         as_of=_or(query.as_of, now),
     )
@@ -67,6 +68,11 @@ def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
     wanted = query.filter.kinds
     kept = (replace(group, kinds=group.kinds & wanted if wanted else group.kinds) for group in groups)
     return tuple(group for group in kept if group.kinds)
+
+
+def _is_literal_chat(query: RecallQuery) -> bool:
+    """The chat document's algorithm to the letter, which orders by similarity and age and by nothing else (1.1-10)."""
+    return query.preset is Preset.CHAT and query.paths == {RecallPath.VECTOR}
 
 
 def _says_too_little(query: RecallQuery) -> bool:

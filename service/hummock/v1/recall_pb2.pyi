@@ -450,7 +450,7 @@ class RecallRequest(_message.Message):
     """
     near_twin_bar: _builtins.float
     """Hits with at least this cosine to a better hit go to the end, in [0, 2]; above 1 switches that off. Unset means
-    what the model's registry entry says.
+    what the model's registry entry says, and off under CHAT with paths of VECTOR alone.
     """
     min_seq: _builtins.int
     """The project must have accepted at least this many writes; the seq that a write returned makes it visible for sure.
