@@ -17,6 +17,7 @@ from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, HummockCallError, call_error
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import domain, fragment, note, record
+from tests.service.models import require_meaning
 from tests.service.running import Stubs
 
 LAST_INSTANT = Timestamp(seconds=253_402_300_799, nanos=999_999_999)
@@ -233,3 +234,34 @@ def test_a_fragment_whose_last_line_is_not_known_is_stored_and_rendered(service:
         project=project, recall=recall.RecallRequest(query_text="def f"), form=context.RENDER_FORM_WATERFALL
     )
     assert "a.py:5\n" in service.context.Render(request).text
+
+
+V1 = '''def parse_date(text):
+    """Parses an ISO 8601 date."""
+    year, month, day = text.split("-")
+    return date(int(year), int(month), int(day))
+'''
+V2 = '''def parse_date(text):
+    """Parses an ISO 8601 date, with surrounding white space."""
+    year, month, day = text.strip().split("-")
+    return date(int(year), int(month), int(day))
+'''
+DISCLAIMER = "The software is provided as it is, without warranty of any kind, express or implied."
+
+
+@pytest.mark.parametrize("query", ["parse_date v2 with white space", "how do I parse an ISO date?", "日期 parse_date"])
+def test_a_function_is_not_followed_by_its_older_version(service: Stubs, model: str, project: str, query: str) -> None:
+    """S2-01, S2-07, 1.1-7."""
+    require_meaning(model)
+    learn(
+        service,
+        project,
+        fragment("parse_date_v1.py", "parse_date", V1),
+        fragment("parse_date_v2.py", "parse_date", V2),
+        note(DISCLAIMER, index=pb.MemoryIndex(title="legal_disclaimer.txt")),
+    )
+    hits = ask(service, project, query).hits
+    titles = [hit.memory.index.title.split(" ")[0] for hit in hits]
+    assert titles[0].startswith("parse_date_v")
+    assert titles[1] == "legal_disclaimer.txt"
+    assert [hit.near_twin for hit in hits] == [False, False, True]
