@@ -21,8 +21,8 @@ _KIND_WORDS = {
     memory_pb.MEMORY_KIND_ENTRY: "entry",
 }
 _MAX_TITLE_CHARACTERS = 120
-# Below this an id would leave no room for the title; --json has it always.
-_COLUMNS_FOR_IDS = 110
+# Below this an id or a whole path would leave no room for the title; --json has them always.
+_WIDE_COLUMNS = 110
 
 
 def print_recall(response: pb.RecallResponse) -> None:
@@ -35,7 +35,7 @@ def print_recall(response: pb.RecallResponse) -> None:
         ("domains", response.domains),
     ):
         if hits:
-            print_table(_table(title, hits, with_ids=columns() >= _COLUMNS_FOR_IDS))
+            print_table(_table(title, hits, wide=columns() >= _WIDE_COLUMNS))
     print_receipt(response.receipt)
     print_degraded(response.degraded)
 
@@ -58,14 +58,19 @@ def kind_word(kind: memory_pb.MemoryKind.ValueType) -> str:
     return _KIND_WORDS.get(kind, str(int(kind)))
 
 
-def title_of(memory: memory_pb.Memory) -> str:
-    """What names a memory: symbol and place of code on two lines, else its title, else its id."""
+def title_of(memory: memory_pb.Memory, *, whole_path: bool = True) -> str:
+    """What names a memory: symbol and place of code on two lines, else its title, else its id.
+
+    Args:
+        memory: In any view.
+        whole_path: Whether there is room for a path; else the file's name stands for it.
+    """
     fragment = memory.payload.code_fragment
-    if fragment.path:
-        lines = f":{fragment.start_line}" if fragment.start_line else ""
-        # Below each other, because a path is folded anyhow where it does not fit.
-        return f"{_one_line(fragment.symbol or memory.index.title)}\n{_one_line(fragment.path)}{lines}"
-    return _one_line(memory.index.title or memory.id)
+    if not fragment.path:
+        return _one_line(memory.index.title or memory.id)
+    path = fragment.path if whole_path else fragment.path.rpartition("/")[2]
+    place = f"{_one_line(path)}:{fragment.start_line}" if fragment.start_line else _one_line(path)
+    return f"{_one_line(fragment.symbol)}\n{place}" if fragment.symbol else place
 
 
 def _one_line(text: str) -> str:
@@ -73,7 +78,7 @@ def _one_line(text: str) -> str:
     return line if len(line) <= _MAX_TITLE_CHARACTERS else f"{line[: _MAX_TITLE_CHARACTERS - 1]}…"
 
 
-def _table(title: str, hits: Sequence[pb.Hit], *, with_ids: bool) -> Table:
+def _table(title: str, hits: Sequence[pb.Hit], *, wide: bool) -> Table:
     table = new_table(title=title)
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("sim", justify="right", no_wrap=True)
@@ -82,7 +87,7 @@ def _table(title: str, hits: Sequence[pb.Hit], *, with_ids: bool) -> Table:
     table.add_column("title", ratio=3, overflow="fold")
     table.add_column("why", ratio=2, overflow="fold")
     table.add_column("age", justify="right", no_wrap=True)
-    if with_ids:
+    if wide:
         table.add_column("id", ratio=2, overflow="fold")
     for hit in hits:
         table.add_row(
@@ -90,10 +95,10 @@ def _table(title: str, hits: Sequence[pb.Hit], *, with_ids: bool) -> Table:
             f"{hit.similarity:.2f}",
             f"{hit.keyword_score:.1f}",
             kind_word(hit.memory.kind),
-            Text(title_of(hit.memory)),
+            Text(title_of(hit.memory, whole_path=wide)),
             Text(_why(hit), style="dim"),
             age(hit.age_days),
-            *([Text(printable(hit.memory.id))] if with_ids else []),
+            *([Text(printable(hit.memory.id))] if wide else []),
         )
     return table
 
