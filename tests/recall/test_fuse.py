@@ -197,3 +197,14 @@ def test_fused_results_are_unique_ordered_and_in_range(rows: list[Row]) -> None:
         assert (np.diff(result.relevance[group]) <= 1e-6).all()
     left_out = result.echo + result.duplicate + result.below_min_similarity
     assert len(rows) == len(hashes) + left_out
+
+
+def test_of_equal_texts_one_that_is_similar_enough_answers_for_a_newer_one_that_is_not() -> None:
+    """S4-24: the minimum comes before the duplicates, or both copies would be lost."""
+    rows = [
+        Row(id="old", cosine=0.1, keyword=2.0, matched=1, found_by=FoundBy.KEYWORD, age_days=9, text_hash=7),
+        Row(id="new", cosine=0.1, age_days=1, text_hash=7),
+    ]
+    result = fuse(candidates(rows), plan(min_similarity=0.3), probe(), PLAIN)
+    assert result.candidates.memory_id == ("old",)
+    assert (result.below_min_similarity, result.duplicate) == (1, 0)

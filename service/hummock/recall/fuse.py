@@ -62,14 +62,14 @@ class Fused:
 def fuse(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) -> Fused:
     """Order one group's candidates.
 
-    Candidates that the domain path found come before all others. Hits that only the keyword or domain path found are
-    exempt from the minimum similarity.
+    Candidates that the domain path found come before all others. Hits that the keyword or domain path found too are
+    exempt from the minimum similarity. Duplicates are looked for among what is left: a copy that is not similar enough
+    cannot take the place of one that is.
     """
     heard = found.take(np.flatnonzero(~_echoes(found, probe)))
-    unique = heard.take(_newest_of_each_text(heard))
-    similarity = np.nan_to_num(calibration.similarity(unique.cosine, han=probe.is_han), nan=0.0)
-    near = _similar_enough(unique, similarity, plan.min_similarity)
-    kept, similarity = unique.take(np.flatnonzero(near)), similarity[near]
+    near = heard.take(np.flatnonzero(_similar_enough(heard, _similarity(heard, probe, calibration), plan)))
+    kept = near.take(_newest_of_each_text(near))
+    similarity = _similarity(kept, probe, calibration)
 
     share = _vector_share(kept, similarity, probe)
     relevance = _joined(kept, similarity, share)
@@ -88,8 +88,8 @@ def fuse(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) 
         decay=decay[order],
         vector_share=float(share.mean()) if len(share) else 0.0,
         echo=len(found) - len(heard),
-        duplicate=len(heard) - len(unique),
-        below_min_similarity=len(unique) - len(kept),
+        duplicate=len(near) - len(kept),
+        below_min_similarity=len(heard) - len(near),
     )
 
 
@@ -115,9 +115,13 @@ def _newer(found: Candidates, row: int, held: int) -> bool:
     return mine > other or (mine == other and found.memory_id[row] < found.memory_id[held])
 
 
-def _similar_enough(found: Candidates, similarity: NDArray[np.float32], minimum: float) -> NDArray[np.bool_]:
+def _similarity(found: Candidates, probe: Probe, calibration: Calibration) -> NDArray[np.float32]:
+    return np.nan_to_num(calibration.similarity(found.cosine, han=probe.is_han), nan=0.0)
+
+
+def _similar_enough(found: Candidates, similarity: NDArray[np.float32], plan: Plan) -> NDArray[np.bool_]:
     by_vector_alone = found.found_by == FoundBy.VECTOR
-    return np.asarray(~by_vector_alone | (similarity >= minimum), dtype=np.bool_)
+    return np.asarray(~by_vector_alone | (similarity >= plan.min_similarity), dtype=np.bool_)
 
 
 def _vector_share(found: Candidates, similarity: NDArray[np.float32], probe: Probe) -> NDArray[np.float32]:
