@@ -81,7 +81,7 @@ class _TierEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Tier.ValueType],
     TIER_UNSPECIFIED: _Tier.ValueType  # 0
     """Not said. Never sent."""
     TIER_FULL: _Tier.ValueType  # 1
-    """The whole body."""
+    """The body. Under CONTEXT each text of it is cut at 500 characters; the reason says so."""
     TIER_INDEX: _Tier.ValueType  # 2
     """Title, tags and summary."""
     TIER_DROPPED: _Tier.ValueType  # 3
@@ -93,7 +93,7 @@ class Tier(_Tier, metaclass=_TierEnumTypeWrapper):
 TIER_UNSPECIFIED: Tier.ValueType  # 0
 """Not said. Never sent."""
 TIER_FULL: Tier.ValueType  # 1
-"""The whole body."""
+"""The body. Under CONTEXT each text of it is cut at 500 characters; the reason says so."""
 TIER_INDEX: Tier.ValueType  # 2
 """Title, tags and summary."""
 TIER_DROPPED: Tier.ValueType  # 3
@@ -169,7 +169,9 @@ class MemorySelection(_message.Message):
     IDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """In the order in which they are to be rendered. 1 to 200; ids that do not exist are reported as missing."""
+        """In the order in which they are to be rendered, which CONTEXT keeps within each of its sections. 1 to 200; an id
+        counts once; ids that do not exist are reported as missing.
+        """
 
     def __init__(
         self,
@@ -338,7 +340,7 @@ class RenderResponse(_message.Message):
     budget_tokens: _builtins.int
     """The budget that was kept."""
     over_budget: _builtins.bool
-    """True when the best memory alone is larger than the budget and was rendered all the same."""
+    """True when the text is larger than the budget although it holds the best memory alone. Only WATERFALL does that."""
     seq: _builtins.int
     """Writes accepted by the project when it was read."""
     @_builtins.property
