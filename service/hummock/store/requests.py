@@ -44,7 +44,7 @@ def remember(
     """Keeps an answer."""
     key = keys.name_key(number, request_id)
     txn.put(key, codec.encode(record), db=tables.request)
-    txn.put(keys.age_key(number, record.time, record.seq), key, db=tables.request_age)
+    txn.put(_age_key(number, record), key, db=tables.request_age)
 
 
 def trim(txn: lmdb.Transaction[bytes], tables: Tables, number: int, oldest: float, limits: StoreLimits) -> None:
@@ -54,6 +54,10 @@ def trim(txn: lmdb.Transaction[bytes], tables: Tables, number: int, oldest: floa
     for age_key, request_key in [entry for entry in first if keys.time_of_age_key(entry[0]) < oldest]:
         txn.delete(age_key, db=tables.request_age)
         value = txn.get(request_key, db=tables.request)
-        # The id may have been used again since.
-        if value is not None and codec.decode_request(value).time < oldest:
+        # The id may have been used again since; the answer to that has an age of its own.
+        if value is not None and _age_key(number, codec.decode_request(value)) == age_key:
             txn.delete(request_key, db=tables.request)
+
+
+def _age_key(number: int, record: codec.RequestRecord) -> bytes:
+    return keys.age_key(number, record.time, record.seq)
