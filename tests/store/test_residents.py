@@ -169,3 +169,16 @@ def test_a_view_that_cannot_follow_is_loaded_anew(
         assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
         assert "loaded anew" in caplog.text
         assert "tide" not in caplog.text
+
+
+def test_a_project_that_is_larger_than_the_budget_stays_while_it_is_the_last_one_read(tmp_path: Path) -> None:
+    """Were it given up at each write, each read in between would load all of it."""
+    with opened(tmp_path, memory_budget_bytes=1) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, "p", seed=1)
+        view = store._residents.view("p")
+        put(store, "q", Entry(id="b"))
+        assert store._residents.view("p") is view
+        put(store, "p", Entry(id="c"))
+        assert store.status().loaded_project_count == 1
+        assert ids(ask(store, "p", seed=1)) == {"a", "c"}

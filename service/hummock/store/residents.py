@@ -26,20 +26,29 @@ class _Slot:
     commit, or the writer waits for `changing` and then finds the view.
     """
 
-    __slots__ = ("changing", "is_rebuilding", "last_use", "loading", "nbytes", "view")
+    __slots__ = ("_shown", "changing", "is_rebuilding", "last_use", "loading")
 
     def __init__(self) -> None:
-        self.view: ProjectView | None = None
-        self.nbytes = 0
+        # One value: a view is given up without `changing`, and must not be counted with another one's bytes.
+        self._shown: tuple[ProjectView | None, int] = (None, 0)
         self.last_use = 0
         self.is_rebuilding = False
         self.loading = Lock()
         self.changing = Lock()
 
+    @property
+    def view(self) -> ProjectView | None:
+        """What readers have."""
+        return self._shown[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the view; 0 without one, and only then."""
+        return self._shown[1]
+
     def show(self, view: ProjectView | None) -> None:
         """Lets readers have this view, or none."""
-        self.view = view
-        self.nbytes = 0 if view is None else view.nbytes
+        self._shown = (view, 0 if view is None else view.nbytes)
 
 
 class ResidentProjects:
@@ -68,12 +77,12 @@ class ResidentProjects:
             slot = self._slots.get(project)
             if slot is not None:
                 self._publish(slot)
-        self._keep_within_budget(None)
+        self._keep_within_budget()
 
     def usage(self) -> tuple[int, int]:
         """Projects in memory, and their bytes."""
-        sizes = [slot.nbytes for slot in self._slots.copy().values() if slot.view is not None]
-        return len(sizes), sum(sizes)
+        sizes = [slot.nbytes for slot in self._slots.copy().values()]
+        return sum(size > 0 for size in sizes), sum(sizes)
 
     def close(self) -> None:
         """Ends the rebuild that runs, if any, and starts no more."""
@@ -122,7 +131,7 @@ class ResidentProjects:
             if view is None:
                 view = self._load(slot, number)
         slot.last_use = next(self._uses)
-        self._keep_within_budget(slot)
+        self._keep_within_budget()
         return view
 
     def _load(self, slot: _Slot, number: int) -> ProjectView:
@@ -139,17 +148,20 @@ class ResidentProjects:
         with self._environment.reading() as txn:
             return project_number(txn, self._environment, project)
 
-    def _keep_within_budget(self, newest: _Slot | None) -> None:
-        """Gives up the views that were used longest ago; whoever still reads one keeps it until done."""
+    def _keep_within_budget(self) -> None:
+        """Gives up the views that were used longest ago; whoever still reads one keeps it until done.
+
+        The one used last stays whatever its size: otherwise every write would make the next read load it again.
+        """
         used = self.usage()[1]
         if used <= self._budget_bytes:
             return
-        for slot in sorted(self._slots.copy().values(), key=lambda each: each.last_use):
+        loaded = [slot for slot in self._slots.copy().values() if slot.nbytes]
+        for slot in sorted(loaded, key=lambda each: each.last_use)[:-1]:
             if used <= self._budget_bytes:
                 return
-            if slot.view is not None and slot is not newest:
-                used -= slot.nbytes
-                slot.show(None)
+            used -= slot.nbytes
+            slot.show(None)
 
 
 def project_number(txn: lmdb.Transaction[bytes], environment: Environment, project: str) -> int | None:
