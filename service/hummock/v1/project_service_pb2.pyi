@@ -95,7 +95,7 @@ class Project(_message.Message):
     seq: _builtins.int
     """Writes accepted."""
     content_seq: _builtins.int
-    """Changes only when a recall could answer differently."""
+    """Changes only when a recall or a rendering could answer differently."""
     emb_space: _builtins.str
     """The embedding space of its vectors."""
     @_builtins.property

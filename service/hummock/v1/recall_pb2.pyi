@@ -563,7 +563,7 @@ class RecallResponse(_message.Message):
     seq: _builtins.int
     """Writes accepted by the project when it was read."""
     content_seq: _builtins.int
-    """Changes only when a recall could answer differently."""
+    """Changes only when a recall or a rendering could answer differently."""
     @_builtins.property
     def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Hit]:
         """The main group in the order in which the hits were picked: by score, and by what each adds to those before it;
