@@ -142,3 +142,18 @@ def test_a_replacement_in_a_full_store_keeps_the_old_memory(tmp_path: Path) -> N
         with pytest.raises(StorageFull):
             put(store, "p", replace(small, words=BIG * 3))
         assert store.get("p", ["a"], 0, full=True) == [small.memory()]
+
+
+def test_what_the_map_limits_is_mended_by_the_map(tmp_path: Path) -> None:
+    """A larger quota would change nothing."""
+    with opened(tmp_path, map_bytes=4 * MIB, quota_bytes=100 * MIB) as store:
+        entries = [Entry(id=f"m{number}", words=(*BIG, str(number))) for number in range(200)]
+        with pytest.raises(StorageFull, match=r"raise storage\.map_bytes") as caught:
+            store.write("p", put_request(entries)).result(30)
+        assert caught.value.reason == "STORAGE_FULL"
+    limits = StoreLimits(map_reserve_share=0.0)
+    with (
+        opened(tmp_path, map_bytes=4 * MIB, quota_bytes=4 * MIB, limits=limits) as store,
+        pytest.raises(StorageFull, match=r"raise storage\.map_bytes"),
+    ):
+        store.write("p", put_request(entries)).result(30)

@@ -11,6 +11,7 @@ __all__ = [
     "DirectoryInUse",
     "DirectoryUnusable",
     "DiskFull",
+    "MapFull",
     "OpenedInOtherProcess",
     "RecordDamaged",
     "SchemaTooNew",
@@ -99,6 +100,19 @@ class DiskFull(StorageFull):
         self.why = why
         self.used_bytes = used_bytes
         self.quota_bytes = quota_bytes
+
+
+class MapFull(StorageFull):
+    """The database's map takes no more: it leaves less room than the quota allows."""
+
+    def __init__(self, used_bytes: int, most_bytes: int) -> None:
+        HummockError.__init__(
+            self,
+            f"the store uses {used_bytes} of the {most_bytes} bytes that its map has for memories, and this write does "
+            "not fit; delete memories or raise storage.map_bytes",
+        )
+        self.used_bytes = used_bytes
+        self.quota_bytes = most_bytes
 
 
 class OpenedInOtherProcess(HummockError):

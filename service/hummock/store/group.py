@@ -14,7 +14,7 @@ from hummock.core.errors import InvalidRequest, StorageFull
 from hummock.ports import Clock, WriteRequest, Written
 from hummock.store import codec, keys, operations, requests
 from hummock.store.environment import Environment, is_full
-from hummock.store.errors import DiskFull
+from hummock.store.errors import DiskFull, MapFull
 from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
 from hummock.store.unit import Unit
 
@@ -56,6 +56,7 @@ class GroupCommit:
         # Even a removal needs pages before it frees some.
         most = int(environment.map_bytes * (1 - limits.map_reserve_share))
         self.quota_bytes = min(quota_bytes, most)
+        self._over_quota = StorageFull if quota_bytes <= most else MapFull
 
     def commit(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Applies as many of the jobs as one transaction takes, at least one, and makes them durable.
@@ -136,7 +137,7 @@ class GroupCommit:
         """Refuses what would fill the store; removals never come here."""
         used = self._environment.used_bytes(txn)
         if used > self.quota_bytes:
-            raise StorageFull(used, self.quota_bytes)
+            raise self._over_quota(used, self.quota_bytes)
         free = self._environment.free_disk_bytes()
         if free < self._limits.disk_reserve_bytes:
             raise DiskFull(f"{free} bytes are free", used, self.quota_bytes)
@@ -144,9 +145,7 @@ class GroupCommit:
     def _full(self, cause: lmdb.Error) -> StorageFull:
         with self._environment.reading() as txn:
             used = self._environment.used_bytes(txn)
-        if isinstance(cause, lmdb.MapFullError):
-            error = StorageFull(used, self.quota_bytes)
-        else:
-            error = DiskFull(str(cause), used, self.quota_bytes)
+        is_map = isinstance(cause, lmdb.MapFullError)
+        error = MapFull(used, self.quota_bytes) if is_map else DiskFull(str(cause), used, self.quota_bytes)
         error.__cause__ = cause
         return error
