@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -35,7 +36,11 @@ def statuses(work: Workplace, *drafts: Draft) -> list[LearnStatus]:
 
 
 def all_ids(work: Workplace, project: str = "p") -> list[str]:
-    return [memory.id for memory in work.garden.page(project, Filter(), 0, 100, full=False).memories]
+    return found_ids(work, Filter(), project)
+
+
+def found_ids(work: Workplace, where: Filter, project: str = "p") -> list[str]:
+    return [memory.id for memory in work.garden.page(project, where, 0, 100, full=False).memories]
 
 
 def with_vector(draft: Draft, vector: QueryVector, project: str = "p") -> LearnCommand:
@@ -139,6 +144,29 @@ def test_entries_of_two_names_with_one_text_are_two(work: Workplace) -> None:
     assert ids(ask(work.store, terms=document_terms("雾灯"))) == {"世界.图鉴.物品.雾灯"}
     again = Draft(kind=MemoryKind.ENTRY, index=MemoryIndex(title="雾灯 "), payload=Payload(content="暂无描述。"))
     assert statuses(work, again) == [DUPLICATE]
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [("café", "cafe\u0301"), ("ＡＰＩ", "api"), ("Straße", "STRASSE"), ("重要", "重要")],
+)
+def test_a_tag_is_the_same_however_it_is_typed(work: Workplace, stored: str, asked: str) -> None:
+    """S2-04."""
+    index = MemoryIndex(tags=(stored,))
+    work.teach(Draft(id="a", kind=MemoryKind.NOTE, index=index, payload=Payload(content="one")), note("two"))
+    assert found_ids(work, Filter(tags=(asked,))) == ["a"]
+    assert found_ids(work, Filter(tags=(asked, "other"))) == []
+
+
+def test_a_path_is_the_same_composed_or_not(work: Workplace) -> None:
+    """S0-18: some file systems take letters apart."""
+    payload = Payload(content="return", detail=CodeFragment(path="소스/Café.java"))
+    work.teach(Draft(id="a", kind=MemoryKind.CODE_FRAGMENT, payload=payload))
+    decomposed = unicodedata.normalize("NFD", "소스/Café.java")
+    assert decomposed != "소스/Café.java"
+    for path in (decomposed, "Cafe\u0301.java", "Café.java", "/소스/Café.java"):
+        assert found_ids(work, Filter(paths=(path,))) == ["a"]
+    assert found_ids(work, Filter(paths=("é.java",))) == []
 
 
 def test_a_domain_is_found_by_each_of_its_names(work: Workplace) -> None:

@@ -5,6 +5,7 @@ A facet begins with a control character that no analysed term has, so a word nev
 
 from __future__ import annotations
 
+import unicodedata
 from hashlib import blake2b
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft
@@ -13,8 +14,8 @@ _LONGEST = 120
 
 
 def tag(name: str) -> str:
-    """The facet of a tag."""
-    return _facet("t", name.casefold())
+    """The facet of a tag; case, width and the way in which letters are put together do not matter."""
+    return _facet("t", unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()))
 
 
 def session(session_id: str) -> str:
@@ -28,8 +29,8 @@ def speaker(name: str) -> str:
 
 
 def path(name: str) -> str:
-    """The facet of a path, or of the end of one."""
-    return _facet("p", name.strip("/"))
+    """The facet of a path, or of the end of one. Some file systems take letters apart; here they are put together."""
+    return _facet("p", unicodedata.normalize("NFC", name).strip("/"))
 
 
 def domain(name: str) -> str:
