@@ -1,0 +1,98 @@
+"""Filters against a plain reading of their rules."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hummock.core.memory import CodeFragment, Filter, MemoryKind, Origin
+from tests.ports.asking import ask, put
+from tests.store.opening import opened
+from tests.strategies import IDS, SESSIONS, TAGS, Entry, delete_request, entries
+
+PATHS = ("src/A.java", "test/A.java", "A.java", "src/main/B.kt", "目录/还款.py")
+ENDS = ("A.java", "src/A.java", "main/B.kt", "B.kt", "还款.py", "a.java", "va")
+SPEAKERS = ("", "Ada", "小明")
+MANY_IDS = (*IDS, *(f"m{number}" for number in range(8)))
+
+
+def dressed() -> st.SearchStrategy[Entry]:
+    """Memories with all that a filter may ask for."""
+    details = st.sampled_from(PATHS).map(lambda path: CodeFragment(path=path))
+
+    def dress(entry: Entry, speaker: str, detail: CodeFragment | None) -> Entry:
+        kind = entry.kind if detail is None else MemoryKind.CODE_FRAGMENT
+        return replace(entry, speaker=speaker, detail=detail, kind=kind)
+
+    return st.builds(dress, entries(MANY_IDS), st.sampled_from(SPEAKERS), st.none() | details)
+
+
+def some(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.just(()) | st.lists(st.sampled_from(values), max_size=2, unique=True).map(tuple)
+
+
+def filters() -> st.SearchStrategy[Filter]:
+    """Filters of which most let something through."""
+    times = st.none() | st.sampled_from([1_700_000_000.0, 1_700_000_050.0, 1_700_000_100.0])
+    return st.builds(
+        Filter,
+        kinds=st.frozensets(st.sampled_from(list(MemoryKind)), max_size=3),
+        origins=st.just(frozenset[Origin]()) | st.frozensets(st.sampled_from(list(Origin)), max_size=4),
+        tags=some(TAGS),
+        session_ids=some((*SESSIONS, "unknown")),
+        paths=some(ENDS),
+        speakers=some(SPEAKERS[1:]),
+        created_after=times,
+        created_before=times,
+        excluded_ids=some((*MANY_IDS, "unknown")),
+    )
+
+
+def passes(entry: Entry, where: Filter) -> bool:
+    path = entry.detail.path if isinstance(entry.detail, CodeFragment) else None
+    return (
+        (not where.kinds or entry.kind in where.kinds)
+        and (not where.origins or entry.origin in where.origins)
+        and all(tag in entry.tags for tag in where.tags)
+        and (not where.session_ids or entry.session_id in where.session_ids)
+        and (not where.paths or (path is not None and any(f"/{path}".endswith(f"/{end}") for end in where.paths)))
+        and (not where.speakers or entry.speaker in where.speakers)
+        and (where.created_after is None or entry.create_time >= where.created_after)
+        and (where.created_before is None or entry.create_time < where.created_before)
+        and entry.id not in where.excluded_ids
+    )
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    batches=st.lists(st.lists(dressed(), min_size=1, max_size=8), min_size=1, max_size=4),
+    removed=st.lists(st.sampled_from(MANY_IDS), max_size=3),
+    where=st.lists(filters(), min_size=1, max_size=6),
+)
+def test_a_filter_lets_through_what_its_rules_say(
+    batches: list[list[Entry]], removed: list[str], where: list[Filter]
+) -> None:
+    """S0-06, S4-17, S4-23."""
+    kept: dict[str, Entry] = {}
+    with tempfile.TemporaryDirectory() as name, opened(Path(name)) as store:
+        for batch in batches:
+            put(store, "p", *batch)
+            put(store, "other", *batch)
+            ask(store, seed=1)
+            for entry in batch:
+                kept.pop(entry.id, None)
+                kept[entry.id] = entry
+        store.write("p", delete_request(removed)).result(30)
+        expected = [entry for entry in kept.values() if entry.id not in removed]
+        for one in where:
+            allowed = [entry.id for entry in expected if passes(entry, one)]
+            found = ask(store, seed=1, terms=["tide", "还款"], where=one)
+            assert found.searched == len(allowed)
+            assert set(found.memory_id) <= set(allowed)
+            assert {entry.id for entry in expected if entry.seeds and entry.id in allowed} <= set(found.memory_id)
+            assert [memory.id for memory in store.page("p", one, 0, 100, full=False).memories] == allowed
