@@ -7,7 +7,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from hummock.core.errors import StorageFull
+from hummock.core.errors import StorageFull, Unavailable
 from hummock.store import EmbeddedStore
 from hummock.store.group import GroupCommit, Job, Outcome
 from hummock.store.unit import Unit
@@ -83,3 +83,25 @@ def test_a_group_whose_commit_finds_no_room_is_committed_one_by_one(
         with pytest.raises(StorageFull, match="make room on the disk"):
             large.result(30)
         assert set(ask(store, seed=1).memory_id) == {"b"}
+
+
+def test_a_database_that_gave_up_stops_the_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """LMDB answers nothing any more after such an error, and callers must learn that only a restart helps."""
+
+    def panic(group: GroupCommit, jobs: list[Job]) -> list[Outcome]:
+        raise lmdb.PanicError("commit")
+
+    with opened(tmp_path) as store:
+        put(store, "p", *BEFORE)
+        with monkeypatch.context() as fault:
+            fault.setattr(GroupCommit, "_commit", panic)
+            with pytest.raises(Unavailable, match="restart the service") as caught:
+                store.write("p", delete_request(["a"])).result(30)
+        assert isinstance(caught.value.__cause__, lmdb.PanicError)
+        with pytest.raises(Unavailable, match="restart the service"):
+            put(store, "p", *CHANGE)
+        assert "the writer stopped" in caplog.text
+    with opened(tmp_path) as store:
+        assert set(ask(store, seed=1).memory_id) == {"a", "b"}

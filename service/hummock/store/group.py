@@ -64,9 +64,13 @@ class GroupCommit:
         Returns:
             Outcomes of the first jobs, in order. Where the commit itself finds no room, each job is tried alone, so
             that only those that need room fail.
+
+        Raises: lmdb.PanicError: LMDB gave up; it takes nothing any more until it is opened again.
         """
         try:
             return self._commit(jobs)
+        except lmdb.PanicError:
+            raise
         except lmdb.Error as error:
             if not is_full(error):
                 return [Outcome(job=job, error=error) for job in jobs]
