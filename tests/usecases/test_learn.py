@@ -187,6 +187,15 @@ def test_a_text_behind_much_white_space_has_a_title_and_a_summary(work: Workplac
     assert kept.index.summary == "the tide rises"
 
 
+def test_a_blank_title_is_none(work: Workplace) -> None:
+    """S2-15: a hit must show something."""
+    index = MemoryIndex(title=" \n", summary="\u3000")
+    (result,) = work.teach(Draft(kind=MemoryKind.NOTE, index=index, payload=Payload(content="the tide rises"))).results
+    kept = work.get(result.id)
+    assert kept is not None
+    assert kept.index == MemoryIndex(title="the tide rises", summary="the tide rises")
+
+
 def test_a_cut_title_says_so(work: Workplace) -> None:
     for text, title in (("x" * 120, "x" * 120), ("x" * 121, "x" * 119 + "…"), ("a " * 60, "a " * 59 + "a")):
         (result,) = work.teach(note(text)).results

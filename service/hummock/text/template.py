@@ -71,8 +71,8 @@ def derived_index(draft: Draft) -> MemoryIndex:
     """The draft's index with what is missing taken from the payload."""
     title, summary = _shown(draft)
     return MemoryIndex(
-        title=draft.index.title or _cut(title, _TITLE_CHARACTERS),
-        summary=draft.index.summary or _cut(summary, _SUMMARY_CHARACTERS),
+        title=draft.index.title if draft.index.title.strip() else _cut(title, _TITLE_CHARACTERS),
+        summary=draft.index.summary if draft.index.summary.strip() else _cut(summary, _SUMMARY_CHARACTERS),
         tags=draft.index.tags,
     )
 
