@@ -42,7 +42,7 @@ class Stubs:
 @contextmanager
 def connected(target: str) -> Iterator[Stubs]:
     """Stubs of the service at the target, which listens already."""
-    with grpc.insecure_channel(target) as channel:
+    with grpc.insecure_channel(target, options=[("grpc.max_receive_message_length", 16 << 20)]) as channel:
         grpc.channel_ready_future(channel).result(timeout=30)
         yield Stubs(
             channel=channel,

@@ -186,3 +186,23 @@ def test_an_update_that_does_not_fit_the_kind_names_the_field_where_it_stands(se
     )
     with pytest.raises(grpc.RpcError, match=r"memory\.payload\.detail: a NOTE has content only"):
         service.memory.Update(request)
+
+
+def test_a_page_of_large_memories_is_shorter_than_asked_for(service: Stubs, project: str) -> None:
+    """S1-07: whatever they weigh, all of them can be listed."""
+    heavy = "x" * 262_144
+    for batch in range(5):
+        notes = [note(f"heavy {batch} {place}", id=f"{batch}-{place}") for place in range(15)]
+        for one in notes:
+            one.payload.raw = heavy
+        learn(service, project, *notes)
+    request = memory.MemoryServiceListRequest(project=project, page_size=1000, view=pb.MEMORY_VIEW_FULL)
+    listed: list[str] = []
+    while True:
+        page = service.memory.List(request)
+        assert 0 < len(page.memories) < 75
+        listed += [one.id for one in page.memories]
+        if not page.next_page_token:
+            break
+        request.page_token = page.next_page_token
+    assert listed == [f"{batch}-{place}" for batch in range(5) for place in range(15)]

@@ -24,11 +24,9 @@ from hummock.rpc.learn_stream import Learn, LearnStream
 from hummock.rpc.memory_servicer import MemoryServicer
 from hummock.rpc.parse import check_size, compile_rules, parse
 from hummock.rpc.project_servicer import ProjectServicer
-from hummock.rpc.status import ReplyTooLarge, known, to_grpc
+from hummock.rpc.status import MAX_REPLY_BYTES, ReplyTooLarge, known, to_grpc
 from hummock.rpc.use_cases import UseCases
 from hummock.v1 import admin_service_pb2, context_service_pb2, memory_service_pb2, project_service_pb2
-
-MAX_REPLY_BYTES = 16 * 1024 * 1024
 
 Context = aio.ServicerContext[bytes, bytes]
 

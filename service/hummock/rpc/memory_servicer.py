@@ -6,6 +6,7 @@ from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.rpc import parse_memory, present_memory
 from hummock.rpc import parse_values as values
 from hummock.rpc.page_token import page_position, page_token
+from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.use_cases import Garden
 from hummock.v1 import memory_service_pb2 as pb
 
@@ -42,18 +43,21 @@ class MemoryServicer:
         return present_memory.batch_get_response(ids, found)
 
     def List(self, request: pb.MemoryServiceListRequest) -> pb.MemoryServiceListResponse:
-        """Returns the memories of a project in pages."""
-        page = self._garden.page(
-            values.project_name("project", request.project),
-            values.memory_filter("filter", request.filter),
-            int(page_position(request, request.page_token) or 0),
-            request.page_size or _DEFAULT_PAGE_SIZE,
-            full=values.wants_full(request.view, unset_means_full=False),
-        )
-        return pb.MemoryServiceListResponse(
-            memories=map(present_memory.memory, page.memories),
-            next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
-        )
+        """Returns the memories of a project in pages, shorter ones where a page would not fit into a reply."""
+        project = values.project_name("project", request.project)
+        where = values.memory_filter("filter", request.filter)
+        after = int(page_position(request, request.page_token) or 0)
+        full = values.wants_full(request.view, unset_means_full=False)
+        size = request.page_size or _DEFAULT_PAGE_SIZE
+        while True:
+            page = self._garden.page(project, where, after, size, full=full)
+            reply = pb.MemoryServiceListResponse(
+                memories=map(present_memory.memory, page.memories),
+                next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
+            )
+            if reply.ByteSize() <= MAX_REPLY_BYTES or size == 1:
+                return reply
+            size = min(size, len(page.memories)) // 2 or 1
 
     def Update(self, request: pb.MemoryServiceUpdateRequest) -> pb.MemoryServiceUpdateResponse:
         """Changes the named fields of a memory."""

@@ -15,7 +15,8 @@ from grpc_reflection.v1alpha import reflection
 
 from hummock.core.errors import StartError
 from hummock.rpc.address import Address, TcpAddress, UnixAddress, check_bindable, parse_address
-from hummock.rpc.handlers import MAX_REPLY_BYTES, SERVICES, Door, Gates, handlers
+from hummock.rpc.handlers import SERVICES, Door, Gates, handlers
+from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.use_cases import UseCases
 
 DRAIN_S = 10.0

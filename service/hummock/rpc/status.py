@@ -18,6 +18,7 @@ from hummock.core.errors import Exhausted, HummockError, InvalidRequest, NotFoun
 from hummock.rpc.gate import DeadlinePassed
 from hummock.rpc.parse import RulesBroken, Violation
 
+MAX_REPLY_BYTES = 16 * 1024 * 1024
 DOMAIN = "hummock"
 _UNAVAILABLE_RETRY_S = 1.0
 

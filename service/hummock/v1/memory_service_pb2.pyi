@@ -196,7 +196,7 @@ class MemoryServiceListResponse(_message.Message):
     """Asks for the page after this one; empty on the last page."""
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Memory]:
-        """Oldest write first."""
+        """Oldest write first; fewer than page_size where more would not fit into a reply, or on the last page."""
 
     def __init__(
         self,
