@@ -102,14 +102,17 @@ def test_a_cleared_event_time_is_none_and_an_unnamed_one_stays(work: Workplace) 
     assert update(work, Changes(event_time_set=True)).event_time is None
 
 
-def test_a_payload_of_another_kind_is_refused_where_it_stands(work: Workplace) -> None:
+def test_a_payload_that_does_not_fit_is_refused_and_nothing_changes(work: Workplace) -> None:
     work.teach(note("one", "a"))
     detail = CodeFragment(path="A.java")
     with pytest.raises(InvalidRequest) as caught:
         update(work, Changes(payload=Payload(content="x", detail=detail)))
-    assert caught.value.field == "memory.payload.detail"
-    with pytest.raises(InvalidRequest, match=r"memory\.payload\.content"):
+    assert caught.value.field == "payload.detail"
+    with pytest.raises(InvalidRequest, match=r"payload\.content"):
         update(work, Changes(content=" "))
+    project = work.store.project("p")
+    assert project is not None
+    assert project.seq == 1
 
 
 def test_updates_of_one_memory_at_once_all_happen(work: Workplace) -> None:

@@ -79,7 +79,7 @@ class Garden:
 
     def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         before = self._existing(project, memory_id)
-        prepared = self._preparation.prepare(_sent(before, changes))
+        prepared = self._preparation.prepare(changed(as_draft(before), changes))
         (embeddings,) = self._preparation.embed([prepared])
         stored: Memory | None = None
 
@@ -104,14 +104,6 @@ class Garden:
         if memory is None:
             raise MemoryNotFound(memory_id)
         return memory
-
-
-def _sent(before: Memory, changes: Changes) -> Draft:
-    """The changed draft; its errors name the field where it stands in an update."""
-    try:
-        return changed(as_draft(before), changes)
-    except InvalidRequest as error:
-        raise InvalidRequest(f"memory.{error.field}", error.rule) from error
 
 
 class _Changed(Exception):
