@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from hummock.core.errors import InvalidRequest, MemoryNotFound, Unavailable
+from hummock.core.errors import MemoryNotFound, Unavailable
 from hummock.core.learn import Changes, Deleted, Updated
 from hummock.core.memory import Draft, Filter, Memory, MemoryIndex, Payload
 from hummock.ports import Clock, Page, Store, UnitOfWork, WriteRequest
