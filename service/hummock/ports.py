@@ -58,7 +58,10 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextKey:
-    """What makes two memories the same one: equal keys in one project are stored once."""
+    """What makes two memories the same one: equal keys in one project are stored once.
+
+    `content_hash` is the memory's own, or where more than the text counts a hash of all that does.
+    """
 
     kind: MemoryKind
     origin: Origin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,6 +127,26 @@ def test_pieces_of_a_repository_are_never_merged(work: Workplace) -> None:
     payloads = [Payload(content="return 1", detail=CodeFragment(path=path)) for path in ("A.java", "B.java")]
     pieces = [Draft(kind=MemoryKind.CODE_FRAGMENT, origin=Origin.INDEXER, payload=payload) for payload in payloads]
     assert statuses(work, *pieces) == [CREATED, CREATED]
+
+
+def test_equal_code_of_two_paths_is_found_by_each(work: Workplace) -> None:
+    """S0-18: whoever sends it."""
+    fragments = [
+        Draft(
+            id=path,
+            kind=MemoryKind.CODE_FRAGMENT,
+            payload=Payload(content="return id;", detail=CodeFragment(path=path)),
+        )
+        for path in ("src/A.java", "src/B.java")
+    ]
+    assert statuses(work, *fragments) == [CREATED, CREATED]
+    assert found_ids(work, Filter(paths=("B.java",))) == ["src/B.java"]
+    moved = replace(fragments[1].payload, detail=CodeFragment(path="src/B.java", start_line=7, end_line=7))
+    assert statuses(work, replace(fragments[1], id="", payload=moved)) == [DUPLICATE]
+    first, second = work.garden.get("p", ["src/A.java", "src/B.java"], 0, full=False)
+    assert first is not None
+    assert second is not None
+    assert first.content_hash == second.content_hash
 
 
 def test_entries_of_two_names_with_one_text_are_two(work: Workplace) -> None:

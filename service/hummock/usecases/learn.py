@@ -13,7 +13,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.facets import facets_of
 from hummock.core.learn import LearnCommand, Learned, LearnResult, LearnStatus, Lesson
-from hummock.core.memory import DomainKnowledge, Draft, Memory, Origin
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Memory, Origin
 from hummock.ports import Clock, Embedder, Store, Terms, TextKey, UnitOfWork, WriteRequest
 from hummock.text import template
 from hummock.text.analyzer import document_terms
@@ -64,7 +64,7 @@ class Preparation:
         return Prepared(
             draft=draft,
             memory_id=draft.id or self._make_id(),
-            key=TextKey(kind=draft.kind, origin=draft.origin, content_hash=content_hash) if _merges(draft) else None,
+            key=_text_key(draft, text, content_hash),
             content_hash=content_hash,
             fingerprint=_fingerprint(given),
             terms=Terms(
@@ -203,6 +203,15 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         token_count=one.token_count,
         chunk_count=chunk_count,
     )
+
+
+def _text_key(draft: Draft, text: str, content_hash: bytes) -> TextKey | None:
+    """The key under which an equal memory is found. Code is asked for by its path, so its path is part of it."""
+    if not _merges(draft):
+        return None
+    detail = draft.payload.detail
+    known = text_hash(f"{detail.path}\n{text}", is_code=True) if isinstance(detail, CodeFragment) else content_hash
+    return TextKey(kind=draft.kind, origin=draft.origin, content_hash=known)
 
 
 def _merges(draft: Draft) -> bool:
