@@ -149,16 +149,17 @@ def test_locks_pin_versions_and_hashes_and_no_addresses() -> None:
 
 
 def test_the_locks_agree_where_they_overlap() -> None:
-    pinned: dict[str, set[str]] = {}
+    pins: list[Requirement] = []
     for name in ("build", "server", "dev"):
         text = (ROOT / "service" / "locks" / f"{name}.txt").read_text(encoding="utf-8")
-        for line in text.splitlines():
-            if "==" in line.split(";")[0] and not line.startswith(" "):
-                pinned.setdefault(line.rstrip(" \\"), set()).add(name)
-    packages = [entry.split("==")[0] for entry in pinned]
-    twice = {package for package in packages if packages.count(package) > 1}
+        lines = (line.rstrip(" \\") for line in text.splitlines() if not line.startswith(" "))
+        pins.extend(Requirement(line) for line in lines if "==" in line.split(";")[0])
+    versions: dict[str, set[str]] = {}
+    for pin in pins:
+        versions.setdefault(pin.name, set()).add(str(pin.specifier))
+    differing = {name for name, found in versions.items() if len(found) > 1}
     # One version for each side of a Python version is no disagreement.
-    assert all(" ; " in entry for entry in pinned if entry.split("==")[0] in twice), twice
+    assert all(pin.marker for pin in pins if pin.name in differing), differing
 
 
 def test_one_requirement_is_cut_out_with_its_hashes(install: ModuleType) -> None:
