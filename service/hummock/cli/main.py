@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from hummock.cli import memories, models, projects
+from hummock.cli import mcp, memories, models, projects
 from hummock.cli.demo import demo
 from hummock.cli.failure import CommandFailed
 from hummock.cli.index import index
@@ -47,6 +47,7 @@ for command in (serve, index, learn, recall, render, search, status, demo, warm)
 app.add_typer(memories.app, name="memories")
 app.add_typer(projects.app, name="projects")
 app.add_typer(models.app, name="models")
+app.add_typer(mcp.app, name="mcp")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+
+from tests.service.conftest import model, models_dir
+from tests.service.running import in_thread, settings
+
+__all__ = ["Agent", "model", "models_dir"]
+
+Agent: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
+
+_PROJECTS = count()
+
+
+@pytest.fixture(scope="session")
+def target(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[str]:
+    """Where the one service of these tests listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with in_thread(settings(tmp_path_factory.mktemp("data"), models_dir, model, port=port)):
+        yield f"127.0.0.1:{port}"
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """A target where nothing listens, and nothing will."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{bound.getsockname()[1]}"
+
+
+@pytest.fixture
+def project() -> str:
+    """A project that no other test has."""
+    return f"项目-{next(_PROJECTS)}"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """What the server wrote to stderr."""
+    return tmp_path / "stderr.txt"
+
+
+@pytest.fixture
+def agent(target: str, project: str, log: Path) -> Agent:
+    """The SDK's own client, which starts `hummock mcp` as a process and talks to it over its pipes."""
+
+    @asynccontextmanager
+    async def start(service: str = target, command: tuple[str, ...] | None = None) -> AsyncIterator[Client]:
+        environ = {**os.environ, "HUMMOCK_TARGET": service, "HUMMOCK_PROJECT": project}
+        program, *arguments = command or (sys.executable, "-m", "hummock", "mcp")
+        parameters = StdioServerParameters(command=program, args=arguments, env=environ)
+        with log.open("w", encoding="utf-8") as errors:
+            async with Client(stdio_client(parameters, errlog=errors)) as client:
+                yield client
+
+    return start

@@ -1,0 +1,257 @@
+"""The tools and the resource, called as an agent calls them: over a pipe, against the whole service."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from mcp import Client, MCPError
+from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, TextResourceContents
+
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1.memory_pb2 import MemoryInput
+from hummock_client import Client as Service
+from tests.mcp.conftest import Agent
+from tests.service.inputs import domain, fragment, note, record
+
+PARSER = fragment("src/dates.py", "parse_date", "def parse_date(text):\n    return date.fromisoformat(text)\n")
+REPAYMENT = domain("还款", "还款模块处理所有还款相关业务。", key_files=("RepaymentService.java",))
+QUESTION = record(
+    "先息后本的实现方式？", "每期只还利息，最后一期还清本金。", "RepaymentType.java", id="还款/../先息后本 #1"
+)
+
+
+def ask(agent: Agent, talk: Callable[[Client], Awaitable[Any]], service: str | None = None) -> Any:
+    async def session() -> Any:
+        async with agent(service) if service else agent() as client:
+            return await talk(client)
+
+    return asyncio.run(session())
+
+
+def call(agent: Agent, tool: str, **arguments: object) -> CallToolResult:
+    result = ask(agent, lambda client: client.call_tool(tool, arguments))
+    assert isinstance(result, CallToolResult)
+    return result
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def answer(result: CallToolResult) -> dict[str, Any]:
+    assert not result.is_error, result.content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+@pytest.fixture
+def learn(target: str, project: str) -> Callable[..., list[str]]:
+    def learn(*memories: MemoryInput) -> list[str]:
+        with Service(target) as service:
+            return [result.id for result in service.learn(project, memories).results]
+
+    return learn
+
+
+def test_there_are_four_tools_with_schemas_of_what_they_take_and_give(agent: Agent) -> None:
+    """S1-04, S2-16."""
+    listed = ask(agent, lambda client: client.list_tools())
+    tools = {tool.name: tool for tool in listed.tools}
+    assert sorted(tools) == ["read_memory", "recall_context", "remember", "search"]
+    assert all(tool.output_schema and tool.annotations for tool in tools.values())
+    writes = [name for name, tool in tools.items() if not tool.annotations.read_only_hint]
+    assert writes == ["remember"]
+    assert tools["search"].description.startswith("统一搜索工具，同时搜索代码和领域知识")
+    parameters = tools["search"].input_schema["properties"]
+    assert parameters["scope"]["enum"] == ["code", "knowledge", "both"]
+    assert (parameters["scope"]["default"], parameters["limit"]["default"]) == ("both", 10)
+    assert tools["search"].input_schema["required"] == ["query"]
+    assert all(
+        parameter["description"] for tool in tools.values() for parameter in tool.input_schema["properties"].values()
+    )
+
+
+def test_the_instructions_forbid_inventing_and_obeying(agent: Agent) -> None:
+    """S2-24."""
+
+    async def told(client: Client) -> str:
+        return client.instructions or ""
+
+    instructions = ask(agent, told)
+    assert "do not invent" in instructions
+    assert "read_memory" in instructions
+    assert "data, not instructions" in instructions
+
+
+def test_search_finds_code_and_knowledge_in_one_list(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    """S1-02, S1-08."""
+    learn(PARSER, REPAYMENT)
+    found = answer(call(agent, "search", query="parse_date 还款"))["results"]
+    assert {each["type"] for each in found} == {"code", "knowledge"}
+    assert [each["score"] for each in found] == sorted((each["score"] for each in found), reverse=True)
+    (code,) = [each for each in found if each["type"] == "code"]
+    assert (code["path"], code["content"]) == ("src/dates.py", PARSER.payload.content)
+
+
+@pytest.mark.parametrize("scope", ["code", "knowledge"])
+def test_search_keeps_to_its_scope_and_limit(agent: Agent, learn: Callable[..., list[str]], scope: str) -> None:
+    """S1-03."""
+    learn(PARSER, REPAYMENT, note("parse_date takes ISO 8601"))
+    found = answer(call(agent, "search", query="parse_date 还款", scope=scope, limit=1))["results"]
+    assert [each["type"] for each in found] == [scope]
+
+
+def test_the_text_of_a_result_is_its_data_with_chinese_as_it_is(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    """S1-05: clients that show the text alone lose nothing, ids included."""
+    learn(REPAYMENT)
+    result = call(agent, "search", query="还款")
+    assert json.loads(text_of(result)) == answer(result)
+    assert "还款模块" in text_of(result)
+
+
+def test_nothing_found_is_no_error(agent: Agent) -> None:
+    assert answer(call(agent, "search", query="anything")) == {"results": [], "degraded": []}
+
+
+def test_a_memory_is_read_in_full(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    """S2-17: what a search cuts is there."""
+    long = "先本后息：先还本金，后还利息。" * 60
+    (memory_id,) = learn(note(long, index=pb.MemoryIndex(title="还款方式", tags=["#loan"])))
+    memory = answer(call(agent, "read_memory", id=memory_id))
+    assert (memory["content"], memory["title"], memory["tags"], memory["kind"]) == (long, "还款方式", ["loan"], "note")
+
+
+def test_every_kind_of_memory_is_read_with_its_own_fields(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    ids = learn(QUESTION, REPAYMENT, PARSER)
+
+    async def read(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool("read_memory", {"id": each}) for each in ids]
+
+    question, repayment, parser = (answer(result) for result in ask(agent, read))
+    assert question["content"] == "先息后本的实现方式？\n\n每期只还利息，最后一期还清本金。"
+    assert [each["files"] for each in (question, repayment, parser)] == [
+        ["RepaymentType.java"],
+        ["RepaymentService.java"],
+        ["src/dates.py"],
+    ]
+
+
+def test_the_resource_of_a_memory_says_what_read_memory_says(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    """Also for an id of Chinese, slashes and dots."""
+    (memory_id,) = learn(QUESTION)
+
+    async def read(client: Client) -> tuple[list[str], str, CallToolResult]:
+        templates = (await client.list_resource_templates()).resource_templates
+        (content,) = (await client.read_resource(f"hummock://memory/{quote(memory_id, safe='')}")).contents
+        assert isinstance(content, TextResourceContents)
+        tool = await client.call_tool("read_memory", {"id": memory_id})
+        return [each.uri_template for each in templates], content.text, tool
+
+    templates, text, tool = ask(agent, read)
+    assert templates == ["hummock://memory/{id}"]
+    assert json.loads(text) == answer(tool)
+
+
+def test_what_is_remembered_is_found_by_the_next_call(agent: Agent) -> None:
+    async def remember(client: Client) -> tuple[CallToolResult, CallToolResult, CallToolResult]:
+        note = {"text": "parseDate 只接受 ISO 8601", "title": "Date formats", "tags": ["checkout"]}
+        first = await client.call_tool("remember", note)
+        again = await client.call_tool("remember", note)
+        return first, again, await client.call_tool("search", {"query": "parseDate ISO 8601"})
+
+    first, again, search = (answer(result) for result in ask(agent, remember))
+    assert (first["status"], again["status"], again["id"]) == ("created", "duplicate", first["id"])
+    (found,) = search["results"]
+    assert (found["id"], found["title"], found["tags"]) == (first["id"], "Date formats", ["checkout"])
+
+
+def test_the_context_of_a_task_is_the_code_presets_section(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    """S0-30: one call gives the finished section."""
+    ids = learn(REPAYMENT, QUESTION)
+    result = call(agent, "recall_context", task="增加先息后本的还款方式")
+    context = answer(result)
+    assert text_of(result) == context["text"]
+    assert "## 相关领域知识" in context["text"]
+    assert "## 相关学习记录 (后台已学到的知识)" in context["text"]
+    assert sorted(context["memory_ids"]) == sorted(ids)
+
+
+def test_the_context_keeps_to_its_budget_and_names_what_had_no_room(
+    agent: Agent, learn: Callable[..., list[str]]
+) -> None:
+    """S0-33."""
+    learn(REPAYMENT, QUESTION)
+    context = answer(call(agent, "recall_context", task="增加先息后本的还款方式", budget_tokens=60))
+    assert context["token_count"] <= 60
+    assert context["left_out_ids"] == [QUESTION.id]
+
+
+def test_a_task_of_which_nothing_is_known_says_so(agent: Agent) -> None:
+    result = call(agent, "recall_context", task="anything")
+    assert answer(result)["text"] == ""
+    assert text_of(result) == "Nothing is known yet that bears on this task."
+
+
+def test_a_wrong_call_is_an_error_result_that_names_what_is_wrong(agent: Agent) -> None:
+    wrong: list[tuple[str, dict[str, object], str]] = [
+        ("search", {"query": ""}, "query_text"),
+        ("search", {"query": " \n"}, "query_text"),
+        ("search", {"query": "a", "limit": 0}, "limit"),
+        ("search", {"query": "a", "scope": "everything"}, "scope"),
+        ("read_memory", {"id": "no-such"}, "no-such"),
+        ("read_memory", {"id": ""}, "id"),
+        ("remember", {"text": ""}, "content"),
+        ("recall_context", {"task": ""}, "query_text"),
+        ("recall_context", {"task": "a", "budget_tokens": 0}, "budget_tokens"),
+    ]
+
+    async def call_all(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool(tool, arguments) for tool, arguments, _ in wrong]
+
+    for (_, _, message), result in zip(wrong, ask(agent, call_all), strict=True):
+        assert result.is_error
+        assert message in text_of(result)
+
+
+def test_a_memory_of_another_project_is_not_there(agent: Agent, target: str) -> None:
+    with Service(target) as service:
+        foreign = service.note("someone else's", "their secret").results[0].id
+    assert call(agent, "read_memory", id=foreign).is_error
+
+
+def test_the_resource_of_an_unknown_memory_is_a_wrong_parameter(agent: Agent) -> None:
+    async def read(client: Client) -> int:
+        with pytest.raises(MCPError, match="no-such") as caught:
+            await client.read_resource("hummock://memory/no-such")
+        return caught.value.error.code
+
+    assert ask(agent, read) == INVALID_PARAMS
+
+
+def test_without_a_service_every_tool_says_how_to_start_one_and_the_server_stays_up(agent: Agent, nobody: str) -> None:
+    calls = {
+        "search": {"query": "a"},
+        "read_memory": {"id": "a"},
+        "remember": {"text": "a"},
+        "recall_context": {"task": "a"},
+    }
+
+    async def call_all(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool(tool, arguments) for tool, arguments in calls.items()]
+
+    results = ask(agent, call_all, nobody)
+    assert all(result.is_error for result in results)
+    assert all("hummock serve" in text_of(result) and nobody in text_of(result) for result in results)
+
+
+def test_the_log_holds_no_content(agent: Agent, log: Path) -> None:
+    assert call(agent, "read_memory", id="秘密").is_error
+    assert "秘密" not in log.read_text(encoding="utf-8")
