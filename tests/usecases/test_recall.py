@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
 from hummock import models
-from hummock.core.candidates import FoundBy
+from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
 from hummock.core.learn import LearnCommand, Lesson
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, MemoryKind, Origin, Payload, QueryVector
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Memory, MemoryKind, Origin, Payload, QueryVector
 from hummock.core.recall import Intent, Preset, Recalled, RecallPath, RecallQuery
-from hummock.ports import Embedder
+from hummock.ports import Embedder, Store
 from hummock.store import EmbeddedStore
 from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.learn import Learn, Preparation
@@ -285,3 +286,30 @@ def test_any_query_is_answered(desk: Desk, text: str, preset: Preset) -> None:
     answer = desk.recall(text, preset=preset)
     assert not answer.degraded
     assert all(0 <= hit.score <= 1 for hit in (*answer.hits, *answer.code_fragments, *answer.domains))
+
+
+class EditedInBetween:
+    """A store in which a memory is edited once, after it was ranked and before it is loaded."""
+
+    def __init__(self, store: EmbeddedStore, edit: Callable[[], None]) -> None:
+        self._store = store
+        self._edit = edit
+
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
+        found = self._store.candidates(project, queries, min_seq)
+        edit, self._edit = self._edit, lambda: None
+        edit()
+        return found
+
+    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        return self._store.load(project, docs, full=full)
+
+
+def test_a_memory_that_is_edited_while_it_is_ranked_is_recalled_as_it_is_now(desk: Desk) -> None:
+    """S4-42."""
+    desk.teach(note("the lamp is lit", "a"), note("the lamp is out", "b"))
+    edited = EditedInBetween(desk.store, lambda: desk.teach(note("the lamp is green", "a")))
+    query = RecallQuery(project="p", text="lamp")
+    hits = Recall(cast(Store, edited), desk.embedder, desk.clock)(query).hits
+    found = {hit.memory.payload.content for hit in hits if hit.memory.payload}
+    assert found == {"the lamp is green", "the lamp is out"}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates
+from hummock.core.candidates import Candidates, Gathered
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
 from hummock.core.memory import QueryVector
 from hummock.core.recall import (
     Degradation,
-    GroupCount,
     GroupPlan,
     Hit,
     Intent,
@@ -35,6 +35,9 @@ from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
 from hummock.text.analyzer import query_terms
 from hummock.text.normalise import text_hash
 from hummock.text.script import is_han, known_share
+
+_ATTEMPTS = 3
+"""Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
 
 
 class Recall:
@@ -57,11 +60,29 @@ class Recall:
             plan = make_plan(query, intent, space.calibration.near_twin_bar, self._clock.now())
         with stages.time("embed"):
             vector, degraded = self._vector(query, space)
-        with stages.time("gather"):
             probe = _probe(query, vector, space)
+        for _ in range(_ATTEMPTS):
+            search = self._search(query, plan, probe, stages)
+            if search.is_whole:
+                break
+        hits = search.hits
+        return Recalled(
+            hits=hits.get(MAIN, ()),
+            code_fragments=hits.get(CODE, ()),
+            domains=hits.get(DOMAINS, ()),
+            intent=_with_domains(intent, search.gathered.groups),
+            receipt=_receipt(plan, stages, search, space),
+            degraded=degraded,
+            seq=search.gathered.seq,
+            content_seq=search.gathered.content_seq,
+        )
+
+    def _search(self, query: RecallQuery, plan: Plan, probe: Probe, stages: _Stages) -> _Search:
+        """Gather, fuse, diversify and load, once."""
+        with stages.time("gather"):
             gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
         with stages.time("fuse"):
-            fused = [fuse(found, plan, probe, space.calibration) for found in gathered.groups]
+            fused = [fuse(found, plan, probe, self._embedder.space.calibration) for found in gathered.groups]
         with stages.time("diversify"):
             chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
         with stages.time("load"):
@@ -69,19 +90,8 @@ class Recall:
                 group.name: self._hits(query, plan, ranked, rows, probe)
                 for group, ranked, rows in zip(plan.groups, fused, chosen, strict=True)
             }
-        counts = [
-            count(found, ranked, len(hits[found.name])) for found, ranked in zip(gathered.groups, fused, strict=True)
-        ]
-        return Recalled(
-            hits=hits.get(MAIN, ()),
-            code_fragments=hits.get(CODE, ()),
-            domains=hits.get(DOMAINS, ()),
-            intent=_with_domains(intent, gathered.groups),
-            receipt=_receipt(plan, stages, counts, space, fused),
-            degraded=degraded,
-            seq=gathered.seq,
-            content_seq=gathered.content_seq,
-        )
+        is_whole = sum(map(len, hits.values())) == sum(map(len, chosen))
+        return _Search(gathered=gathered, fused=tuple(fused), hits=hits, is_whole=is_whole)
 
     def _vector(
         self, query: RecallQuery, space: EmbeddingSpace
@@ -106,19 +116,33 @@ class Recall:
         return make_hits(fused, rows, memories, probe.terms, plan.near_twin_bar)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Search:
+    """What one search found; not whole when a write took a memory away between its ranking and its loading."""
+
+    gathered: Gathered
+    fused: tuple[Fused, ...]
+    hits: Mapping[str, tuple[Hit, ...]]
+    is_whole: bool
+
+
 class _Stages:
-    """Measures the stages of one recall."""
+    """Measures the stages of one recall; a stage that runs again adds to its time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._start = clock.monotonic()
-        self.times: list[StageTime] = []
+        self._elapsed_s: dict[str, float] = {}
 
     @contextmanager
     def time(self, stage: str) -> Iterator[None]:
         start = self._clock.monotonic()
         yield
-        self.times.append(StageTime(stage=stage, elapsed_s=self._clock.monotonic() - start))
+        self._elapsed_s[stage] = self._elapsed_s.get(stage, 0.0) + self._clock.monotonic() - start
+
+    @property
+    def times(self) -> tuple[StageTime, ...]:
+        return tuple(StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in self._elapsed_s.items())
 
     @property
     def elapsed_s(self) -> float:
@@ -162,14 +186,15 @@ def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
     return Intent(domains=tuple(found), action=intent.action, keywords=intent.keywords)
 
 
-def _receipt(
-    plan: Plan, stages: _Stages, counts: list[GroupCount], space: EmbeddingSpace, fused: list[Fused]
-) -> Receipt:
-    shares = {group.name: ranked.vector_share for group, ranked in zip(plan.groups, fused, strict=True)}
+def _receipt(plan: Plan, stages: _Stages, search: _Search, space: EmbeddingSpace) -> Receipt:
+    shares = {group.name: ranked.vector_share for group, ranked in zip(plan.groups, search.fused, strict=True)}
     return Receipt(
         preset=plan.preset,
-        stages=tuple(stages.times),
-        groups=tuple(counts),
+        stages=stages.times,
+        groups=tuple(
+            count(found, ranked, len(search.hits[found.name]))
+            for found, ranked in zip(search.gathered.groups, search.fused, strict=True)
+        ),
         emb_space=space.id,
         as_of=plan.as_of,
         vector_weight=shares.get(MAIN, 0.0),
