@@ -29,7 +29,6 @@ __all__ = ["demo"]
 _PORT = 7420
 _REPOSITORY = "demo"
 _SAMPLE = "repayment"
-_BUDGET_TOKENS = 1500
 _PAGE_MEMORIES = 200
 
 
@@ -108,13 +107,13 @@ def _ask(service: Service, project: str, text: str, preset: PresetName, form: Fo
             project=project,
             recall=recall,
             form=pb.RenderForm.Value(f"RENDER_FORM_{form.name}"),
-            budget_tokens=_BUDGET_TOKENS,
         ),
         timeout=CALL_TIMEOUT_S,
     )
     print_line(f"\n━━ {project} · {preset.value} ━━ {printable(text)}\n")
     print_recall(recalled)
-    print_line(f"\n── rendered, {form.value}, {_BUDGET_TOKENS} tokens at most ──\n{printable(rendered.text)}\n")
+    heading = f"── rendered, {form.value}, {rendered.budget_tokens} tokens at most ──"
+    print_line(f"\n{heading}\n{printable(rendered.text)}\n")
     print_rendered(rendered)
 
 
