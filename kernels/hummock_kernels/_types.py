@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from hummock_kernels._jit import types
 
 Flags: TypeAlias = NDArray[np.uint8]
+Bytes: TypeAlias = NDArray[np.int8]
+Shorts: TypeAlias = NDArray[np.int16]
 Halves: TypeAlias = NDArray[np.uint16]
 Docs: TypeAlias = NDArray[np.int32]
 Words: TypeAlias = NDArray[np.uint32]
@@ -26,6 +28,7 @@ U32 = types.uint32
 VOID = types.void
 Tuple: Any = types.Tuple
 
+I8_2D = types.Array(types.int8, 2, "C", readonly=True)
 U8_1D = types.Array(types.uint8, 1, "C", readonly=True)
 U16_2D = types.Array(types.uint16, 2, "C", readonly=True)
 I32_1D = types.Array(types.int32, 1, "C", readonly=True)

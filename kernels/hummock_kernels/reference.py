@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hummock_kernels._types import Docs, Doubles, Flags, Halves, Indices, Matrix, Vector, Words
+from hummock_kernels._types import Bytes, Docs, Doubles, Flags, Halves, Indices, Matrix, Vector, Words
 
 
 def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
@@ -156,3 +156,13 @@ def mark_term(
         fwd_indptr, fwd_term, no_fwd_counts, base, term
     ):
         out[doc] = 1
+
+
+def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
+    """Twin of `maxsim.max_sims`."""
+    sims = np.full(len(start) - 1, np.nan, np.float32)
+    for i, (first, end) in enumerate(itertools.pairwise(start.tolist())):
+        if len(query) and first < end:
+            dots = query.astype(np.int64) @ tokens[first:end].astype(np.int64).T
+            sims[i] = dots.max(axis=1).sum() / 127**2 / len(query)
+    return sims
