@@ -29,10 +29,10 @@ def _best(query: Shorts, q: int, tokens: Bytes, start: int, end: int) -> np.int3
 
 @kernel(OUT_F32_1D(I8_2D, I8_2D, I64_1D))
 def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
-    """Mean over the query's tokens of the best cosine among a candidate's, (q, dim), (t, dim), (n + 1,) -> (n,) float32.
+    """Mean, over a query's tokens, of the best cosine with any token of a candidate.
 
-    Candidate i has the tokens from start[i] to start[i + 1]; one without any gets NaN, and so do all when the query has
-    none. Results lie in [-1, 1], but for rounding.
+    (q, dim), (t, dim) and (n + 1,) -> (n,) float32 in [-1, 1], but for rounding. Candidate i has the tokens from start[i]
+    to start[i + 1]; one without any gets NaN, and so do all when the query has none.
 
     Args:
         query: Unit vectors times 127, or zeros.

@@ -20,7 +20,8 @@ def starts(*counts: int) -> Indices:
 
 def unit_tokens(seed: int, count: int) -> Bytes:
     drawn = np.random.default_rng(seed).standard_normal((count, 64))
-    return np.rint(drawn / np.linalg.norm(drawn, axis=1, keepdims=True) * 127).astype(np.int8)
+    tokens: Bytes = np.rint(drawn / np.linalg.norm(drawn, axis=1, keepdims=True) * 127).astype(np.int8)
+    return tokens
 
 
 @given(st.data(), st.sampled_from([1, 7, 64]), st.integers(0, 4), st.lists(st.integers(0, 5), max_size=5))
