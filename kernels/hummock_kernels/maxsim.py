@@ -31,8 +31,8 @@ def _best(query: Shorts, q: int, tokens: Bytes, start: int, end: int) -> np.int3
 def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
     """Mean, over a query's tokens, of the best cosine with any token of a candidate.
 
-    (q, dim), (t, dim) and (n + 1,) -> (n,) float32 in [-1, 1], but for rounding. Candidate i has the tokens from start[i]
-    to start[i + 1]; one without any gets NaN, and so do all when the query has none.
+    (q, dim), (t, dim) and (n + 1,) -> (n,) float32 in [-1, 1], but for rounding. Candidate i has the tokens from
+    start[i] to start[i + 1]; one without any gets NaN, and so do all when the query has none.
 
     Args:
         query: Unit vectors times 127, or zeros.
