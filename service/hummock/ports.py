@@ -125,6 +125,14 @@ class Page:
     next_after: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """How far a project has come: writes accepted, and changes after which a recall could answer differently."""
+
+    seq: int
+    content_seq: int
+
+
 class Store(Protocol):
     """The memories of all projects. Safe to call from several threads; a read never waits for a write."""
 
@@ -151,6 +159,12 @@ class Store(Protocol):
 
     def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
         """At most `limit` memories behind position `after` (0: the first) that pass the filter."""
+
+    def generation(self, project: str) -> Generation:
+        """A project's newest generation, without loading its memories; zeros for an unknown one.
+
+        It counts every write that is done, never goes back, and no read that begins after it sees an older one.
+        """
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""

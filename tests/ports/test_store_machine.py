@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hummock.core.candidates import Candidates
 from hummock.core.memory import Filter
-from hummock.ports import Store
+from hummock.ports import Generation, Store
 from tests.ports.asking import ask
 from tests.ports.model import ModelProject
 from tests.store.opening import opened
@@ -71,6 +71,7 @@ class StoreMachine(RuleBasedStateMachine):
             project = self.store.project(name)
             counts = (project.seq, project.content_seq) if project else (0, 0)
             assert counts == (model.seq, model.content_seq)
+            assert self.store.generation(name) == Generation(seq=model.seq, content_seq=model.content_seq)
 
     def teardown(self) -> None:
         if hasattr(self, "opening"):

@@ -5,7 +5,7 @@ import pytest
 
 from hummock.core.candidates import FoundBy, GroupQuery
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.ports import Store
+from hummock.ports import Generation, Store
 from tests.ports.asking import ask, gather, ids, put
 from tests.strategies import Entry, delete_request, domain, fragment, unit_vector
 
@@ -24,6 +24,7 @@ def test_an_unknown_project_has_nothing(store: Store) -> None:
     assert store.find_by_text("unknown", [Entry(id="a").key]) == [None]
     assert store.page("unknown", Filter(), 0, 10, full=True).memories == ()
     assert store.project("unknown") is None
+    assert store.generation("unknown") == Generation(seq=0, content_seq=0)
     assert store.projects("", 10) == []
 
 
@@ -31,8 +32,17 @@ def test_a_name_that_is_too_long_for_a_project_is_an_unknown_one(store: Store) -
     put(store, "项" * 133, Entry(id="a"))
     assert len(ask(store, "项" * 1000, seed=1)) == 0
     assert store.project("项" * 1000) is None
+    assert store.generation("项" * 1000) == Generation(seq=0, content_seq=0)
     assert store.projects("项" * 1000, 10) == []
     assert [project.name for project in store.projects("项" * 132, 10)] == ["项" * 133]
+
+
+def test_the_generation_of_content_stands_still_when_nothing_changes(store: Store) -> None:
+    put(store, "p", Entry(id="a"))
+    store.write("p", delete_request(["unknown"])).result(30)
+    assert store.generation("p") == Generation(seq=2, content_seq=1)
+    found = gather(store, "p", GroupQuery(name="main", filter=Filter()))
+    assert Generation(seq=found.seq, content_seq=found.content_seq) == store.generation("p")
 
 
 def test_without_a_minimum_even_opposite_vectors_are_found(store: Store) -> None:

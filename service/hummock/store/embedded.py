@@ -16,7 +16,7 @@ from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import Filter, Memory
 from hummock.core.project import Project
 from hummock.core.status import StoreStatus
-from hummock.ports import Clock, Page, Reply, TextKey, WriteRequest, Written
+from hummock.ports import Clock, Generation, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store import codec, keys, scan
 from hummock.store.environment import Environment
 from hummock.store.filters import TermNumbers, passing
@@ -143,6 +143,18 @@ class EmbeddedStore:
             return Page(memories=_all(memories), next_after=found[limit - 1] if len(found) > limit else None)
 
         return self._read(project, page_of)
+
+    def generation(self, project: str) -> Generation:
+        """A project's newest generation; see `ports.Store`."""
+        view = self._residents.loaded_view(project)
+        if view is not None:
+            return Generation(seq=view.seq, content_seq=view.content_seq)
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return Generation(seq=0, content_seq=0)
+            record = self._record(txn, number)
+            return Generation(seq=record.seq, content_seq=record.content_seq)
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""

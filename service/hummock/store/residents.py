@@ -64,11 +64,15 @@ class ResidentProjects:
 
     def view(self, project: str) -> ProjectView | None:
         """The newest view; None when there is no such project. Waits only when the project must be loaded."""
+        view = self.loaded_view(project)
+        return self._loaded(project) if view is None else view
+
+    def loaded_view(self, project: str) -> ProjectView | None:
+        """The newest view of a project that is in memory; None when it is not."""
         slot = self._slots.get(project)
         view = slot.view if slot is not None else None
-        if slot is None or view is None:
-            return self._loaded(project)
-        slot.last_use = next(self._uses)
+        if slot is not None and view is not None:
+            slot.last_use = next(self._uses)
         return view
 
     def publish(self, projects: Iterable[str]) -> None:
