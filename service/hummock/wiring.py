@@ -23,6 +23,7 @@ from hummock.rpc.handlers import Gates
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens
+from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.garden import Garden
 from hummock.usecases.learn import Learn, Preparation
 from hummock.usecases.projects import Projects
@@ -68,7 +69,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
         counter = EstimatedTokens()
         preparation = Preparation(embedder, counter, make_id=lambda: uuid.uuid4().hex)
-        recall = Recall(opened, embedder, clock)
+        recall = CachedRecall(Recall(opened, embedder, clock), opened, embedder.space.id, clock)
         yield UseCases(
             recall=recall,
             render=Render(recall, opened, counter, clock),

@@ -191,7 +191,11 @@ class Degradation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What ran, how long it took and what was left out."""
+    """What ran, how long it took and what was left out.
+
+    `cached` means that an equal recall's answer was used: `stages` and `elapsed_s` are those of fetching it, all else
+    is said of the recall that made it.
+    """
 
     preset: Preset
     stages: tuple[StageTime, ...]
@@ -200,6 +204,7 @@ class Receipt:
     as_of: float
     vector_weight: float
     elapsed_s: float
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

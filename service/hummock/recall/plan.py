@@ -32,15 +32,21 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         groups=_groups(query, defaults),
         filter=replace(query.filter, origins=query.filter.origins or defaults.origins),
         min_similarity=_or(query.min_similarity, defaults.min_similarity),
-        decay=Decay(
-            mode=_or(query.decay_mode, defaults.decay_mode),
-            half_life_days=_or(query.half_life_days, defaults.half_life_days),
-            exempt_origins=query.decay_exempt_origins,
-        ),
+        decay=decay_of(query),
         relevance_weight=_or(query.relevance_weight, defaults.relevance_weight),
         near_twin_bar=_or(query.near_twin_bar, NO_TWINS if _is_literal_chat(query) else near_twin_bar),
         intent=intent,
         as_of=_or(query.as_of, now),
+    )
+
+
+def decay_of(query: RecallQuery) -> Decay:
+    """How scores fall with age: what the query says, else its preset."""
+    defaults = PRESETS[query.preset]
+    return Decay(
+        mode=_or(query.decay_mode, defaults.decay_mode),
+        half_life_days=_or(query.half_life_days, defaults.half_life_days),
+        exempt_origins=query.decay_exempt_origins,
     )
 
 

@@ -106,6 +106,7 @@ def _receipt(receipt: Receipt) -> recall_pb2.Receipt:
         as_of=values.timestamp(receipt.as_of),
         vector_weight=receipt.vector_weight,
         elapsed=values.duration(receipt.elapsed_s),
+        cached=receipt.cached,
     )
 
 

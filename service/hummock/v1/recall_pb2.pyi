@@ -247,7 +247,7 @@ class StageTime(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """"intent", "embed", "gather", "fuse", "diversify" or "load"."""
+    """"intent", "embed", "gather", "fuse", "diversify" or "load"; "cache" alone when the answer came from there."""
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
         """Wall-clock time."""
@@ -363,12 +363,19 @@ class Receipt(_message.Message):
     AS_OF_FIELD_NUMBER: _builtins.int
     VECTOR_WEIGHT_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
+    CACHED_FIELD_NUMBER: _builtins.int
     preset: Global___Preset.ValueType
     """The preset that was used."""
     emb_space: _builtins.str
     """The embedding space of the vectors that were compared."""
     vector_weight: _builtins.float
     """Share of the vector path in the scores of the main group, on average, in [0, 1]; 0 when it found nothing."""
+    cached: _builtins.bool
+    """True when the answer to an equal recall was used, made within the last five minutes or at the same time; no write
+    that could change it came in between. groups and vector_weight are those of the recall that made it. Unless the
+    request names its as_of, ages are those of this moment; with decay, as_of and ages may be older by up to a
+    ten-thousandth of the half-life (two minutes for 14 days).
+    """
     @_builtins.property
     def stages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageTime]:
         """The stages in the order in which they ran."""
@@ -395,10 +402,11 @@ class Receipt(_message.Message):
         as_of: _timestamp_pb2.Timestamp | None = ...,
         vector_weight: _builtins.float = ...,
         elapsed: _duration_pb2.Duration | None = ...,
+        cached: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "elapsed", b"elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "preset", b"preset", "stages", b"stages", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "preset", b"preset", "stages", b"stages", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,164 @@
+"""Recall, with the answers of the last minutes kept for those who ask the same again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from sys import getsizeof
+
+from hummock.core.errors import SeqNotReached
+from hummock.core.memory import CodeFragment, Detail, DomainKnowledge, LearningRecord, Memory
+from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
+from hummock.ports import Clock, Generation, Store
+from hummock.recall.cache import AnswerCache
+from hummock.recall.plan import decay_of
+
+TTL_S = 300.0
+"""Five minutes, as the first plug-in had it. A write makes another key, so no answer is outdated for a moment."""
+
+MAX_ENTRIES = 512
+"""More than people repeat within five minutes. Each entry is some hundred objects that the garbage collector visits."""
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Room for all entries at some 60 KB; typical answers take 20 to 50 KB."""
+
+DECAY_TOLERANCE = 1e-4
+"""By which part the decay factors of a kept answer may differ from those of this moment: two minutes for a half-life
+of 14 days. It is too little to be seen in a score."""
+
+_ENTRY_BYTES = 4096
+_HIT_BYTES = 2048
+_SECONDS_A_DAY = 86_400.0
+
+
+class CachedRecall:
+    """Answers as the recall inside does. Safe to call from several threads.
+
+    The key holds the project's content_seq and all of the request, so a recall after a write never sees an answer
+    from before it. Where the request leaves `as_of` to the clock, ages are those of the moment of asking; with decay,
+    whose scores would have to follow, the answer is used for a short while only and says its `as_of`. Degraded
+    answers are not kept.
+    """
+
+    def __init__(self, recall: Callable[[RecallQuery], Recalled], store: Store, emb_space: str, clock: Clock) -> None:
+        """Args are the recall inside, the store that it reads, the id of its embedder's space, and the clock."""
+        self._recall = recall
+        self._store = store
+        self._emb_space = emb_space
+        self._clock = clock
+        self._answers: AnswerCache[_Key, Recalled] = AnswerCache(
+            monotonic=clock.monotonic, ttl_s=TTL_S, max_entries=MAX_ENTRIES, max_bytes=MAX_BYTES
+        )
+
+    def __call__(self, query: RecallQuery) -> Recalled:
+        """The best memories of each group of the query's preset, and why.
+
+        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        """
+        started = self._clock.monotonic()
+        generation = self._store.generation(query.project)
+        if generation.seq < query.min_seq:
+            raise SeqNotReached(query.min_seq, generation.seq)
+        # Checked above; left in, it would keep callers apart who differ in nothing else.
+        question = replace(query, min_seq=0) if query.min_seq else query
+        key = _key(question, generation.content_seq, self._emb_space)
+        recalled, is_shared = self._answers.answer(
+            key,
+            lambda: self._recall(question),
+            is_usable=lambda kept: self._is_usable(question, kept),
+            weigh=lambda fresh: None if fresh.degraded else _nbytes(key, fresh),
+        )
+        return self._shared(question, recalled, generation, started) if is_shared else recalled
+
+    def _is_usable(self, query: RecallQuery, kept: Recalled) -> bool:
+        if not _decays_by_the_clock(query):
+            return True
+        half_life_s = decay_of(query).half_life_days * _SECONDS_A_DAY
+        return abs(self._clock.now() - kept.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
+
+    def _shared(self, query: RecallQuery, recalled: Recalled, generation: Generation, started: float) -> Recalled:
+        """Another caller's answer as this one's: its own time, and the newest seq at which it is true."""
+        if query.as_of is None and not _decays_by_the_clock(query):
+            recalled = _dated(recalled, self._clock.now())
+        elapsed_s = self._clock.monotonic() - started
+        receipt = replace(
+            recalled.receipt,
+            cached=True,
+            stages=(StageTime(stage="cache", elapsed_s=elapsed_s),),
+            elapsed_s=elapsed_s,
+        )
+        return replace(recalled, receipt=receipt, seq=max(recalled.seq, generation.seq))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Key:
+    """What an answer depends on: the whole request (its project is in it), the vector by its bytes, and the content.
+
+    Two projects never share a key, and a field that is added to the request is a part of it from then on.
+    """
+
+    query: RecallQuery
+    vector: bytes
+    vector_space: str
+    content_seq: int
+    emb_space: str
+
+
+def _key(query: RecallQuery, content_seq: int, emb_space: str) -> _Key:
+    vector = query.vector
+    return _Key(
+        query=query if vector is None else replace(query, vector=None),
+        vector=b"" if vector is None else vector.values.tobytes(),
+        vector_space="" if vector is None else vector.emb_space,
+        content_seq=content_seq,
+        emb_space=emb_space,
+    )
+
+
+def _decays_by_the_clock(query: RecallQuery) -> bool:
+    return query.as_of is None and decay_of(query).mode is not DecayMode.OFF
+
+
+def _dated(recalled: Recalled, now: float) -> Recalled:
+    """The answer to a recall without decay as it is at another time: nothing but the ages differs."""
+    return replace(
+        recalled,
+        hits=_aged(recalled.hits, now),
+        code_fragments=_aged(recalled.code_fragments, now),
+        domains=_aged(recalled.domains, now),
+        receipt=replace(recalled.receipt, as_of=now),
+    )
+
+
+def _aged(hits: Iterable[Hit], now: float) -> tuple[Hit, ...]:
+    return tuple(replace(hit, age_days=max(0.0, (now - hit.memory.create_time) / _SECONDS_A_DAY)) for hit in hits)
+
+
+def _nbytes(key: _Key, recalled: Recalled) -> int:
+    """Bytes of an answer and its key, the texts as they are and the rest by estimate: exact would cost more."""
+    where = key.query.filter
+    names = (*where.excluded_ids, *where.paths, *where.session_ids, *where.speakers, *where.tags)
+    asked = getsizeof(key.query.text) + len(key.vector) + sum(map(getsizeof, names))
+    hits = (*recalled.hits, *recalled.code_fragments, *recalled.domains)
+    return _ENTRY_BYTES + asked + sum(_HIT_BYTES + _text_bytes(hit.memory) for hit in hits)
+
+
+def _text_bytes(memory: Memory) -> int:
+    index_bytes = getsizeof(memory.index.title) + getsizeof(memory.index.summary)
+    payload = memory.payload
+    if payload is None:
+        return index_bytes
+    return index_bytes + sum(map(getsizeof, (payload.content, payload.raw, *_texts(payload.detail))))
+
+
+def _texts(detail: Detail) -> tuple[str, ...]:
+    """The texts of a kind's own fields."""
+    match detail:
+        case LearningRecord(question=question, answer=answer, source_files=source_files):
+            return (question, answer, *source_files)
+        case DomainKnowledge(domain=domain, aliases=aliases, summary=summary, key_files=key_files):
+            return (domain, *aliases, summary, *key_files)
+        case CodeFragment(path=path, symbol=symbol):
+            return (path, symbol)
+        case None:
+            return ()
