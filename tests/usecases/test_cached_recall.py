@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -277,6 +278,22 @@ def test_an_answer_at_a_given_time_stays_what_it_is(counted: Counted) -> None:
     assert not counted.is_cached(query)
     counted.work.clock.move(TTL_S - 1)
     assert counted.is_cached(query)
+
+
+def test_writers_who_all_ask_the_same_find_their_own_memory_at_once(counted: Counted) -> None:
+    """1.1-1, S4-50: an answer under way is not shared with those who wrote after it began."""
+    query = replace(QUERY, top_k=200, candidates=200)
+
+    def write_and_ask(writer: int) -> None:
+        for number in range(12):
+            memory_id = f"{writer}-{number}"
+            seq = counted.work.teach(note(f"tide {memory_id}", memory_id)).seq
+            answer = counted.cached(query)
+            assert memory_id in {hit.memory.id for hit in answer.hits}
+            assert answer.seq >= seq
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(write_and_ask, range(4)))
 
 
 STEPS = st.one_of(

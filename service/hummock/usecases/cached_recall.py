@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from sys import getsizeof
 
 from hummock.core.errors import SeqNotReached
@@ -102,6 +102,15 @@ class _Key:
     vector_space: str
     content_seq: int
     emb_space: str
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Once: a look-up asks for it several times, and a request has many fields.
+        parts = (self.query, self.vector, self.vector_space, self.content_seq, self.emb_space)
+        object.__setattr__(self, "_hash", hash(parts))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def _key(query: RecallQuery, content_seq: int, emb_space: str) -> _Key:
