@@ -16,6 +16,7 @@ Shorts: TypeAlias = NDArray[np.int16]
 Halves: TypeAlias = NDArray[np.uint16]
 Docs: TypeAlias = NDArray[np.int32]
 Words: TypeAlias = NDArray[np.uint32]
+Longs: TypeAlias = NDArray[np.uint64]
 Indices: TypeAlias = NDArray[np.int64]
 Vector: TypeAlias = NDArray[np.float32]
 Matrix: TypeAlias = NDArray[np.float32]
@@ -34,6 +35,7 @@ U16_2D = types.Array(types.uint16, 2, "C", readonly=True)
 I32_1D = types.Array(types.int32, 1, "C", readonly=True)
 U32_1D = types.Array(types.uint32, 1, "C", readonly=True)
 I64_1D = types.Array(types.int64, 1, "C", readonly=True)
+U64_2D = types.Array(types.uint64, 2, "C", readonly=True)
 F32_1D = types.Array(types.float32, 1, "C", readonly=True)
 F32_2D = types.Array(types.float32, 2, "C", readonly=True)
 F64_1D = types.Array(types.float64, 1, "C", readonly=True)
@@ -42,6 +44,7 @@ OUT_U8_1D = types.Array(types.uint8, 1, "C")
 OUT_I32_1D = types.Array(types.int32, 1, "C")
 OUT_U32_1D = types.Array(types.uint32, 1, "C")
 OUT_I64_1D = types.Array(types.int64, 1, "C")
+OUT_U64_2D = types.Array(types.uint64, 2, "C")
 OUT_F32_1D = types.Array(types.float32, 1, "C")
 OUT_F32_2D = types.Array(types.float32, 2, "C")
 OUT_F64_1D = types.Array(types.float64, 1, "C")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hummock_kernels._types import Bytes, Docs, Doubles, Flags, Halves, Indices, Matrix, Vector, Words
+from hummock_kernels._types import Bytes, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
 
 
 def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
@@ -166,3 +166,25 @@ def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
             dots = query.astype(np.int64) @ tokens[first:end].astype(np.int64).T
             sims[i] = dots.max(axis=1).sum() / 127**2 / len(query)
     return sims
+
+
+def sign_bits(rows: Halves) -> Longs:
+    """Twin of `signbit.sign_bits`."""
+    dim = rows.shape[1]
+    padded = np.zeros((len(rows), -(-dim // 64) * 64), np.bool_)
+    padded[:, :dim] = np.signbit(rows.view(np.float16))
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep: int) -> Indices:
+    """Twin of `signbit.nearest_signs`."""
+    signs, ones, twos = query
+    rows = [row for row, doc in enumerate(row_doc.tolist()) if allowed[doc]]
+    differing = {row: bits[row] ^ signs for row in rows}
+    weight = {row: _bit_count(each & ones) + 2 * _bit_count(each & twos) for row, each in differing.items()}
+    nearest = sorted(rows, key=lambda row: (weight[row], row))[: max(keep, 0)]
+    return np.array(sorted(nearest), np.int64)
+
+
+def _bit_count(words: Longs) -> int:
+    return sum(int(word).bit_count() for word in words)

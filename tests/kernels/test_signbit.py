@@ -1,0 +1,83 @@
+"""Sign bits against their twin."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hummock_kernels import reference, signbit
+
+VALUES = st.sampled_from([-65504.0, -1.0, -0.25, -6e-8, -0.0, 0.0, 6e-8, 0.25, 1.0, 65504.0])
+
+
+@given(st.data(), st.integers(0, 5), st.sampled_from([1, 2, 63, 64, 65, 130]))
+def test_bits_equal_their_twins(data: st.DataObject, n: int, dim: int) -> None:
+    rows = data.draw(hnp.arrays(np.float16, (n, dim), elements=VALUES.map(np.float16))).view(np.uint16)
+    rows.flags.writeable = False
+    np.testing.assert_array_equal(signbit.sign_bits(rows), reference.sign_bits(rows), strict=True)
+
+
+@pytest.mark.parametrize(("dim", "words"), [(1, 1), (64, 1), (65, 2), (384, 6), (512, 8)])
+def test_a_row_takes_as_many_words_as_its_dims_need_and_the_rest_is_zero(dim: int, words: int) -> None:
+    bits = signbit.sign_bits(np.full((1, dim), -1.0, np.float16).view(np.uint16))
+    assert bits.shape == (1, words)
+    assert sum(int(word).bit_count() for word in bits[0]) == dim
+
+
+def test_dims_are_bits_from_the_lowest() -> None:
+    row = np.array([[0.5, -0.5, 0.0, -2.0]], np.float16).view(np.uint16)
+    assert signbit.sign_bits(row).tolist() == [[0b1010]]
+
+
+@given(st.data(), st.integers(1, 3), st.lists(st.integers(1, 3), max_size=12), st.integers(-1, 20))
+def test_nearest_rows_equal_their_twins(data: st.DataObject, words: int, chunks: list[int], keep: int) -> None:
+    """Few different words, so that many rows tie."""
+    word = st.sampled_from([0, 1, 3, 2**64 - 1]).map(np.uint64)
+    bits = data.draw(hnp.arrays(np.uint64, (sum(chunks), words), elements=word))
+    query = data.draw(hnp.arrays(np.uint64, (3, words), elements=word))
+    allowed = data.draw(hnp.arrays(np.uint8, len(chunks), elements=st.integers(0, 2)))
+    row_doc = np.repeat(np.arange(len(chunks), dtype=np.int32), chunks)
+    for array in (bits, query, allowed, row_doc):
+        array.flags.writeable = False
+    found = signbit.nearest_signs(bits, row_doc, allowed, query, keep)
+    np.testing.assert_array_equal(found, reference.nearest_signs(bits, row_doc, allowed, query, keep), strict=True)
+
+
+def nearest(bits: list[int], allowed: list[int], keep: int) -> list[int]:
+    """Rows of one word each, a document each, nearest to zero; every dim weighs 1 and the fifth 3."""
+    found = signbit.nearest_signs(
+        np.array(bits, np.uint64).reshape(-1, 1),
+        np.arange(len(bits), dtype=np.int32),
+        np.array(allowed, np.uint8),
+        np.array([[0], [2**64 - 1], [0b10000]], np.uint64),
+        keep,
+    )
+    return [int(row) for row in found]
+
+
+def test_of_rows_that_differ_as_much_the_smaller_are_kept() -> None:
+    assert nearest([0b11, 0b01, 0b10, 0b111, 0b100], [1, 1, 1, 1, 1], 2) == [1, 2]
+    assert nearest([0b11, 0b01, 0b101, 0b111, 0b110], [1, 1, 1, 1, 1], 3) == [0, 1, 2]
+
+
+def test_rows_of_documents_that_are_not_allowed_are_never_found() -> None:
+    assert nearest([0, 1, 3], [0, 0, 0], 2) == []
+    assert nearest([0, 1, 3, 7], [0, 1, 0, 1], 1) == [1]
+
+
+def test_no_more_rows_than_asked_for_give_all_of_them() -> None:
+    assert nearest([7, 1, 0], [1, 1, 1], 3) == [0, 1, 2]
+
+
+def test_nothing_is_found_among_no_rows() -> None:
+    assert nearest([], [], 5) == []
+
+
+def test_rows_that_differ_in_every_bit_are_found_when_there_are_no_others() -> None:
+    assert nearest([2**64 - 1, 2**64 - 1], [1, 1], 1) == [0]
+
+
+def test_a_heavy_dim_counts_as_much_as_its_weight() -> None:
+    assert nearest([0b10000, 0b11, 0b111, 0b1111], [1, 1, 1, 1], 1) == [1]
+    assert nearest([0b10000, 0b1111, 0b111, 0b11], [1, 1, 1, 1], 2) == [0, 3]
