@@ -9,6 +9,30 @@ GIB = 1024 * MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLimits:
+    """Which way the nearest vectors are found; `bench.signbit` measures what they rest on.
+
+    Attributes:
+        sign_rows: Vector rows from which a project keeps sign bits; a scan of fewer costs less than an inference.
+        scanned_rows: So many rows that pass the filter are all scored: as fast as a prefilter, and exact.
+        gather_share: When at most one row in so many passes, their list is made first: skipping the rest row by row
+            would cost more than scoring them.
+        pool_rows: Fewest rows that the sign bits select for exact scoring.
+        pool_per_result: As many rows for each memory that is asked for.
+        pool_share: One in so many of the rows that pass is selected at least, since more rows crowd every pool.
+        widening: How much wider the second pool is, when the first held too few memories.
+    """
+
+    sign_rows: int = 32_768
+    scanned_rows: int = 16_384
+    gather_share: int = 64
+    pool_rows: int = 2000
+    pool_per_result: int = 20
+    pool_share: int = 100
+    widening: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreLimits:
     """How the store groups, keeps and rebuilds.
 
@@ -23,6 +47,7 @@ class StoreLimits:
         dead_docs: Fewer removed memories than this never make a rebuild.
         disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
         map_reserve_share: Share of the map that the quota leaves free for the same reason.
+        plans: Of the search for near vectors.
     """
 
     group_jobs: int = 256
@@ -35,6 +60,7 @@ class StoreLimits:
     dead_docs: int = 256
     disk_reserve_bytes: int = 64 * MIB
     map_reserve_share: float = 0.125
+    plans: PlanLimits = PlanLimits()
 
 
 DEFAULT_LIMITS = StoreLimits()

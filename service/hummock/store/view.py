@@ -17,8 +17,9 @@ from hummock.store.columns import Columns, unpack_rows
 from hummock.store.environment import Environment
 from hummock.store.errors import RecordDamaged
 from hummock.store.growing import Growing
-from hummock.store.limits import StoreLimits
+from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.postings import Postings
+from hummock_kernels.signbit import sign_bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,6 +34,8 @@ class ProjectView:
         vectors: (rows, dim) float16 in uint16; the chunks of a memory are neighbours.
         row_doc: (rows,) int32, the ordinal of each row, ascending.
         postings: Terms to ordinals.
+        plans: How its nearest vectors are found.
+        signs: (rows, words), the vectors' sign bits; None in a project that is small, or has only just grown.
     """
 
     number: int
@@ -42,11 +45,14 @@ class ProjectView:
     vectors: Growing[np.uint16]
     row_doc: Growing[np.int32]
     postings: Postings
+    plans: PlanLimits
+    signs: Growing[np.uint64] | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.columns.nbytes + self.vectors.nbytes + self.row_doc.nbytes + self.postings.nbytes
+        signs = 0 if self.signs is None else self.signs.nbytes
+        return self.columns.nbytes + self.vectors.nbytes + self.row_doc.nbytes + self.postings.nbytes + signs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +88,11 @@ def load(
         vectors=Growing.of(np.empty((0, environment.space.dim), np.uint16)),
         row_doc=Growing.of(np.empty(0, np.int32)),
         postings=Postings.empty(),
+        plans=limits.plans,
     )
     loaded = _extended(empty, stored)
+    if loaded.vectors.size >= limits.plans.sign_rows:
+        loaded = replace(loaded, signs=Growing.of(sign_bits(loaded.vectors.values)))
     if not is_rebuild_due(loaded, limits):
         return loaded
     every = np.ones(len(loaded.columns), np.uint8)
@@ -127,13 +136,21 @@ def rebuilt(view: ProjectView) -> ProjectView:
     alive = view.columns.alive.values
     kept = np.flatnonzero(alive[view.row_doc.values])
     places = (np.cumsum(alive, dtype=np.int64) - 1).astype(np.int32)
+    vectors = view.vectors.values[kept]
     return replace(
         view,
         columns=view.columns.compacted(),
-        vectors=Growing.of(view.vectors.values[kept]),
+        vectors=Growing.of(vectors),
+        signs=_signs_of(view, kept, vectors),
         row_doc=Growing.of(places[view.row_doc.values[kept]]),
         postings=view.postings.compacted(alive),
     )
+
+
+def _signs_of(view: ProjectView, kept: NDArray[np.int64], vectors: NDArray[np.uint16]) -> Growing[np.uint64] | None:
+    if len(vectors) < view.plans.sign_rows:
+        return None
+    return Growing.of(sign_bits(vectors) if view.signs is None else view.signs.values[kept])
 
 
 def _stored(
@@ -165,6 +182,7 @@ def _extended(view: ProjectView, stored: _Stored) -> ProjectView:
         view,
         columns=view.columns.extended(rows, ids, view.row_doc.size),
         vectors=view.vectors.extended(halves),
+        signs=None if view.signs is None else view.signs.extended(sign_bits(halves)),
         row_doc=view.row_doc.extended(np.repeat(ordinals, chunk_count)),
         postings=view.postings.extended(terms.join(stored.lists)),
     )

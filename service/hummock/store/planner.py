@@ -1,0 +1,106 @@
+"""The memories of a view that are nearest to a query, by the cheapest way that finds them.
+
+When few memories pass the filter, their rows are gathered and scored. Up to a moderate number, and in a project without
+sign bits, one scan scores every row that passes. Of more, the sign bits give a pool, whose rows are scored.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.store.signs import nearest_rows
+from hummock.store.view import ProjectView
+from hummock_kernels.cosine import scan, score_rows
+from hummock_kernels.topk import top_k
+
+Flags = NDArray[np.uint8]
+Ordinals = NDArray[np.int64]
+Vector = NDArray[np.float32]
+
+
+class Plan(Enum):
+    """How the nearest are found."""
+
+    GATHER = auto()
+    SCAN = auto()
+    SIGNS = auto()
+
+
+def plan_for(view: ProjectView, allowed_count: int) -> Plan:
+    """The plan for a filter that so many memories pass."""
+    limits = view.plans
+    rows = view.row_doc.size
+    passing_rows = _passing_rows(view, allowed_count)
+    if passing_rows * limits.gather_share <= rows:
+        return Plan.GATHER
+    if view.signs is None or passing_rows <= limits.scanned_rows:
+        return Plan.SCAN
+    return Plan.SIGNS
+
+
+def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
+    """The k memories with the best chunks, best first, ties by the smaller ordinal.
+
+    There are min(k, matches) of them, whatever the plan. GATHER and SCAN are exact; SIGNS may miss one in a hundred.
+
+    Args:
+        view: Where to look.
+        allowed: (memories,) nonzero for those that may be found.
+        query: (dim,) finite unit vector.
+        minimum: Least cosine; minus infinity keeps all.
+        k: 0 or less gives nothing.
+    """
+    allowed_count = int(np.count_nonzero(allowed))
+    plan = plan_for(view, allowed_count)
+    if plan is Plan.GATHER:
+        return _best(view, _rows_of(view, allowed), query, minimum, k)[0]
+    found = (
+        _by_signs(view, allowed, _passing_rows(view, allowed_count), query, minimum, k) if plan is Plan.SIGNS else None
+    )
+    if found is None:
+        return scan(view.vectors.values, view.row_doc.values, allowed, query, minimum, k)[0]
+    return found
+
+
+def _by_signs(
+    view: ProjectView, allowed: Flags, passing_rows: int, query: Vector, minimum: float, k: int
+) -> Ordinals | None:
+    """The best of a pool of rows, or None when the chunks of a few memories fill even the wider pool."""
+    if view.signs is None:
+        return None
+    limits = view.plans
+    pool = max(limits.pool_rows, limits.pool_per_result * k, passing_rows // limits.pool_share)
+    for keep in (pool, limits.widening * pool):
+        picks = nearest_rows(view.signs.values, view.row_doc.values, allowed, query, keep)
+        found, memories = _best(view, picks, query, minimum, k)
+        if memories >= k or len(picks) < keep:
+            return found
+    return None
+
+
+def _passing_rows(view: ProjectView, allowed_count: int) -> int:
+    """About how many rows these memories have."""
+    return view.row_doc.size * allowed_count // max(len(view.columns), 1)
+
+
+def _rows_of(view: ProjectView, allowed: Flags) -> NDArray[np.int64]:
+    """The rows of the allowed memories, ascending."""
+    ordinals = np.flatnonzero(allowed.view(np.bool_))
+    count = view.columns.chunk_count.values[ordinals].astype(np.int64)
+    offsets = np.cumsum(count) - count
+    return np.repeat(view.columns.chunk_start.values[ordinals] - offsets, count) + np.arange(count.sum())
+
+
+def _best(view: ProjectView, picks: NDArray[np.int64], query: Vector, minimum: float, k: int) -> tuple[Ordinals, int]:
+    """The k best memories by these rows, which ascend, and how many memories the rows are of."""
+    if not len(picks):
+        return np.empty(0, np.int64), 0
+    owners = view.row_doc.values[picks]
+    first = np.flatnonzero(np.diff(owners, prepend=-1))
+    # A row that is not finite counts for nothing, as in a scan.
+    best = np.fmax.reduceat(score_rows(view.vectors.values, query, picks), first)
+    chosen = top_k(best, (best >= minimum).view(np.uint8), k)
+    return owners[first[chosen]].astype(np.int64), len(first)

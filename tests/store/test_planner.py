@@ -1,0 +1,270 @@
+"""The nearest memories by every plan, against an exact scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hummock.core.memory import Filter
+from hummock.store import EmbeddedStore, StoreLimits
+from hummock.store.columns import ROW, Columns
+from hummock.store.growing import Growing
+from hummock.store.limits import PlanLimits
+from hummock.store.planner import Plan, nearest, plan_for
+from hummock.store.postings import Postings
+from hummock.store.signs import packed_query
+from hummock.store.view import ProjectView
+from hummock_kernels import reference
+from hummock_kernels.cosine import scan
+from hummock_kernels.signbit import sign_bits
+from tests.ports.asking import ask, put
+from tests.store.answering import answers, rebuild
+from tests.store.opening import opened
+from tests.strategies import Entry, delete_request
+
+Floats = NDArray[np.float32]
+
+SIGNS = PlanLimits(sign_rows=1, scanned_rows=0, gather_share=10**9)
+"""Sign bits whenever anything passes."""
+
+TIGHT = PlanLimits(
+    sign_rows=1, scanned_rows=0, gather_share=10**9, pool_rows=1, pool_per_result=1, pool_share=10**9, widening=2
+)
+"""The same with pools that are too small."""
+
+GATHER = PlanLimits(sign_rows=1, gather_share=0)
+SCAN = PlanLimits(sign_rows=10**9, gather_share=10**9)
+
+
+def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> ProjectView:
+    """Memories whose chunks have these vectors one after the other."""
+    rows = np.zeros(len(chunk_counts), ROW)
+    rows["doc"] = np.arange(1, len(rows) + 1)
+    rows["chunk_count"] = chunk_counts
+    halves = vectors.astype(np.float16).view(np.uint16)
+    return ProjectView(
+        number=1,
+        seq=1,
+        content_seq=1,
+        columns=Columns.empty().extended(rows, [f"m{doc}" for doc in rows["doc"]], 0),
+        vectors=Growing.of(halves),
+        row_doc=Growing.of(np.repeat(np.arange(len(rows), dtype=np.int32), chunk_counts)),
+        postings=Postings.empty(),
+        plans=plans,
+        signs=Growing.of(sign_bits(halves)) if plans.sign_rows <= len(halves) else None,
+    )
+
+
+def exact(view: ProjectView, allowed: NDArray[np.uint8], query: Floats, minimum: float, k: int) -> list[int]:
+    """What a scan of everything finds."""
+    found: list[int] = scan(view.vectors.values, view.row_doc.values, allowed, query, minimum, k)[0].tolist()
+    return found
+
+
+def unit(vectors: Floats) -> Floats:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32)
+
+
+def clustered(count: int, dim: int, random: np.random.Generator) -> Floats:
+    """Unit vectors as a model's: groups of meanings in a few of the dims, and a direction that all share."""
+    latent = random.standard_normal((count // 50, 32))[random.integers(0, count // 50, count)]
+    latent += 0.5 * random.standard_normal(latent.shape)
+    vectors = latent @ random.standard_normal((32, dim)) / 32**0.5 + 0.2 * random.standard_normal((count, dim)) + 0.3
+    return unit(vectors.astype(np.float32))
+
+
+@pytest.mark.parametrize("passing", [1.0, 0.75])
+def test_sign_bits_find_what_a_scan_finds(passing: float) -> None:
+    random = np.random.default_rng(6)
+    vectors = clustered(20_000, 384, random)
+    view = view_of(vectors, [1] * len(vectors), SIGNS)
+    allowed = (random.random(len(vectors)) < passing).astype(np.uint8)
+    hits = total = 0
+    for _ in range(40):
+        query = unit(vectors[random.integers(len(vectors))] + 0.02 * random.standard_normal(384).astype(np.float32))
+        found = nearest(view, allowed, query, -np.inf, 10).tolist()
+        assert len(found) == 10
+        hits += len(set(found) & set(exact(view, allowed, query, -np.inf, 10)))
+        total += 10
+    assert hits / total >= 0.99
+
+
+@st.composite
+def small_views(draw: st.DrawFn, plans: PlanLimits) -> tuple[ProjectView, NDArray[np.uint8], Floats]:
+    """Small integers, so that many memories are equally near and every sum is exact; and a filter and a query."""
+    dim = draw(st.sampled_from([3, 70]))
+    chunk_counts = draw(st.lists(st.integers(0, 3), max_size=12))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    vectors = random.integers(-2, 3, (sum(chunk_counts), dim)).astype(np.float32)
+    allowed = np.array([draw(st.integers(0, 1)) for _ in chunk_counts], np.uint8)
+    return view_of(vectors, chunk_counts, plans), allowed, random.integers(-2, 3, dim).astype(np.float32)
+
+
+@pytest.mark.parametrize("plans", [GATHER, SCAN], ids=["gather", "scan"])
+@given(data=st.data(), minimum=st.sampled_from([-np.inf, 0.0, 2.0]), k=st.integers(-1, 9))
+def test_gathering_and_scanning_are_exact(plans: PlanLimits, data: st.DataObject, minimum: float, k: int) -> None:
+    view, allowed, query = data.draw(small_views(plans))
+    expected = reference.scan(view.vectors.values, view.row_doc.values, allowed, query, minimum, k)[0].tolist()
+    assert nearest(view, allowed, query, minimum, k).tolist() == expected
+
+
+@pytest.mark.parametrize("plans", [SIGNS, TIGHT], ids=["wide", "tight"])
+@given(data=st.data(), k=st.integers(-1, 9))
+def test_there_are_as_many_results_as_asked_for_or_as_match(plans: PlanLimits, data: st.DataObject, k: int) -> None:
+    view, allowed, query = data.draw(small_views(plans))
+    found = nearest(view, allowed, query, -np.inf, k).tolist()
+    assert len(found) == len(set(found)) == len(exact(view, allowed, query, -np.inf, k))
+    assert all(allowed[ordinal] for ordinal in found)
+
+
+@given(data=st.data(), minimum=st.sampled_from([0.0, 2.0]))
+def test_nothing_below_the_minimum_is_found_by_sign_bits(data: st.DataObject, minimum: float) -> None:
+    """S4-26."""
+    view, allowed, query = data.draw(small_views(SIGNS))
+    assert nearest(view, allowed, query, minimum, 9).tolist() == exact(view, allowed, query, minimum, 9)
+
+
+def test_a_long_memory_that_fills_the_pool_does_not_push_the_others_out() -> None:
+    near = unit(np.random.default_rng(1).standard_normal(64).astype(np.float32))
+    others = unit(np.random.default_rng(2).standard_normal((30, 64)).astype(np.float32))
+    view = view_of(np.concatenate([np.tile(near, (40, 1)), others]), [40] + [1] * 30, TIGHT)
+    allowed = np.ones(31, np.uint8)
+    found = nearest(view, allowed, near, -np.inf, 5).tolist()
+    assert found == exact(view, allowed, near, -np.inf, 5)
+    assert len(found) == 5
+
+
+def test_equally_near_memories_come_in_the_order_of_their_writes() -> None:
+    view = view_of(unit(np.ones((50, 64), np.float32)), [1] * 50, TIGHT)
+    found = nearest(view, np.ones(50, np.uint8), unit(np.ones(64, np.float32)), -np.inf, 3)
+    assert found.tolist() == [0, 1, 2]
+
+
+PLANS = PlanLimits(sign_rows=400, scanned_rows=200, gather_share=10)
+
+
+@pytest.mark.parametrize(
+    ("memories", "chunks", "passing", "plan"),
+    [
+        (0, 1, 0, Plan.GATHER),
+        (1000, 1, 0, Plan.GATHER),
+        (1000, 1, 100, Plan.GATHER),
+        (1000, 1, 101, Plan.SCAN),
+        (1000, 1, 200, Plan.SCAN),
+        (1000, 1, 201, Plan.SIGNS),
+        (1000, 1, 1000, Plan.SIGNS),
+        (399, 1, 399, Plan.SCAN),
+        (200, 2, 100, Plan.SCAN),
+        (200, 2, 101, Plan.SIGNS),
+    ],
+)
+def test_the_plan_follows_from_how_many_rows_pass(memories: int, chunks: int, passing: int, plan: Plan) -> None:
+    view = view_of(np.ones((memories * chunks, 2), np.float32), [chunks] * memories, PLANS)
+    assert plan_for(view, passing) is plan
+
+
+def test_a_query_is_packed_by_sign_and_size() -> None:
+    """The unit is two thirds of the root mean square, 1 here."""
+    query = np.array([0.3, -0.5, 1.2, -2.0, 0.0, -0.0], np.float32)
+    query *= np.float32(np.sqrt(6 / (query @ query)))
+    signs, ones, twos = packed_query(query)[:, 0].tolist()
+    assert signs == 0b101010
+    assert [(ones >> dim & 1) + 2 * (twos >> dim & 1) for dim in range(6)] == [0, 1, 2, 3, 0, 0]
+
+
+def test_a_zero_query_weighs_nothing() -> None:
+    assert packed_query(np.zeros(70, np.float32)).tolist() == [[0, 0]] * 3
+
+
+LIMITS = StoreLimits(
+    delta_docs=8, dead_docs=4, dead_share=0.2, plans=PlanLimits(sign_rows=12, scanned_rows=2, gather_share=10**9)
+)
+EXACT = StoreLimits(delta_docs=8, dead_docs=4, dead_share=0.2, plans=SCAN)
+
+
+def view(store: EmbeddedStore) -> ProjectView:
+    found = store._residents.view("p")
+    assert found is not None
+    return found
+
+
+def has_true_signs(store: EmbeddedStore) -> bool:
+    """Whether the bits of every row are those of its vector."""
+    shown = view(store)
+    return shown.signs is not None and np.array_equal(shown.signs.values, sign_bits(shown.vectors.values))
+
+
+def entries(first: int, end: int) -> list[Entry]:
+    return [Entry(id=f"m{number}", seeds=(number, number + 100)) for number in range(first, end)]
+
+
+def test_a_small_project_has_no_sign_bits(tmp_path: Path) -> None:
+    with opened(tmp_path, limits=LIMITS) as store:
+        put(store, "p", *entries(0, 5))
+        ask(store, seed=1)
+        assert view(store).signs is None
+
+
+def test_a_project_that_grows_gets_sign_bits_beside_its_readers(tmp_path: Path) -> None:
+    with opened(tmp_path, limits=LIMITS) as store:
+        put(store, "p", *entries(0, 5))
+        ask(store, seed=1)
+        put(store, "p", *entries(5, 10))
+        rebuild(store)
+        assert has_true_signs(store)
+
+
+def test_sign_bits_follow_writes_edits_removals_rebuilds_and_restarts(tmp_path: Path) -> None:
+    with opened(tmp_path, limits=LIMITS) as store:
+        put(store, "p", *entries(0, 10))
+        ask(store, seed=1)
+        assert has_true_signs(store)
+        put(store, "p", *entries(10, 13), Entry(id="m3", seeds=(500,)))
+        assert has_true_signs(store)
+        store.write("p", delete_request(["m0", "m1", "m5", "m7"])).result(30)
+        rebuild(store)
+        assert view(store).columns.live == len(view(store).columns)
+        assert has_true_signs(store)
+        put(store, "p", *entries(13, 15))
+        assert has_true_signs(store)
+    with opened(tmp_path, limits=LIMITS) as store:
+        ask(store, seed=1)
+        assert has_true_signs(store)
+
+
+def test_a_project_that_shrinks_gives_its_sign_bits_up(tmp_path: Path) -> None:
+    with opened(tmp_path, limits=LIMITS) as store:
+        put(store, "p", *entries(0, 10))
+        ask(store, seed=1)
+        store.write("p", delete_request([f"m{number}" for number in range(8)])).result(30)
+        rebuild(store)
+        assert view(store).signs is None
+
+
+def test_answers_are_those_of_an_exact_scan_to_the_bit(tmp_path: Path) -> None:
+    """S4-44: removed and edited memories included."""
+    seen = []
+    for name, limits in (("signs", LIMITS), ("exact", EXACT)):
+        (tmp_path / name).mkdir()
+        with opened(tmp_path / name, limits=limits) as store:
+            put(store, "p", *entries(0, 30))
+            store.write("p", delete_request([f"m{number}" for number in range(0, 30, 7)])).result(30)
+            put(store, "p", Entry(id="m3", seeds=(3,)), Entry(id="new", seeds=(3, 4)))
+            seen.append(answers(store))
+            assert (view(store).signs is not None) == (name == "signs")
+    assert seen[0] == seen[1]
+
+
+def test_a_filter_is_exact_under_sign_bits(tmp_path: Path) -> None:
+    """S4-30."""
+    with opened(tmp_path, limits=LIMITS) as store:
+        put(store, "p", *entries(0, 10), *(Entry(id=f"t{at}", seeds=(at,), tags=("java",)) for at in range(5)))
+        found = ask(store, seed=1, where=Filter(tags=("java",)), pool=4)
+        assert len(found) == 4
+        assert all(memory_id.startswith("t") for memory_id in found.memory_id)
