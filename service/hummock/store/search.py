@@ -1,4 +1,4 @@
-"""The candidates of a view: exact cosine, BM25F and look-ups by domain name, each behind the same filter."""
+"""The candidates of a view: cosine, BM25F and look-ups by domain name, each behind the same filter."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery
 from hummock.core.memory import MemoryKind
 from hummock.store.filters import Flags, TermNumbers, holding, passing
 from hummock.store.limits import MAX_QUERY_TERMS
+from hummock.store.planner import nearest
 from hummock.store.postings import NO_TERM
 from hummock.store.view import ProjectView
-from hummock_kernels.cosine import decode_rows, scan, score_rows
+from hummock_kernels.cosine import decode_rows, score_rows
 from hummock_kernels.topk import top_k
 
 Ordinals = NDArray[np.int64]
@@ -71,11 +72,7 @@ class Search:
             return np.empty(0, np.int64)
         # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
-        return self._nearest(query.vector, allowed, minimum, query.pool)
-
-    def _nearest(self, vector: NDArray[np.float32], allowed: Flags, minimum: float, pool: int) -> Ordinals:
-        view = self._view
-        return scan(view.vectors.values, view.row_doc.values, allowed, vector, minimum, pool)[0]
+        return nearest(self._view, allowed, query.vector, minimum, query.pool)
 
     def _scored(self, terms: tuple[str, ...]) -> _Keywords | None:
         """Keyword scores of all memories; groups that ask for the same terms share them."""
@@ -113,7 +110,7 @@ class Search:
         paths = self._key_files_of(docs.tolist())
         holders = holding(self._view, [facets.path(path) for path in paths], self._number_of) & allowed
         if query.vector is not None:
-            return self._nearest(query.vector, holders, _NO_MINIMUM, query.pool)
+            return nearest(self._view, holders, query.vector, _NO_MINIMUM, query.pool)
         return np.flatnonzero(holders)[: query.pool]
 
     def _candidates(
