@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates, FoundBy
+from hummock.core.candidates import Candidates, FoundBy, TokenVectors
 from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath
@@ -32,6 +33,7 @@ class Row:
     age_days: float = 0.0
     text_hash: int | None = None
     vector: tuple[float, ...] = (1.0, 0.0)
+    tokens: tuple[int, ...] = ()
 
 
 def candidates(rows: Sequence[Row]) -> Candidates:
@@ -53,7 +55,25 @@ def candidates(rows: Sequence[Row]) -> Candidates:
         matched=np.array([row.matched for row in rows], np.uint32),
         found_by=np.array([row.found_by for row in rows], np.uint8),
         vector=np.array([row.vector for row in rows], np.float32).reshape(len(rows), dim),
+        best_chunk=np.zeros(len(rows), np.int64),
+        tokens=tokens(rows),
     )
+
+
+def tokens(rows: Sequence[Row]) -> TokenVectors:
+    counts = [len(row.tokens) for row in rows]
+    return TokenVectors(
+        values=token_values([direction for row in rows for direction in row.tokens]),
+        start=np.cumsum([0, *counts]).astype(np.int64),
+        block=np.arange(len(rows)),
+    )
+
+
+def token_values(directions: Sequence[int]) -> NDArray[np.int8]:
+    """Token vectors along these axes: equal ones have a cosine of 1, others of 0."""
+    values = np.zeros((len(directions), 64), np.int8)
+    values[np.arange(len(directions)), list(directions)] = 127
+    return values
 
 
 def plan(
@@ -73,14 +93,22 @@ def plan(
         decay=decay or Decay(),
         relevance_weight=relevance_weight,
         near_twin_bar=near_twin_bar,
+        late_interaction=True,
         intent=Intent(),
         as_of=as_of,
     )
 
 
-def probe(*, terms: tuple[str, ...] = ("a", "b"), hashes: frozenset[int] = frozenset(), known: float = 1.0) -> Probe:
+def probe(
+    *,
+    terms: tuple[str, ...] = ("a", "b"),
+    hashes: frozenset[int] = frozenset(),
+    known: float = 1.0,
+    asked: Sequence[int] = (),
+) -> Probe:
     return Probe(
         vector=np.array([1.0, 0.0], np.float32),
+        tokens=token_values(asked),
         terms=terms,
         domain_names=frozenset(),
         text_hashes=hashes,

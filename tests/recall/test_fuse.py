@@ -154,6 +154,22 @@ def test_noise_of_the_vector_path_does_not_outvote_an_identifier_that_is_found()
     assert order(rows) == ("found", "noise")
 
 
+def found_by_both(cosine: float, kind: MemoryKind = MemoryKind.NOTE) -> Fused:
+    return fused([Row(id="a", cosine=cosine, keyword=2.0, matched=1, found_by=BOTH, kind=kind)])
+
+
+def test_the_vector_path_weighs_the_more_the_nearer_it_comes_to_the_query() -> None:
+    shares = [found_by_both(cosine).vector_share for cosine in (-0.2, 0.0, 0.2, 0.5, 0.8, 1.0)]
+    assert shares[:2] == [0, 0]
+    assert shares == sorted(shares)
+    assert shares[3] == pytest.approx(0.5)
+    assert shares[-1] < 0.9
+
+
+def test_the_vector_path_weighs_more_among_code() -> None:
+    assert found_by_both(0.5, MemoryKind.CODE_FRAGMENT).vector_share > found_by_both(0.5).vector_share
+
+
 def test_without_any_matching_word_the_vector_path_decides_alone() -> None:
     assert fused([Row(id="b", cosine=0.9), Row(id="a", cosine=0.2)]).vector_share == 1
 

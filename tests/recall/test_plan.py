@@ -127,3 +127,19 @@ def test_chat_by_the_vector_path_alone_moves_no_twins() -> None:
     assert planned(literal).near_twin_bar > 1
     assert planned(replace(literal, near_twin_bar=0.5)).near_twin_bar == 0.5
     assert planned(replace(literal, preset=Preset.AGENT)).near_twin_bar == 0.9
+
+
+@pytest.mark.parametrize("preset", list(Preset))
+def test_late_interaction_belongs_to_joined_paths(preset: Preset) -> None:
+    """1.1-10: who asks for the vector path alone gets its order, and under chat the chat document's to the letter."""
+    query = RecallQuery(project="p", text="loan", preset=preset)
+    assert planned(query).late_interaction
+    for path in RecallPath:
+        assert not planned(replace(query, paths=frozenset({path}))).late_interaction
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_request_can_switch_late_interaction(wanted: bool) -> None:
+    for paths in (frozenset(RecallPath), frozenset({RecallPath.VECTOR})):
+        query = RecallQuery(project="p", text="x", paths=paths, late_interaction=wanted)
+        assert planned(query).late_interaction is wanted

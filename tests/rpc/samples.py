@@ -68,6 +68,7 @@ HIT = Hit(
     age_days=1.5,
     decay=1.0,
     near_twin=True,
+    late_interaction_score=0.375,
 )
 
 RECEIPT = Receipt(
@@ -77,6 +78,7 @@ RECEIPT = Receipt(
     emb_space=SPACE.id,
     as_of=1_700_000_003.0,
     vector_weight=0.5,
+    late_interaction_weight=0.25,
     elapsed_s=0.004,
 )
 

@@ -64,6 +64,7 @@ def test_every_field_of_a_recall_arrives() -> None:
             ),
             relevance_weight=0.0,
             near_twin_bar=0.5,
+            late_interaction=False,
             as_of=Timestamp(seconds=100, nanos=500_000_000),
             min_seq=4,
             view=memory_pb2.MEMORY_VIEW_INDEX,
@@ -78,6 +79,7 @@ def test_every_field_of_a_recall_arrives() -> None:
     assert (query.decay_mode, query.half_life_days) == (DecayMode.EXPONENTIAL, 3.0)
     assert query.decay_exempt_origins == {Origin.MANUAL}
     assert (query.relevance_weight, query.near_twin_bar) == (0.0, 0.5)
+    assert query.late_interaction is False
     assert (query.as_of, query.min_seq, query.full) == (100.5, 4, False)
     assert query.intent is not None
     assert (query.intent.domains, query.intent.action) == (("还款",), "ADD_FEATURE")

@@ -76,6 +76,7 @@ def test_the_receipt_says_what_ran(recalled: recall.RecallResponse) -> None:
         "embed",
         "gather",
         "fuse",
+        "rerank",
         "diversify",
         "load",
     ]

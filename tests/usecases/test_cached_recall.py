@@ -161,6 +161,7 @@ OTHERS: dict[str, Sequence[object]] = {
     "decay_exempt_origins": [frozenset({Origin.MANUAL})],
     "relevance_weight": [0.0, 1.0],
     "near_twin_bar": [0.0, 2.0],
+    "late_interaction": [False, True],
     "code_top_k": [0, 1],
     "domain_top_k": [0, 1],
     "intent": [Intent(), Intent(domains=("a",)), Intent(action="a"), Intent(keywords=("a",))],

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from hashlib import sha256
-from itertools import count
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import pytest
 
-from hummock import models
 from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
-from hummock.core.learn import LearnCommand, Lesson
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Memory, MemoryKind, Origin, Payload, QueryVector
-from hummock.core.recall import Intent, Preset, Recalled, RecallPath, RecallQuery
-from hummock.ports import Embedder, Store
+from hummock.core.memory import Memory, Origin
+from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
+from hummock.ports import Store
 from hummock.store import EmbeddedStore
-from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.learn import Learn, Preparation
 from hummock.usecases.recall import Recall
-from tests.fakes import FakeClock
-from tests.store.opening import opened
 from tests.strategies import delete_request
+from tests.usecases.desk import Desk, domain, fragment, ids, note
 
 DAY = 86_400.0
 VECTOR = frozenset({RecallPath.VECTOR})
@@ -50,77 +42,6 @@ class Broken:
 
     def close(self) -> None:
         pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """A store with a model, and what a test does with them."""
-
-    directory: Path
-    store: EmbeddedStore
-    embedder: Embedder
-    clock: FakeClock
-
-    def teach(self, *drafts: Draft, vectors: Sequence[QueryVector | None] = ()) -> None:
-        numbers = count()
-        preparation = Preparation(self.embedder, EstimatedTokens(), make_id=lambda: f"made{next(numbers)}")
-        given = [*vectors, *[None] * (len(drafts) - len(vectors))]
-        lessons = tuple(Lesson(draft=draft, vector=vector) for draft, vector in zip(drafts, given, strict=True))
-        command = LearnCommand(project="p", request_id="", lessons=lessons, fingerprint=b"f")
-        Learn(self.store, self.embedder, preparation, self.clock)(command)
-
-    def recall(self, text: str, embedder: Embedder | None = None, **fields: object) -> Recalled:
-        query = RecallQuery(project="p", text=text, **fields)  # type: ignore[arg-type] # fields of RecallQuery
-        return Recall(self.store, embedder or self.embedder, self.clock)(query)
-
-    def pointing(self, *components: float) -> QueryVector:
-        """The vector of length 1 with these first components."""
-        values = np.zeros(self.embedder.space.dim, np.float32)
-        values[: len(components)] = components
-        return QueryVector(values=values / np.linalg.norm(values), emb_space=self.embedder.space.id)
-
-    def files(self) -> dict[str, str]:
-        """What lies in the directory but the table of readers."""
-        return {
-            path.name: sha256(path.read_bytes()).hexdigest()
-            for path in self.directory.iterdir()
-            if path.is_file() and "lock" not in path.name
-        }
-
-
-@pytest.fixture(scope="module")
-def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
-    directory = tmp_path_factory.mktemp("models")
-    tiny = models.build_tiny(directory)
-    loaded = models.load(tiny, directory / tiny.name, slots=1)
-    yield loaded
-    loaded.close()
-
-
-@pytest.fixture
-def desk(tmp_path: Path, embedder: Embedder) -> Iterator[Desk]:
-    clock = FakeClock()
-    with opened(tmp_path, clock=clock, space=embedder.space) as store:
-        yield Desk(directory=tmp_path, store=store, embedder=embedder, clock=clock)
-
-
-def note(text: str, memory_id: str, *, origin: Origin = Origin.MANUAL, at: float | None = None) -> Draft:
-    payload = Payload(content=text)
-    return Draft(id=memory_id, kind=MemoryKind.NOTE, origin=origin, payload=payload, create_time=at)
-
-
-def domain(name: str, memory_id: str, *key_files: str) -> Draft:
-    detail = DomainKnowledge(domain=name, summary=f"{name}的一切", key_files=key_files)
-    return Draft(id=memory_id, kind=MemoryKind.DOMAIN_KNOWLEDGE, payload=Payload(detail=detail))
-
-
-def fragment(path: str, memory_id: str) -> Draft:
-    payload = Payload(content=f"class {memory_id} {{}}", detail=CodeFragment(path=path))
-    return Draft(id=memory_id, kind=MemoryKind.CODE_FRAGMENT, payload=payload)
-
-
-def ids(recalled: Recalled) -> list[str]:
-    return [hit.memory.id for hit in recalled.hits]
 
 
 def test_a_recall_changes_nothing_on_disk_and_no_seq(desk: Desk) -> None:

@@ -15,9 +15,9 @@ from hummock.ports import Embedder
 from hummock.usecases.recall import Recall
 from tests.fakes import FakeClock
 from tests.store.opening import opened
-from tests.usecases.test_recall import DAY, Desk, domain, embedder, fragment, note
+from tests.usecases.desk import Desk, domain, fragment, note
 
-__all__ = ["embedder"]
+DAY = 86_400.0
 
 WORDS = ("harbour", "还款", "class", "parse_date", "利息", "deep", "?!", "x")
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)

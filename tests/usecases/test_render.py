@@ -21,7 +21,14 @@ from tests.fakes import FakeClock
 from tests.render.samples import PROJECT, domain, fragment, memory, note, record
 
 RECEIPT = Receipt(
-    preset=Preset.CODE, stages=(), groups=(), emb_space="s", as_of=0.0, vector_weight=0.5, elapsed_s=0.003
+    preset=Preset.CODE,
+    stages=(),
+    groups=(),
+    emb_space="s",
+    as_of=0.0,
+    vector_weight=0.5,
+    late_interaction_weight=0.0,
+    elapsed_s=0.003,
 )
 INTENT = Intent(domains=("还款",), action="ADD_FEATURE", keywords=("先本后息",))
 
@@ -38,6 +45,7 @@ def hit(one: Memory, score: float) -> Hit:
         age_days=0.0,
         decay=1.0,
         near_twin=False,
+        late_interaction_score=0.0,
     )
 
 

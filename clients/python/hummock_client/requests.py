@@ -28,6 +28,7 @@ class RecallOptions(TypedDict, total=False):
     decay: recall_pb2.Decay
     relevance_weight: float
     near_twin_bar: float
+    late_interaction: bool
     as_of: Timestamp
     min_seq: int
     view: memory_pb2.MemoryView.ValueType

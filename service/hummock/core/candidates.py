@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntFlag
 from typing import Self
 
@@ -34,6 +34,7 @@ class GroupQuery:
         domain_names: Names to look up exactly, normalised as prose.
         pool: Candidates per path.
         with_key_files: Also fragments of the key files of the domains that any group before found by name.
+        with_tokens: Whether the candidates bring the token vectors of their best chunks.
     """
 
     name: str
@@ -44,6 +45,26 @@ class GroupQuery:
     domain_names: frozenset[str] = frozenset()
     pool: int = 50
     with_key_files: bool = False
+    with_tokens: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TokenVectors:
+    """Token vectors of candidates, one candidate's behind the other's; taking some candidates copies none of them.
+
+    Attributes:
+        values: (t, token_dim) int8, unit vectors times 127.
+        start: (m + 1,) int64, from 0 to t: block i is from start[i] to start[i + 1]; a memory without any has none.
+        block: (n,) int64, the block of each candidate.
+    """
+
+    values: NDArray[np.int8]
+    start: NDArray[np.int64]
+    block: NDArray[np.int64]
+
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Those of these candidates, in their order."""
+        return replace(self, block=self.block[rows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,7 +86,9 @@ class Candidates:
         matched: (n,) uint32, bit i is set when terms[i] of the query matched.
         found_by: (n,) uint8, FoundBy.
         vector: (n, dim) float32 of the best chunk (the first one without a query vector); zero when there is none.
+        best_chunk: (n,) int64, which chunk `cosine` and `vector` are of; 0 also when there is none.
         domain_names: The names of the query that named a domain of the project, sorted.
+        tokens: Token vectors of the best chunks; None unless asked for.
     """
 
     name: str
@@ -82,7 +105,9 @@ class Candidates:
     matched: NDArray[np.uint32]
     found_by: NDArray[np.uint8]
     vector: NDArray[np.float32]
+    best_chunk: NDArray[np.int64]
     domain_names: tuple[str, ...] = ()
+    tokens: TokenVectors | None = None
 
     def __len__(self) -> int:
         return len(self.memory_id)
@@ -95,7 +120,8 @@ class Candidates:
             if isinstance(value, np.ndarray):
                 columns[field.name] = value[rows]
         columns["memory_id"] = tuple(self.memory_id[row] for row in rows)
-        return type(self)(name=self.name, searched=self.searched, domain_names=self.domain_names, **columns)  # type: ignore[arg-type] # every column is an array of the field's own type
+        columns["tokens"] = None if self.tokens is None else self.tokens.take(rows)
+        return replace(self, **columns)  # type: ignore[arg-type] # every column is an array of the field's own type
 
     @classmethod
     def empty(cls, name: str, dim: int) -> Self:
@@ -115,6 +141,7 @@ class Candidates:
             matched=np.empty(0, np.uint32),
             found_by=np.empty(0, np.uint8),
             vector=np.empty((0, dim), np.float32),
+            best_chunk=np.empty(0, np.int64),
         )
 
 

@@ -60,6 +60,7 @@ class RecallQuery:
     """A recall as it was asked for; None means what the preset says.
 
     Attributes:
+        late_interaction: Whether it ranks; None means where the vector and the keyword path are joined.
         as_of: The "now" of ages in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
         full: Whether hits carry their payload.
@@ -79,6 +80,7 @@ class RecallQuery:
     decay_exempt_origins: frozenset[Origin] = frozenset()
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
+    late_interaction: bool | None = None
     code_top_k: int | None = None
     domain_top_k: int | None = None
     intent: Intent | None = None
@@ -115,6 +117,7 @@ class Plan:
         min_similarity: Calibrated, in [-1, 1]; -1 keeps everything.
         relevance_weight: λ of maximal marginal relevance; 1 ignores difference.
         near_twin_bar: Cosine; above 1 switches near-twins off.
+        late_interaction: Whether token vectors have a say in the order.
         as_of: Unix seconds.
     """
 
@@ -125,6 +128,7 @@ class Plan:
     decay: Decay
     relevance_weight: float
     near_twin_bar: float
+    late_interaction: bool
     intent: Intent
     as_of: float
 
@@ -138,6 +142,7 @@ class Hit:
         similarity: Calibrated, in [-1, 1]; 0 without a vector.
         cosine: In [-1, 1]; 0 without a vector.
         keyword_score: BM25; 0 when no term matched.
+        late_interaction_score: Max-sim of the token vectors, in [-1, 1]; 0 where late interaction did not score it.
         found_by: The paths that found it.
         matched_terms: Terms of the query that it holds.
         age_days: At as_of, not below 0.
@@ -150,6 +155,7 @@ class Hit:
     similarity: float
     cosine: float
     keyword_score: float
+    late_interaction_score: float
     found_by: FoundBy
     matched_terms: tuple[str, ...]
     age_days: float
@@ -203,6 +209,7 @@ class Receipt:
     emb_space: str
     as_of: float
     vector_weight: float
+    late_interaction_weight: float
     elapsed_s: float
     cached: bool = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,18 @@ from hummock.core.recall import Decay, DecayMode, Plan
 from hummock.recall.gather import Probe
 from hummock_kernels.decay import NATURAL_RATE, TRUE_HALF_LIFE_RATE, decay_scores
 
-PROSE_VECTOR_SHARE = 0.5
-CODE_VECTOR_SHARE = 0.8
-"""Share of the vector path in the score where the model knows the script: a convex sum of scores, each divided by the
-pool's best, beat rank fusion on every set that was measured, .5 on prose and talk and .8 on questions about code."""
+EVEN_SIMILARITY = 0.5
+"""The pool's best similarity at which the vector path weighs as much as the keyword path, in a script that it knows.
 
-TRUSTED_SIMILARITY = 0.4
-"""The pool's best similarity from which the vector path has its whole share. Divided by a best of almost nothing, noise
-would outvote an identifier that is found letter by letter."""
+A convex sum of scores, each divided by the pool's best, beat rank fusion on every set that was measured. What the two
+are worth differs by model, script and kind (the vector path's best share was between .2 and .8), and that similarity
+tells which it is: a model that has found nothing like the query knows little about it."""
+
+STEEPNESS = 3.0
+"""How fast the odds of the vector path grow with that similarity: as its power."""
+
+CODE_ODDS = 1.5
+"""By how much they are better where the candidate is code, whose words are seldom those of the question."""
 
 KEY_FILE_EVIDENCE = 0.5
 """How far a fragment moves towards the best score when a domain of the query names its file."""
@@ -32,31 +36,51 @@ _ECHO_ORIGINS = (Origin.USER_INPUT, Origin.AI_OUTPUT)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fused:
-    """One group in order.
+    """One group in order: by relevance and age, domains that the query names first; ties by similarity, then id.
 
     Attributes:
-        candidates: Best first; ties by similarity, then memory id.
-        relevance: (n,) float32 in [0, 1], what they are ordered by: best of the pool is near 1.
-        score: (n,) float32, what hits show: `relevance` scaled by how well the best candidate fits at all.
+        candidates: Best first.
+        joined: (n,) float32 in [0, 1], the paths' joined scores; the best of the pool is near 1.
         similarity: (n,) float32, calibrated; 0 without a vector.
+        fit: How well the best candidate fits at all, in [0, 1].
         age_days: (n,) float64, not below 0.
-        decay: (n,) float64 factors in [0, 1].
-        vector_share: Share of the vector path in the scores, on average.
+        log_decay: (n,) float64 logarithms of the factors by which age lowers the scores, at most 0.
+        vector_share: Share of the vector path in `joined`, on average.
+        late: (n,) float32 max-sim of the token vectors, in [-1, 1]; NaN where there is none.
+        late_share: Share of late interaction in `joined`, on average.
         echo: Candidates left out because they repeat the query.
         duplicate: Candidates left out because a newer one has the same text.
         below_min_similarity: Candidates left out because they are not similar enough.
     """
 
     candidates: Candidates
-    relevance: NDArray[np.float32]
-    score: NDArray[np.float32]
+    joined: NDArray[np.float32]
     similarity: NDArray[np.float32]
+    fit: float
     age_days: NDArray[np.float64]
-    decay: NDArray[np.float64]
+    log_decay: NDArray[np.float64]
     vector_share: float
+    late: NDArray[np.float32]
+    late_share: float = 0.0
     echo: int
     duplicate: int
     below_min_similarity: int
+
+    @property
+    def decay(self) -> NDArray[np.float64]:
+        """(n,) float64 factors in [0, 1]; those of great ages are 0."""
+        return np.exp(self.log_decay)
+
+    @property
+    def relevance(self) -> NDArray[np.float32]:
+        """(n,) float32 in [0, 1], what they are ordered by."""
+        return (_lifted(self) * self.decay).astype(np.float32)
+
+    @property
+    def score(self) -> NDArray[np.float32]:
+        """(n,) float32 in [0, 1], what hits show: `relevance` scaled by how well the best candidate fits at all."""
+        fit = np.where(_named(self.candidates), np.float32(1), np.float32(self.fit))
+        return (_lifted(self) * fit * self.decay).astype(np.float32)
 
 
 def fuse(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) -> Fused:
@@ -72,25 +96,42 @@ def fuse(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) 
     similarity = _similarity(kept, probe, calibration)
 
     share = _vector_share(kept, similarity, probe)
-    relevance = _joined(kept, similarity, share)
     age_days = np.maximum(0.0, (plan.as_of - kept.create_time) / _SECONDS_A_DAY)
-    decay = _log_decay(kept, age_days, plan.decay)
-    fit = np.where(_named(kept), np.float32(1), np.float32(_fit(kept, similarity, probe)))
-
-    order = _order(kept, relevance, similarity, decay)
-    decay = np.exp(decay)
-    return Fused(
-        candidates=kept.take(order),
-        relevance=(relevance * decay).astype(np.float32)[order],
-        score=(relevance * fit * decay).astype(np.float32)[order],
-        similarity=similarity[order],
-        age_days=age_days[order],
-        decay=decay[order],
-        vector_share=float(share.mean()) if len(share) else 0.0,
-        echo=len(found) - len(heard),
-        duplicate=len(near) - len(kept),
-        below_min_similarity=len(heard) - len(near),
+    return in_order(
+        Fused(
+            candidates=kept,
+            joined=_joined(kept, similarity, share),
+            similarity=similarity,
+            fit=_fit(kept, similarity, probe),
+            age_days=age_days,
+            log_decay=_log_decay(kept, age_days, plan.decay),
+            vector_share=float(share.mean()) if len(share) else 0.0,
+            late=np.full(len(kept), np.nan, np.float32),
+            echo=len(found) - len(heard),
+            duplicate=len(near) - len(kept),
+            below_min_similarity=len(heard) - len(near),
+        )
     )
+
+
+def in_order(fused: Fused) -> Fused:
+    """The same candidates, best first."""
+    order = _order(fused)
+    return replace(
+        fused,
+        candidates=fused.candidates.take(order),
+        joined=fused.joined[order],
+        similarity=fused.similarity[order],
+        age_days=fused.age_days[order],
+        log_decay=fused.log_decay[order],
+        late=fused.late[order],
+    )
+
+
+def of_best(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each score divided by the largest, if that is above 0: (n,) of 0 and more -> (n,) in [0, 1]."""
+    best = scores.max(initial=np.float32(0))
+    return scores / best if best > 0 else np.zeros_like(scores)
 
 
 def _echoes(found: Candidates, probe: Probe) -> NDArray[np.bool_]:
@@ -125,35 +166,34 @@ def _similar_enough(found: Candidates, similarity: NDArray[np.float32], plan: Pl
 
 
 def _vector_share(found: Candidates, similarity: NDArray[np.float32], probe: Probe) -> NDArray[np.float32]:
-    """Share of the vector path for each candidate: by what it is, less where the model's word is worth less."""
-    is_code = found.kind == MemoryKind.CODE_FRAGMENT
-    usual = np.where(is_code, np.float32(CODE_VECTOR_SHARE), np.float32(PROSE_VECTOR_SHARE))
+    """Share of the vector path for each candidate, by how well the model understands the query, and by what it is."""
     if probe.vector is None:
-        return np.zeros_like(usual)
+        return np.zeros(len(found), np.float32)
     if not (found.keyword > 0).any():
-        return np.ones_like(usual)
-    usual *= np.float32(probe.known_share)
-    believed = usual * np.float32(min(1.0, max(0.0, float(similarity.max())) / TRUSTED_SIMILARITY))
-    return believed / (believed + np.float32(1) - usual)
+        return np.ones(len(found), np.float32)
+    odds = (max(0.0, float(similarity.max())) / EVEN_SIMILARITY) ** STEEPNESS
+    is_code = found.kind == MemoryKind.CODE_FRAGMENT
+    each = np.where(is_code, np.float32(CODE_ODDS * odds), np.float32(odds))
+    return np.asarray(np.float32(probe.known_share) * each / (each + np.float32(1)), dtype=np.float32)
 
 
 def _joined(found: Candidates, similarity: NDArray[np.float32], share: NDArray[np.float32]) -> NDArray[np.float32]:
-    by_vector = _of_best(np.maximum(similarity, np.float32(0)))
-    by_keyword = _of_best(found.keyword)
-    joined = share * by_vector + (np.float32(1) - share) * by_keyword
-    pulled = (found.found_by & FoundBy.KEY_FILE) != 0
-    lifted = np.where(pulled, joined + (np.float32(1) - joined) * np.float32(KEY_FILE_EVIDENCE), joined)
-    return np.where(_named(found), np.float32(1), lifted).astype(np.float32)
+    by_vector = of_best(np.maximum(similarity, np.float32(0)))
+    by_keyword = of_best(found.keyword)
+    return (share * by_vector + (np.float32(1) - share) * by_keyword).astype(np.float32)
+
+
+def _lifted(fused: Fused) -> NDArray[np.float32]:
+    """The joined scores, those of fragments of key files raised, those of named domains the best of all."""
+    pulled = (fused.candidates.found_by & FoundBy.KEY_FILE) != 0
+    raised = fused.joined + (np.float32(1) - fused.joined) * np.float32(KEY_FILE_EVIDENCE)
+    lifted = np.where(pulled, raised, fused.joined)
+    return np.where(_named(fused.candidates), np.float32(1), lifted).astype(np.float32)
 
 
 def _named(found: Candidates) -> NDArray[np.bool_]:
     """Domains that the query names; they come before all others."""
     return np.asarray((found.found_by & FoundBy.DOMAIN) != 0, dtype=np.bool_)
-
-
-def _of_best(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    best = scores.max(initial=np.float32(0))
-    return scores / best if best > 0 else np.zeros_like(scores)
 
 
 def _fit(found: Candidates, similarity: NDArray[np.float32], probe: Probe) -> float:
@@ -173,18 +213,14 @@ def _log_decay(found: Candidates, age_days: NDArray[np.float64], decay: Decay) -
     return decay_scores(np.ones(len(found), np.float32), age_days, decay.half_life_days, exempt, rate)
 
 
-def _order(
-    found: Candidates,
-    relevance: NDArray[np.float32],
-    similarity: NDArray[np.float32],
-    log_decay: NDArray[np.float64],
-) -> NDArray[np.int64]:
+def _order(fused: Fused) -> NDArray[np.int64]:
     """Domains that the query names, then best first; ties by similarity, then memory id.
 
     The order is that of logarithms, since exp underflows in old memories.
     """
+    found = fused.candidates
     with np.errstate(divide="ignore"):
-        score = np.log(relevance.astype(np.float64)) + log_decay
-    columns = (~_named(found), -score, -similarity)
+        score = np.log(_lifted(fused).astype(np.float64)) + fused.log_decay
+    columns = (~_named(found), -score, -fused.similarity)
     keys = list(zip(*(column.tolist() for column in columns), found.memory_id, strict=True))
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)

@@ -20,6 +20,7 @@ class Probe:
 
     Attributes:
         vector: (dim,) float32 unit vector; None when there is none.
+        tokens: (q, token_dim) int8 token vectors for late interaction; none where it does not run.
         terms: Analysed terms, unique, at most MAX_TERMS.
         domain_names: Names that could be domains, normalised as prose.
         text_hashes: First 8 bytes of the content hash of the query, as prose and as code.
@@ -28,6 +29,7 @@ class Probe:
     """
 
     vector: NDArray[np.float32] | None
+    tokens: NDArray[np.int8]
     terms: tuple[str, ...]
     domain_names: frozenset[str]
     text_hashes: frozenset[int]
@@ -49,4 +51,5 @@ def _group_query(plan: Plan, group: GroupPlan, probe: Probe) -> GroupQuery:
         domain_names=probe.domain_names if RecallPath.DOMAIN in group.paths else frozenset(),
         pool=group.pool,
         with_key_files=group.with_key_files,
+        with_tokens=len(probe.tokens) > 0,
     )

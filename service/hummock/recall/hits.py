@@ -41,6 +41,7 @@ def make_hits(
 def _hit(fused: Fused, row: int, memory: Memory, terms: Sequence[str], near_twin: bool) -> Hit:
     found = fused.candidates
     cosine = float(found.cosine[row])
+    late = float(fused.late[row])
     matched = int(found.matched[row])
     return Hit(
         memory=memory,
@@ -48,6 +49,7 @@ def _hit(fused: Fused, row: int, memory: Memory, terms: Sequence[str], near_twin
         similarity=float(fused.similarity[row]),
         cosine=0.0 if np.isnan(cosine) else cosine,
         keyword_score=float(found.keyword[row]),
+        late_interaction_score=0.0 if np.isnan(late) else late,
         found_by=FoundBy(int(found.found_by[row])),
         matched_terms=tuple(term for bit, term in enumerate(terms) if matched >> bit & 1),
         age_days=float(fused.age_days[row]),

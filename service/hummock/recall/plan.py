@@ -35,6 +35,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         decay=decay_of(query),
         relevance_weight=_or(query.relevance_weight, defaults.relevance_weight),
         near_twin_bar=_or(query.near_twin_bar, NO_TWINS if _is_literal_chat(query) else near_twin_bar),
+        late_interaction=_or(query.late_interaction, _joins_paths(query)),
         intent=intent,
         as_of=_or(query.as_of, now),
     )
@@ -74,6 +75,11 @@ def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
     wanted = query.filter.kinds
     kept = (replace(group, kinds=group.kinds & wanted if wanted else group.kinds) for group in groups)
     return tuple(group for group in kept if group.kinds)
+
+
+def _joins_paths(query: RecallQuery) -> bool:
+    """Late interaction belongs to the joined order; who asks for one path wants that path's order (1.1-10)."""
+    return query.paths >= {RecallPath.VECTOR, RecallPath.KEYWORD}
 
 
 def _is_literal_chat(query: RecallQuery) -> bool:

@@ -35,6 +35,7 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
         decay_exempt_origins=frozenset(Origin(origin) for origin in request.decay.exempt_origins),
         relevance_weight=request.relevance_weight if request.HasField("relevance_weight") else None,
         near_twin_bar=request.near_twin_bar if request.HasField("near_twin_bar") else None,
+        late_interaction=request.late_interaction if request.HasField("late_interaction") else None,
         code_top_k=request.code_top_k if request.HasField("code_top_k") else None,
         domain_top_k=request.domain_top_k if request.HasField("domain_top_k") else None,
         intent=_intent(request.intent) if request.HasField("intent") else None,

@@ -74,6 +74,7 @@ def _hit(hit: Hit) -> recall_pb2.Hit:
         age_days=hit.age_days,
         decay=hit.decay,
         near_twin=hit.near_twin,
+        late_interaction_score=hit.late_interaction_score,
     )
 
 
@@ -107,6 +108,7 @@ def _receipt(receipt: Receipt) -> recall_pb2.Receipt:
         vector_weight=receipt.vector_weight,
         elapsed=values.duration(receipt.elapsed_s),
         cached=receipt.cached,
+        late_interaction_weight=receipt.late_interaction_weight,
     )
 
 

@@ -24,6 +24,7 @@ from hummock.store.group import GroupCommit
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
+from hummock.store.tokens import ReadTokens, with_tokens
 from hummock.store.unit import doc_of, find_by_text
 from hummock.store.view import ProjectView
 from hummock.store.writer import Writer
@@ -96,7 +97,8 @@ class EmbeddedStore:
                 return Gathered(seq=0, content_seq=0, groups=empty)
             with self._environment.reading() as txn:
                 number_of = self._dictionary(txn, view.number)
-                return Search(view, number_of, self._key_files(txn, view.number)).gather(queries)
+                found = Search(view, number_of, self._key_files(txn, view.number)).gather(queries)
+                return with_tokens(found, queries, self._tokens(txn, view.number), self._environment.space.token_dim)
 
         return self._read(project, gathered)
 
@@ -230,6 +232,11 @@ class EmbeddedStore:
             ]
 
         return key_files_of
+
+    def _tokens(self, txn: lmdb.Transaction[bytes], number: int) -> ReadTokens:
+        # What a write has removed since has none, and is missed when the memory itself is loaded.
+        space = self._environment.space_number
+        return lambda doc, chunk: txn.get(keys.chunk_key(number, space, doc, chunk), b"", db=self._tables.token)
 
     def _memory(self, txn: lmdb.Transaction[bytes], number: int, doc: int, *, full: bool) -> Memory | None:
         key = keys.doc_key(number, doc)

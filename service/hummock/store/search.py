@@ -126,7 +126,7 @@ class Search:
         found_by = np.zeros(len(at), np.uint8)
         for path, ordinals in found.items():
             found_by[np.searchsorted(at, ordinals)] |= np.uint8(path)
-        cosine, vector = self._best_chunks(at, query.vector)
+        cosine, vector, best_chunk = self._best_chunks(at, query.vector)
         return Candidates(
             name=query.name,
             searched=searched,
@@ -142,13 +142,14 @@ class Search:
             matched=np.zeros(len(at), np.uint32) if keywords is None else keywords.matched[at],
             found_by=found_by,
             vector=vector,
+            best_chunk=best_chunk,
             domain_names=domain_names,
         )
 
     def _best_chunks(
         self, at: Ordinals, query_vector: NDArray[np.float32] | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Cosine and vector of each memory's best chunk; of the first chunk, and NaN, without a query vector."""
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], Ordinals]:
+        """Cosine, vector and number of each memory's best chunk; of the first, and NaN, without a query vector."""
         rows = self._view.vectors.values
         count = self._view.columns.chunk_count.values[at].astype(np.int64)
         start = self._view.columns.chunk_start.values[at]
@@ -167,7 +168,9 @@ class Search:
             best = best.copy()
             best[owner] = picks[is_best][::-1]
         vector[embedded] = decode_rows(rows, best)
-        return cosine.clip(-1, 1), vector
+        best_chunk = np.zeros(len(at), np.int64)
+        best_chunk[embedded] = best - start[embedded]
+        return cosine.clip(-1, 1), vector, best_chunk
 
 
 def _by_keyword(query: GroupQuery, allowed: Flags, keywords: _Keywords | None) -> Ordinals:

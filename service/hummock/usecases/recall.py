@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, Gathered
-from hummock.core.embedding import EmbeddingSpace
+from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
 from hummock.core.memory import QueryVector
 from hummock.core.recall import (
@@ -32,6 +32,7 @@ from hummock.recall.gather import MAX_TERMS, Probe, group_queries
 from hummock.recall.hits import count, make_hits
 from hummock.recall.intent import analyse_intent, domain_guesses
 from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
+from hummock.recall.rerank import rerank
 from hummock.text.analyzer import query_terms
 from hummock.text.normalise import text_hash
 from hummock.text.script import is_han, known_share
@@ -59,8 +60,8 @@ class Recall:
             intent = analyse_intent(query.text, query.intent)
             plan = make_plan(query, intent, space.calibration.near_twin_bar, self._clock.now())
         with stages.time("embed"):
-            vector, degraded = self._vector(query, space)
-            probe = _probe(query, vector, space)
+            embedding, degraded = self._embedding(query, space)
+            probe = _probe(query, plan, embedding, space)
         for _ in range(_ATTEMPTS):
             search = self._search(query, plan, probe, stages)
             if search.is_whole:
@@ -78,11 +79,14 @@ class Recall:
         )
 
     def _search(self, query: RecallQuery, plan: Plan, probe: Probe, stages: _Stages) -> _Search:
-        """Gather, fuse, diversify and load, once."""
+        """Gather, fuse, rerank, diversify and load, once."""
         with stages.time("gather"):
             gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
         with stages.time("fuse"):
             fused = [fuse(found, plan, probe, self._embedder.space.calibration) for found in gathered.groups]
+        if len(probe.tokens):
+            with stages.time("rerank"):
+                fused = [rerank(ranked, probe) for ranked in fused]
         with stages.time("diversify"):
             chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
         with stages.time("load"):
@@ -93,18 +97,16 @@ class Recall:
         is_whole = sum(map(len, hits.values())) == sum(map(len, chosen))
         return _Search(gathered=gathered, fused=tuple(fused), hits=hits, is_whole=is_whole)
 
-    def _vector(
-        self, query: RecallQuery, space: EmbeddingSpace
-    ) -> tuple[NDArray[np.float32] | None, tuple[Degradation, ...]]:
-        """The query's vector, or why there is none. A model that fails costs the vector path, not the recall."""
+    def _embedding(self, query: RecallQuery, space: EmbeddingSpace) -> tuple[Embedding | None, tuple[Degradation, ...]]:
+        """The query's vectors, or why there are none. A model that fails costs the vector path, not the recall."""
         if query.vector is not None:
             check_vector("query_vector", query.vector, space)
         if RecallPath.VECTOR not in query.paths:
             return None, ()
         if query.vector is not None:
-            return query.vector.values, ()
+            return Embedding(vector=query.vector.values, tokens=np.empty((0, space.token_dim), np.int8)), ()
         try:
-            return self._embedder.embed_query(query.text).vector, ()
+            return self._embedder.embed_query(query.text), ()
         except Exception as error:  # whatever the runtime raises: the other paths still answer
             return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
 
@@ -157,12 +159,15 @@ def check_vector(field: str, vector: QueryVector, space: EmbeddingSpace) -> None
         raise InvalidRequest(f"{field}.values", f"has {len(vector.values)} components; the space has {space.dim}")
 
 
-def _probe(query: RecallQuery, vector: NDArray[np.float32] | None, space: EmbeddingSpace) -> Probe:
+def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: EmbeddingSpace) -> Probe:
     # What the caller names comes first: a long query has more terms than are looked for.
     words = [*(query.intent.keywords if query.intent else ()), query.text]
     hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
     return Probe(
-        vector=vector,
+        vector=None if embedding is None else embedding.vector,
+        tokens=embedding.tokens
+        if embedding is not None and plan.late_interaction
+        else np.empty((0, space.token_dim), np.int8),
         terms=tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
         domain_names=domain_guesses(query.text, query.intent),
         text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
@@ -187,7 +192,8 @@ def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
 
 
 def _receipt(plan: Plan, stages: _Stages, search: _Search, space: EmbeddingSpace) -> Receipt:
-    shares = {group.name: ranked.vector_share for group, ranked in zip(plan.groups, search.fused, strict=True)}
+    ranked_by_name = {group.name: ranked for group, ranked in zip(plan.groups, search.fused, strict=True)}
+    main = ranked_by_name.get(MAIN)
     return Receipt(
         preset=plan.preset,
         stages=stages.times,
@@ -197,6 +203,7 @@ def _receipt(plan: Plan, stages: _Stages, search: _Search, space: EmbeddingSpace
         ),
         emb_space=space.id,
         as_of=plan.as_of,
-        vector_weight=shares.get(MAIN, 0.0),
+        vector_weight=main.vector_share if main else 0.0,
+        late_interaction_weight=main.late_share if main else 0.0,
         elapsed_s=stages.elapsed_s,
     )

@@ -190,6 +190,7 @@ class Hit(_message.Message):
     AGE_DAYS_FIELD_NUMBER: _builtins.int
     DECAY_FIELD_NUMBER: _builtins.int
     NEAR_TWIN_FIELD_NUMBER: _builtins.int
+    LATE_INTERACTION_SCORE_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """What hits are ordered by, in [0, 1]; larger is better."""
     similarity: _builtins.float
@@ -204,6 +205,10 @@ class Hit(_message.Message):
     """Factor in [0, 1] by which its age lowered the score; 1 without decay."""
     near_twin: _builtins.bool
     """True when a hit ranked above it says nearly the same."""
+    late_interaction_score: _builtins.float
+    """Late interaction: mean, over the query's tokens, of the best cosine with a token of the memory's best chunk, in
+    [-1, 1]; 0 where it was not scored. Its level depends on the model.
+    """
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
         """The memory, in the view that was asked for."""
@@ -229,10 +234,11 @@ class Hit(_message.Message):
         age_days: _builtins.float = ...,
         decay: _builtins.float = ...,
         near_twin: _builtins.bool = ...,
+        late_interaction_score: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "cosine", b"cosine", "decay", b"decay", "keyword_score", b"keyword_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "cosine", b"cosine", "decay", b"decay", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -247,7 +253,7 @@ class StageTime(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """"intent", "embed", "gather", "fuse", "diversify" or "load"; "cache" alone when the answer came from there."""
+    """"intent", "embed", "gather", "fuse", "rerank", "diversify" or "load"; "cache" alone when the answer came from there."""
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
         """Wall-clock time."""
@@ -364,6 +370,7 @@ class Receipt(_message.Message):
     VECTOR_WEIGHT_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     CACHED_FIELD_NUMBER: _builtins.int
+    LATE_INTERACTION_WEIGHT_FIELD_NUMBER: _builtins.int
     preset: Global___Preset.ValueType
     """The preset that was used."""
     emb_space: _builtins.str
@@ -376,6 +383,8 @@ class Receipt(_message.Message):
     request names its as_of, ages are those of this moment; with decay, as_of and ages may be older by up to a
     ten-thousandth of the half-life (two minutes for 14 days).
     """
+    late_interaction_weight: _builtins.float
+    """Share of late interaction in the scores of the main group, on average, in [0, 1]; 0 when it did not run."""
     @_builtins.property
     def stages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageTime]:
         """The stages in the order in which they ran."""
@@ -403,10 +412,11 @@ class Receipt(_message.Message):
         vector_weight: _builtins.float = ...,
         elapsed: _duration_pb2.Duration | None = ...,
         cached: _builtins.bool = ...,
+        late_interaction_weight: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "elapsed", b"elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "preset", b"preset", "stages", b"stages", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "stages", b"stages", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -436,6 +446,7 @@ class RecallRequest(_message.Message):
     INTENT_FIELD_NUMBER: _builtins.int
     CODE_TOP_K_FIELD_NUMBER: _builtins.int
     DOMAIN_TOP_K_FIELD_NUMBER: _builtins.int
+    LATE_INTERACTION_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters. An unknown project answers with no hits."""
     query_text: _builtins.str
@@ -471,6 +482,11 @@ class RecallRequest(_message.Message):
     """Code fragments beside the main group, 0 to 200. Unset means what the preset says."""
     domain_top_k: _builtins.int
     """Domains beside the main group, 0 to 200. Unset means what the preset says."""
+    late_interaction: _builtins.bool
+    """Whether candidates are ranked again by late interaction, with the token vectors of the same model. It needs the
+    vector path and an embedding by the server. Unset means yes where the vector and the keyword path are joined, and no
+    where only one of them runs.
+    """
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Vector:
         """The query's embedding, if the caller has one. Unset means that the server embeds query_text."""
@@ -518,10 +534,11 @@ class RecallRequest(_message.Message):
         intent: Global___Intent | None = ...,
         code_top_k: _builtins.int | None = ...,
         domain_top_k: _builtins.int | None = ...,
+        late_interaction: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "top_k", b"top_k"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
@@ -529,6 +546,8 @@ class RecallRequest(_message.Message):
     _WhichOneofArgType__code_top_k: _TypeAlias = _typing.Literal["_code_top_k", b"_code_top_k"]  # noqa: Y015
     _WhichOneofReturnType__domain_top_k: _TypeAlias = _typing.Literal["domain_top_k"]  # noqa: Y015
     _WhichOneofArgType__domain_top_k: _TypeAlias = _typing.Literal["_domain_top_k", b"_domain_top_k"]  # noqa: Y015
+    _WhichOneofReturnType__late_interaction: _TypeAlias = _typing.Literal["late_interaction"]  # noqa: Y015
+    _WhichOneofArgType__late_interaction: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction"]  # noqa: Y015
     _WhichOneofReturnType__min_similarity: _TypeAlias = _typing.Literal["min_similarity"]  # noqa: Y015
     _WhichOneofArgType__min_similarity: _TypeAlias = _typing.Literal["_min_similarity", b"_min_similarity"]  # noqa: Y015
     _WhichOneofReturnType__near_twin_bar: _TypeAlias = _typing.Literal["near_twin_bar"]  # noqa: Y015
@@ -543,6 +562,8 @@ class RecallRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__code_top_k) -> _WhichOneofReturnType__code_top_k | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__domain_top_k) -> _WhichOneofReturnType__domain_top_k | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__late_interaction) -> _WhichOneofReturnType__late_interaction | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__min_similarity) -> _WhichOneofReturnType__min_similarity | None: ...
     @_typing.overload
