@@ -30,15 +30,13 @@ from tests.strategies import Entry, delete_request
 
 Floats = NDArray[np.float32]
 
-SIGNS = PlanLimits(sign_rows=1, scanned_rows=0, gather_share=10**9)
+SIGNS = PlanLimits(sign_rows=1, exact_rows=0)
 """Sign bits whenever anything passes."""
 
-TIGHT = PlanLimits(
-    sign_rows=1, scanned_rows=0, gather_share=10**9, pool_rows=1, pool_per_result=1, pool_share=10**9, widening=2
-)
+TIGHT = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1, pool_per_result=1, pool_share=10**9, widening=2)
 """The same with pools that are too small."""
 
-GATHER = PlanLimits(sign_rows=1, gather_share=0)
+GATHER = PlanLimits(sign_rows=10**9, gather_share=0)
 SCAN = PlanLimits(sign_rows=10**9, gather_share=10**9)
 
 
@@ -146,7 +144,7 @@ def test_equally_near_memories_come_in_the_order_of_their_writes() -> None:
     assert found.tolist() == [0, 1, 2]
 
 
-PLANS = PlanLimits(sign_rows=400, scanned_rows=200, gather_share=10)
+PLANS = PlanLimits(sign_rows=400, exact_rows=200, gather_share=10)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +158,9 @@ PLANS = PlanLimits(sign_rows=400, scanned_rows=200, gather_share=10)
         (1000, 1, 201, Plan.SIGNS),
         (1000, 1, 1000, Plan.SIGNS),
         (399, 1, 399, Plan.SCAN),
+        (399, 1, 39, Plan.GATHER),
         (200, 2, 100, Plan.SCAN),
+        (9999, 2, 100, Plan.GATHER),
         (200, 2, 101, Plan.SIGNS),
     ],
 )
@@ -182,9 +182,7 @@ def test_a_zero_query_weighs_nothing() -> None:
     assert packed_query(np.zeros(70, np.float32)).tolist() == [[0, 0]] * 3
 
 
-LIMITS = StoreLimits(
-    delta_docs=8, dead_docs=4, dead_share=0.2, plans=PlanLimits(sign_rows=12, scanned_rows=2, gather_share=10**9)
-)
+LIMITS = StoreLimits(delta_docs=8, dead_docs=4, dead_share=0.2, plans=PlanLimits(sign_rows=12, exact_rows=2))
 EXACT = StoreLimits(delta_docs=8, dead_docs=4, dead_share=0.2, plans=SCAN)
 
 

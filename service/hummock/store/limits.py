@@ -14,9 +14,9 @@ class PlanLimits:
 
     Attributes:
         sign_rows: Vector rows from which a project keeps sign bits; a scan of fewer costs less than an inference.
-        scanned_rows: So many rows that pass the filter are all scored: as fast as a prefilter, and exact.
-        gather_share: When at most one row in so many passes, their list is made first: skipping the rest row by row
-            would cost more than scoring them.
+        exact_rows: So many rows that pass the filter are all scored: about as fast as a prefilter, and exact.
+        gather_share: When at most one row in so many passes, their list is made first, since a scan stumbles over
+            every row that it must skip.
         pool_rows: Fewest rows that the sign bits select for exact scoring.
         pool_per_result: As many rows for each memory that is asked for.
         pool_share: One in so many of the rows that pass is selected at least, since more rows crowd every pool.
@@ -24,8 +24,8 @@ class PlanLimits:
     """
 
     sign_rows: int = 32_768
-    scanned_rows: int = 16_384
-    gather_share: int = 64
+    exact_rows: int = 16_384
+    gather_share: int = 2
     pool_rows: int = 2000
     pool_per_result: int = 20
     pool_share: int = 100

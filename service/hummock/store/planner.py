@@ -1,7 +1,7 @@
 """The memories of a view that are nearest to a query, by the cheapest way that finds them.
 
-When few memories pass the filter, their rows are gathered and scored. Up to a moderate number, and in a project without
-sign bits, one scan scores every row that passes. Of more, the sign bits give a pool, whose rows are scored.
+Up to a moderate number of rows, and in a project without sign bits, every row that passes the filter is scored: from a
+list of them where a part of the project passes, else in one scan. Of more, the sign bits give a pool that is scored.
 """
 
 from __future__ import annotations
@@ -34,11 +34,9 @@ def plan_for(view: ProjectView, allowed_count: int) -> Plan:
     limits = view.plans
     rows = view.row_doc.size
     passing_rows = _passing_rows(view, allowed_count)
-    if passing_rows * limits.gather_share <= rows:
-        return Plan.GATHER
-    if view.signs is None or passing_rows <= limits.scanned_rows:
-        return Plan.SCAN
-    return Plan.SIGNS
+    if view.signs is not None and passing_rows > limits.exact_rows:
+        return Plan.SIGNS
+    return Plan.GATHER if passing_rows * limits.gather_share <= rows else Plan.SCAN
 
 
 def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
