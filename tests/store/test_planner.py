@@ -30,7 +30,7 @@ from tests.strategies import Entry, delete_request
 
 Floats = NDArray[np.float32]
 
-SIGNS = PlanLimits(sign_rows=1, exact_rows=0)
+SIGNS = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1000, pool_per_result=20)
 """Sign bits whenever anything passes."""
 
 TIGHT = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1, pool_per_result=1, pool_share=10**9, widening=2)
