@@ -17,8 +17,8 @@ class PlanLimits:
         exact_rows: So many rows that pass the filter are all scored: about as fast as a prefilter, and exact.
         gather_share: When at most one row in so many passes, their list is made first, since a scan stumbles over
             every row that it must skip.
-        pool_rows: Fewest rows that the sign bits select for exact scoring: half would do for texts, but not where many rows
-            lie equally near.
+        pool_rows: Fewest rows that the sign bits select for exact scoring: half would do for texts, but not where
+            many rows lie equally near.
         pool_per_result: As many rows for each memory that is asked for.
         pool_share: One in so many of the rows that pass is selected at least, since more rows crowd every pool.
         widening: How much wider the second pool is, when the first held too few memories.
