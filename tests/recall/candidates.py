@@ -105,6 +105,7 @@ def probe(
     hashes: frozenset[int] = frozenset(),
     known: float = 1.0,
     asked: Sequence[int] = (),
+    is_name: bool = False,
 ) -> Probe:
     return Probe(
         vector=np.array([1.0, 0.0], np.float32),
@@ -112,6 +113,7 @@ def probe(
         terms=terms,
         domain_names=frozenset(),
         text_hashes=hashes,
+        is_name=is_name,
         known_share=known,
         is_han=False,
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -168,6 +169,25 @@ def test_the_vector_path_weighs_the_more_the_nearer_it_comes_to_the_query() -> N
 
 def test_the_vector_path_weighs_more_among_code() -> None:
     assert found_by_both(0.5, MemoryKind.CODE_FRAGMENT).vector_share > found_by_both(0.5).vector_share
+
+
+NAMED = [
+    Row(id="holds it", cosine=0.6, keyword=9.0, matched=3, found_by=BOTH, kind=MemoryKind.CODE_FRAGMENT),
+    Row(id="sounds alike", cosine=0.9, keyword=2.0, matched=2, found_by=BOTH, kind=MemoryKind.CODE_FRAGMENT),
+]
+
+
+def test_a_name_of_code_that_is_found_letter_by_letter_outranks_what_sounds_alike() -> None:
+    """1.1-13."""
+    by_name = fuse(candidates(NAMED), plan(), probe(is_name=True), PLAIN)
+    assert by_name.candidates.memory_id == ("holds it", "sounds alike")
+    assert by_name.vector_share < fused(NAMED).vector_share
+
+
+def test_a_name_that_nothing_holds_leaves_the_vector_path_its_share() -> None:
+    rows = [replace(row, matched=2) for row in NAMED]
+    by_name = fuse(candidates(rows), plan(), probe(is_name=True), PLAIN)
+    assert by_name.vector_share == fused(rows).vector_share
 
 
 def test_without_any_matching_word_the_vector_path_decides_alone() -> None:

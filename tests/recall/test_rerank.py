@@ -72,6 +72,12 @@ def test_a_model_that_cannot_read_the_query_has_no_say() -> None:
     assert result.candidates.memory_id == ("word", "noise")
 
 
+def test_late_interaction_says_little_about_a_name_of_code_that_is_found() -> None:
+    rows = [Row(id="a", cosine=0.9, keyword=2.0, matched=3, tokens=(1,))]
+    query = probe(asked=ASKED, is_name=True)
+    assert rerank(fuse(candidates(rows), plan(), query, PLAIN), query).late_share == pytest.approx(LARGEST_SHARE / 10)
+
+
 def test_without_token_vectors_of_the_query_nothing_changes() -> None:
     fused = fuse(candidates([Row(id="a", tokens=(1,)), Row(id="b", tokens=(2,))]), plan(), probe(), PLAIN)
     assert rerank(fused, probe()) is fused

@@ -27,6 +27,9 @@ STEEPNESS = 3.0
 CODE_ODDS = 1.5
 """By how much they are better where the candidate is code, whose words are seldom those of the question."""
 
+NAME_ODDS = 0.1
+"""The same where the query is one name of code and a candidate holds all of it: a model sees pieces of words in it."""
+
 KEY_FILE_EVIDENCE = 0.5
 """How far a fragment moves towards the best score when a domain of the query names its file."""
 
@@ -134,6 +137,12 @@ def of_best(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return scores / best if best > 0 else np.zeros_like(scores)
 
 
+def name_odds(found: Candidates, probe: Probe) -> float:
+    """Factor for the odds of whatever the model says: NAME_ODDS where the query is a name that is found, else 1."""
+    is_found = bool((np.bitwise_count(found.matched) >= len(probe.terms)).any())
+    return NAME_ODDS if probe.is_name and is_found else 1.0
+
+
 def _echoes(found: Candidates, probe: Probe) -> NDArray[np.bool_]:
     """Said by a user or a model, and equal to the query: whatever its age (1.1-2)."""
     said = np.isin(found.origin, [int(origin) for origin in _ECHO_ORIGINS])
@@ -171,7 +180,7 @@ def _vector_share(found: Candidates, similarity: NDArray[np.float32], probe: Pro
         return np.zeros(len(found), np.float32)
     if not (found.keyword > 0).any():
         return np.ones(len(found), np.float32)
-    odds = (max(0.0, float(similarity.max())) / EVEN_SIMILARITY) ** STEEPNESS
+    odds = (max(0.0, float(similarity.max())) / EVEN_SIMILARITY) ** STEEPNESS * name_odds(found, probe)
     is_code = found.kind == MemoryKind.CODE_FRAGMENT
     each = np.where(is_code, np.float32(CODE_ODDS * odds), np.float32(odds))
     return np.asarray(np.float32(probe.known_share) * each / (each + np.float32(1)), dtype=np.float32)

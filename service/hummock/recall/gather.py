@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,10 @@ MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
 
 
+_WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
+_JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Probe:
     """The query in the forms that the paths need.
@@ -24,6 +29,7 @@ class Probe:
         terms: Analysed terms, unique, at most MAX_TERMS.
         domain_names: Names that could be domains, normalised as prose.
         text_hashes: First 8 bytes of the content hash of the query, as prose and as code.
+        is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
         known_share: Share of the query's letters, in [0, 1], whose script the model knows.
         is_han: Whether the query has Chinese characters.
     """
@@ -33,8 +39,15 @@ class Probe:
     terms: tuple[str, ...]
     domain_names: frozenset[str]
     text_hashes: frozenset[int]
+    is_name: bool
     known_share: float
     is_han: bool
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is one word of ASCII that a name of code is made of several: joined, humped or numbered."""
+    word = text.strip()
+    return _WORD_OF_CODE.fullmatch(word) is not None and _JOINT.search(word) is not None
 
 
 def group_queries(plan: Plan, probe: Probe) -> list[GroupQuery]:

@@ -31,21 +31,25 @@ def make_hits(
         near_twin_bar: Cosine from which two hits are near-twins.
     """
     twins = near_twins(fused.candidates.vector[rows], near_twin_bar)
+    # Once for all of them: they are worked out anew at each reading.
+    columns = zip(rows.tolist(), memories, fused.score[rows].tolist(), fused.decay[rows].tolist(), twins, strict=True)
     return tuple(
-        _hit(fused, int(row), memory, terms, bool(twin))
-        for row, memory, twin in zip(rows, memories, twins, strict=True)
+        _hit(fused, row, memory, terms, score=score, decay=decay, near_twin=bool(twin))
+        for row, memory, score, decay, twin in columns
         if memory is not None
     )
 
 
-def _hit(fused: Fused, row: int, memory: Memory, terms: Sequence[str], near_twin: bool) -> Hit:
+def _hit(
+    fused: Fused, row: int, memory: Memory, terms: Sequence[str], *, score: float, decay: float, near_twin: bool
+) -> Hit:
     found = fused.candidates
     cosine = float(found.cosine[row])
     late = float(fused.late[row])
     matched = int(found.matched[row])
     return Hit(
         memory=memory,
-        score=float(fused.score[row]),
+        score=score,
         similarity=float(fused.similarity[row]),
         cosine=0.0 if np.isnan(cosine) else cosine,
         keyword_score=float(found.keyword[row]),
@@ -53,7 +57,7 @@ def _hit(fused: Fused, row: int, memory: Memory, terms: Sequence[str], near_twin
         found_by=FoundBy(int(found.found_by[row])),
         matched_terms=tuple(term for bit, term in enumerate(terms) if matched >> bit & 1),
         age_days=float(fused.age_days[row]),
-        decay=float(fused.decay[row]),
+        decay=decay,
         near_twin=near_twin,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.recall.fuse import Fused, in_order, of_best
+from hummock.recall.fuse import Fused, in_order, name_odds, of_best
 from hummock.recall.gather import Probe
 from hummock_kernels.maxsim import max_sims
 
@@ -38,5 +38,5 @@ def rerank(fused: Fused, probe: Probe) -> Fused:
 def _share(fused: Fused, probe: Probe) -> NDArray[np.float32]:
     """Share of late interaction for each candidate: it grows with how well the model understands query and pool."""
     understood = (float(fused.similarity.max()) - UNTRUSTED_SIMILARITY) / (TRUSTED_SIMILARITY - UNTRUSTED_SIMILARITY)
-    share = LARGEST_SHARE * probe.known_share * min(1.0, max(0.0, understood))
+    share = LARGEST_SHARE * probe.known_share * min(1.0, max(0.0, understood)) * name_odds(fused.candidates, probe)
     return np.full(len(fused.candidates), share, np.float32)

@@ -28,7 +28,7 @@ from hummock.core.recall import (
 from hummock.ports import Clock, Embedder, Store
 from hummock.recall.diversify import diversify
 from hummock.recall.fuse import Fused, fuse
-from hummock.recall.gather import MAX_TERMS, Probe, group_queries
+from hummock.recall.gather import MAX_TERMS, Probe, group_queries, is_name
 from hummock.recall.hits import count, make_hits
 from hummock.recall.intent import analyse_intent, domain_guesses
 from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
@@ -171,6 +171,7 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
         terms=tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
         domain_names=domain_guesses(query.text, query.intent),
         text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
+        is_name=is_name(query.text),
         known_share=known_share(query.text, space.scripts),
         is_han=is_han(query.text),
     )
