@@ -42,7 +42,8 @@ def plan_for(view: ProjectView, allowed_count: int) -> Plan:
 def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
     """The k memories with the best chunks, best first, ties by the smaller ordinal.
 
-    There are min(k, matches) of them, whatever the plan. GATHER and SCAN are exact; SIGNS may miss one in a hundred.
+    GATHER and SCAN are exact. SIGNS may take a farther one for one in a hundred, so that a minimum may cut it off;
+    without a minimum there are min(k, matches) of them by every plan.
 
     Args:
         view: Where to look.
