@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -93,6 +94,9 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
     """
     address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
     with open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
+        # What start-up has made stays: the collector need not look through it during calls.
+        gc.collect()
+        gc.freeze()
         asyncio.run(
             serve_calls(
                 use_cases,

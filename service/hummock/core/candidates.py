@@ -119,9 +119,13 @@ class Candidates:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 columns[field.name] = value[rows]
-        columns["memory_id"] = tuple(self.memory_id[row] for row in rows)
+        columns["memory_id"] = tuple([self.memory_id[row] for row in rows.tolist()])
         columns["tokens"] = None if self.tokens is None else self.tokens.take(rows)
         return replace(self, **columns)  # type: ignore[arg-type] # every column is an array of the field's own type
+
+    def where(self, keep: NDArray[np.bool_]) -> Self:
+        """The candidates that are to be kept, in their order; nothing is copied when all are."""
+        return self if keep.all() else self.take(np.flatnonzero(keep))
 
     @classmethod
     def empty(cls, name: str, dim: int) -> Self:

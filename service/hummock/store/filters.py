@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core import facets
-from hummock.core.memory import Filter
+from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.store.columns import id_hash
 from hummock.store.view import ProjectView
+
+_EVERY_KIND = frozenset(MemoryKind)
+_EVERY_ORIGIN = frozenset(Origin)
 
 Flags = NDArray[np.uint8]
 TermNumbers = Callable[[str], int | None]
@@ -21,9 +24,9 @@ def passing(view: ProjectView, where: Filter, number_of: TermNumbers) -> Flags:
     """(memories,) uint8, 1 for every memory that is there and passes."""
     columns = view.columns
     allowed = columns.alive.values.copy()
-    if where.kinds:
+    if where.kinds and where.kinds != _EVERY_KIND:
         allowed &= _any_of(columns.kind.values, where.kinds)
-    if where.origins:
+    if where.origins and where.origins != _EVERY_ORIGIN:
         allowed &= _any_of(columns.origin.values, where.origins)
     if where.created_after is not None:
         allowed &= columns.create_time.values >= where.created_after

@@ -95,7 +95,12 @@ class Search:
         named = np.zeros(len(domains), np.uint8)
         names = []
         for name in sorted(query.domain_names):
-            holders = holding(self._view, [facets.domain(name)], self._number_of) & domains
+            number = self._number_of(facets.domain(name))
+            if number is None:
+                continue
+            holders = np.zeros(len(domains), np.uint8)
+            self._view.postings.mark(number, holders)
+            holders &= domains
             if holders.any():
                 names.append(name)
                 named |= holders
@@ -131,7 +136,7 @@ class Search:
             name=query.name,
             searched=searched,
             doc=columns.doc.values[at],
-            memory_id=tuple(columns.ids[ordinal] for ordinal in at),
+            memory_id=tuple([columns.ids[ordinal] for ordinal in at.tolist()]),
             kind=columns.kind.values[at],
             origin=columns.origin.values[at],
             create_time=columns.create_time.values[at],
