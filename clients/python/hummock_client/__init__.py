@@ -1,6 +1,7 @@
 """Hummock's client for Python: needs grpcio and protobuf, nothing of the server."""
 
 from hummock_client.async_client import AsyncClient
+from hummock_client.batches import batches
 from hummock_client.channel import Deadlines
 from hummock_client.client import Client
 from hummock_client.errors import FieldViolation, HummockCallError
@@ -15,6 +16,7 @@ __all__ = [
     "Deadlines",
     "FieldViolation",
     "HummockCallError",
+    "batches",
     "components",
     "new_request_id",
     "note",

@@ -66,6 +66,19 @@ class FailedCall(Protocol):
         """What came with the status."""
 
 
+def describe(error: HummockCallError, target: str) -> str:
+    """What is wrong, for people, and how to mend it where that is known; `target` is what was called."""
+    # Without a reason of the service's own it was the channel that gave up.
+    if error.reason == grpc.StatusCode.UNAVAILABLE.name:
+        return f"the service cannot be reached: is `hummock serve` running? target {target}"
+    if error.reason == grpc.StatusCode.DEADLINE_EXCEEDED.name:
+        return f"the service did not answer in time; target {target}"
+    if error.code is grpc.StatusCode.UNIMPLEMENTED:
+        return f"what listens there does not know this call: is it `hummock serve`, and as new? target {target}"
+    broken = [f"{each.field}: {each.rule}" if each.field else each.rule for each in error.field_violations]
+    return "; ".join(broken) or error.message or error.reason
+
+
 def not_ready(target: str, timeout_s: float) -> HummockCallError:
     """Nobody answered in time."""
     return HummockCallError(

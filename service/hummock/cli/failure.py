@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import grpc
 
-from hummock_client.errors import call_error
+from hummock_client.errors import call_error, describe
 
 __all__ = ["CommandFailed", "calls_to", "packages_of"]
 
@@ -49,13 +49,4 @@ def packages_of(extra: str) -> Iterator[None]:
 def _describe(error: grpc.RpcError, target: str) -> str:
     if not isinstance(error, grpc.Call):
         return f"the call to {target} failed: {error}"
-    failed = call_error(error)
-    # Without a reason of the service's own it was the channel that gave up.
-    if failed.reason == grpc.StatusCode.UNAVAILABLE.name:
-        return f"the service cannot be reached: is `hummock serve` running? target {target}"
-    if failed.reason == grpc.StatusCode.DEADLINE_EXCEEDED.name:
-        return f"the service did not answer in time; target {target}"
-    if failed.code is grpc.StatusCode.UNIMPLEMENTED:
-        return f"what listens there does not know this call: is it `hummock serve`, and as new? target {target}"
-    broken = [f"{each.field}: {each.rule}" if each.field else each.rule for each in failed.field_violations]
-    return "; ".join(broken) or failed.message or failed.reason
+    return describe(call_error(error), target)

@@ -14,10 +14,11 @@ from hummock.cli.failure import CommandFailed
 from hummock.cli.meter import Meter
 from hummock.cli.options import JsonFlag, OriginName, ProjectOption, TargetOption
 from hummock.cli.output import note, print_json, print_line, printable, warn
-from hummock.cli.records import BadLine, batches, learn_request, parse_lines
+from hummock.cli.records import BadLine, learn_request, parse_lines
 from hummock.cli.requests import origin_value
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2 as memory_pb
+from hummock_client.batches import batches
 
 __all__ = ["learn", "store"]
 

@@ -11,11 +11,7 @@ from google.protobuf.json_format import Parse, ParseError
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2 as pb
 
-__all__ = ["BadLine", "batches", "learn_request", "parse_lines"]
-
-_BATCH_MEMORIES = 64
-# A request may have 4 MiB.
-_BATCH_BYTES = 1024 * 1024
+__all__ = ["BadLine", "learn_request", "parse_lines"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +33,6 @@ def parse_lines(lines: Iterable[bytes]) -> Iterator[pb.MemoryInput | BadLine]:
             yield BadLine(number=number, reason=f"is not UTF-8 (byte {error.start})")
         except ParseError as error:
             yield BadLine(number=number, reason=" ".join(str(error).split()))
-
-
-def batches(memories: Iterable[pb.MemoryInput]) -> Iterator[list[pb.MemoryInput]]:
-    """The memories in order, in batches of at most 64 and, unless one alone is larger, 1 MiB."""
-    batch: list[pb.MemoryInput] = []
-    batch_bytes = 0
-    for memory in memories:
-        memory_bytes = memory.ByteSize()
-        if batch and (len(batch) == _BATCH_MEMORIES or batch_bytes + memory_bytes > _BATCH_BYTES):
-            yield batch
-            batch, batch_bytes = [], 0
-        batch.append(memory)
-        batch_bytes += memory_bytes
-    if batch:
-        yield batch
 
 
 def learn_request(project: str, memories: Sequence[pb.MemoryInput]) -> context_pb.LearnRequest:

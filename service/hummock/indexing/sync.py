@@ -5,7 +5,7 @@ another machine made, costs nothing twice, and an unchanged repository sends not
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,12 +25,10 @@ from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory_pb
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
+from hummock_client.batches import batches
 
 Stage: TypeAlias = Literal["read", "send", "delete"]
 
-_BATCH_MEMORIES = 64
-# A request may have 4 MiB.
-_BATCH_BYTES = 1024 * 1024
 _PAGE_MEMORIES = 1000
 _DELETE_MEMORIES = 512
 _UNARY_TIMEOUT_S = 60.0
@@ -181,12 +179,12 @@ class _Service:
         """Learn the memories batch by batch; a refused batch is reported and the others go on."""
         if not memories:
             return []
-        batches = list(_batches(memories))
-        requests = (self._learn_request(batch) for batch in batches)
+        parts = list(batches(memories))
+        requests = (self._learn_request(batch) for batch in parts)
         failures: list[Failure] = []
         done = 0
         for answer in self._contexts.LearnStream(requests):
-            batch = batches[answer.batch_index]
+            batch = parts[answer.batch_index]
             done += len(batch)
             if answer.WhichOneof("outcome") == "failed":
                 failures.append(_failure(batch, answer.failed))
@@ -206,21 +204,6 @@ class _Service:
     def _learn_request(self, batch: Sequence[pb.MemoryInput]) -> context_pb.LearnStreamRequest:
         learn = context_pb.LearnRequest(project=self._project, request_id=_request_id(), memories=batch)
         return context_pb.LearnStreamRequest(batch=learn)
-
-
-def _batches(memories: Sequence[pb.MemoryInput]) -> Iterator[list[pb.MemoryInput]]:
-    """The memories in order, in batches of at most 64 and, unless one alone is larger, 1 MiB."""
-    batch: list[pb.MemoryInput] = []
-    batch_bytes = 0
-    for memory in memories:
-        memory_bytes = memory.ByteSize()
-        if batch and (len(batch) == _BATCH_MEMORIES or batch_bytes + memory_bytes > _BATCH_BYTES):
-            yield batch
-            batch, batch_bytes = [], 0
-        batch.append(memory)
-        batch_bytes += memory_bytes
-    if batch:
-        yield batch
 
 
 def _failure(batch: Sequence[pb.MemoryInput], failed: context_pb.LearnFailure) -> Failure:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import grpc
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
-from hummock_client import HummockCallError
+from hummock_client.errors import HummockCallError, describe
 
 __all__ = ["calls_to"]
 
@@ -25,19 +25,4 @@ def calls_to(target: str) -> Iterator[None]:
         yield
     except HummockCallError as error:
         failure = ResourceNotFoundError if error.code is grpc.StatusCode.NOT_FOUND else ResourceError
-        raise failure(_describe(error, target)) from error
-
-
-def _describe(error: HummockCallError, target: str) -> str:
-    # Without a reason of the service's own it was the channel that gave up.
-    if error.reason == grpc.StatusCode.UNAVAILABLE.name:
-        return (
-            f"the Hummock service cannot be reached at {target}: start it with `hummock serve`, "
-            "or name another with --target or HUMMOCK_TARGET; this call can then be repeated"
-        )
-    if error.reason == grpc.StatusCode.DEADLINE_EXCEEDED.name:
-        return f"the Hummock service at {target} did not answer in time; this call can be repeated"
-    if error.code is grpc.StatusCode.UNIMPLEMENTED:
-        return f"what listens at {target} does not know this call: is it `hummock serve`, and as new?"
-    broken = [f"{each.field}: {each.rule}" if each.field else each.rule for each in error.field_violations]
-    return "; ".join(broken) or error.message or error.reason
+        raise failure(describe(error, target)) from error
