@@ -2,11 +2,14 @@
 
 import hashlib
 import re
+import sys
 import unicodedata
 from functools import cache
+from itertools import pairwise
 
 _HASH_BYTES = 16
 _MAX_MARKS = 30
+_WIDE = 256
 _GRAPHEME_JOINER = "\u034f"
 
 
@@ -41,13 +44,31 @@ def _break_mark_runs(text: str) -> str:
 
     Source: Unicode Standard Annex 15, Stream-Safe Text Format. No text that people write has such runs.
     """
+    if _near_marks().search(text) is None:
+        return text
     return _mark_run().sub(rf"\g<0>{_GRAPHEME_JOINER}", text)
 
 
 @cache
-def _mark_run() -> re.Pattern[str]:
+def _near_marks() -> re.Pattern[str]:
+    """A character outside the wide ranges that hold no mark.
+
+    Most text has none, and a class of few ranges is looked through fifty times as fast as one of all marks.
+    """
+    edges = [0, *map(ord, _marks()), sys.maxunicode + 1]
+    gaps = [(start + 1, end - 1) for start, end in pairwise(edges) if end - start > _WIDE]
+    return re.compile(f"[^\0{''.join(f'{chr(first)}-{chr(last)}' for first, last in gaps)}]")
+
+
+@cache
+def _marks() -> str:
     # Beyond U+20000 there are no marks.
-    marks = "".join(filter(_is_mark, map(chr, range(0x0300, 0x20000))))
+    return "".join(filter(_is_mark, map(chr, range(0x0300, 0x20000))))
+
+
+@cache
+def _mark_run() -> re.Pattern[str]:
+    marks = _marks()
     # Beginning with a plain class lets the search skip ahead; a repeat as the first item would be tried everywhere.
     return re.compile(f"[{marks}][{marks}]{{{_MAX_MARKS - 1}}}(?=[{marks}])")
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Protocol, Self
 
@@ -57,6 +58,7 @@ class EstimatedTokens:
         return math.ceil(total - 1e-9)
 
 
+@lru_cache(maxsize=1024)
 def _weight(kind: str | None, length: int) -> float:
     match kind:
         case "word":

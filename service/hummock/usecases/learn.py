@@ -34,7 +34,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
-    """A draft with all that storing it needs but its vectors."""
+    """A draft with all that storing it needs but its vectors; `embedded` is the header and the body of its chunks."""
 
     draft: Draft
     memory_id: str
@@ -43,7 +43,7 @@ class Prepared:
     fingerprint: bytes
     terms: Terms
     token_count: int
-    chunks: tuple[str, ...]
+    embedded: tuple[str, str]
 
 
 class Preparation:
@@ -60,7 +60,6 @@ class Preparation:
         text = template.compared(draft)
         content_hash = text_hash(text, is_code=template.is_code(draft))
         fields = template.searched(given)
-        header, body = template.embedded(given)
         return Prepared(
             draft=draft,
             memory_id=draft.id or self._make_id(),
@@ -74,13 +73,14 @@ class Preparation:
                 facets=facets_of(draft, _domain_names(draft)),
             ),
             token_count=self._counter.count("\n".join((draft.index.title, *draft.index.tags, text))),
-            chunks=tuple(self._embedder.split(header, body)),
+            embedded=template.embedded(given),
         )
 
     def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
         """The vectors of each, a chunk each, in order."""
-        embeddings = iter(self._embedder.embed_documents([chunk for one in prepared for chunk in one.chunks]))
-        return [tuple(next(embeddings) for _ in one.chunks) for one in prepared]
+        chunks = [self._embedder.split(*one.embedded) for one in prepared]
+        embeddings = iter(self._embedder.embed_documents([chunk for several in chunks for chunk in several]))
+        return [tuple(next(embeddings) for _ in several) for several in chunks]
 
 
 class Learn:
