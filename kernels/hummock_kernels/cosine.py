@@ -172,6 +172,8 @@ def decode_rows(rows: Halves, picks: Indices) -> Matrix:
     """The picked rows as float32, exactly, (n, dim) and (m,) -> (m, dim); picks are valid rows, repeats allowed."""
     decoded = np.empty((picks.shape[0], rows.shape[1]), np.float32)
     for i in range(picks.shape[0]):
+        # Slices: an index that could be negative, looked at for each component, keeps the loop from being vectorised.
+        source, target = rows[picks[i]], decoded[i]
         for column in range(rows.shape[1]):
-            decoded[i, column] = _half(rows[picks[i], column])
+            target[column] = _half(source[column])
     return decoded
