@@ -96,8 +96,8 @@ class EmbeddedStore:
                 empty = tuple(Candidates.empty(query.name, dim) for query in queries)
                 return Gathered(seq=0, content_seq=0, groups=empty)
             with self._environment.reading() as txn:
-                number_of = self._dictionary(txn, view.number)
-                found = Search(view, number_of, self._key_files(txn, view.number)).gather(queries)
+                numbers_of = self._dictionary(txn, view.number)
+                found = Search(view, numbers_of, self._key_files(txn, view.number)).gather(queries)
                 return with_tokens(found, queries, self._tokens(txn, view.number), self._environment.space.token_dim)
 
         return self._read(project, gathered)
@@ -214,11 +214,13 @@ class EmbeddedStore:
 
     def _dictionary(self, txn: lmdb.Transaction[bytes], number: int) -> TermNumbers:
         # A term's number never changes, so any transaction will do for any view.
-        def number_of(term: str) -> int | None:
-            value = txn.get(keys.name_key(number, term), db=self._tables.term)
-            return None if value is None else int.from_bytes(value, "little")
+        def numbers_of(terms: Sequence[str]) -> list[int | None]:
+            names = [keys.name_key(number, term) for term in terms]
+            with txn.cursor(self._tables.term) as cursor:
+                found = dict(cursor.getmulti(names))
+            return [int.from_bytes(found[name], "little") if name in found else None for name in names]
 
-        return number_of
+        return numbers_of
 
     def _key_files(self, txn: lmdb.Transaction[bytes], number: int) -> Callable[[Sequence[int]], list[str]]:
         def key_files_of(docs: Sequence[int]) -> list[str]:

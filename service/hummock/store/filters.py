@@ -16,11 +16,11 @@ _EVERY_KIND = frozenset(MemoryKind)
 _EVERY_ORIGIN = frozenset(Origin)
 
 Flags = NDArray[np.uint8]
-TermNumbers = Callable[[str], int | None]
-"""A term's number in the project, None when nothing has ever held it."""
+TermNumbers = Callable[[Sequence[str]], list[int | None]]
+"""Terms' numbers in the project, in order; None for what nothing has ever held."""
 
 
-def passing(view: ProjectView, where: Filter, number_of: TermNumbers) -> Flags:
+def passing(view: ProjectView, where: Filter, numbers_of: TermNumbers) -> Flags:
     """(memories,) uint8, 1 for every memory that is there and passes."""
     columns = view.columns
     allowed = columns.alive.values.copy()
@@ -33,23 +33,22 @@ def passing(view: ProjectView, where: Filter, number_of: TermNumbers) -> Flags:
     if where.created_before is not None:
         allowed &= columns.create_time.values < where.created_before
     for tag in where.tags:
-        allowed &= holding(view, [facets.tag(tag)], number_of)
+        allowed &= holding(view, [facets.tag(tag)], numbers_of)
     for facet, names in (
         (facets.session, where.session_ids),
         (facets.path, where.paths),
         (facets.speaker, where.speakers),
     ):
         if names:
-            allowed &= holding(view, [facet(name) for name in names], number_of)
+            allowed &= holding(view, [facet(name) for name in names], numbers_of)
     _exclude(view, where.excluded_ids, allowed)
     return allowed
 
 
-def holding(view: ProjectView, terms: Iterable[str], number_of: TermNumbers) -> Flags:
+def holding(view: ProjectView, terms: Sequence[str], numbers_of: TermNumbers) -> Flags:
     """(memories,) uint8, 1 for every memory that holds any of the terms, removed or not."""
     out = np.zeros(len(view.columns), np.uint8)
-    for term in terms:
-        number = number_of(term)
+    for number in numbers_of(terms):
         if number is not None:
             view.postings.mark(number, out)
     return out

@@ -36,11 +36,11 @@ class Search:
     """The groups of one call on one view; later groups know what earlier ones found."""
 
     def __init__(
-        self, view: ProjectView, number_of: TermNumbers, key_files_of: Callable[[Sequence[int]], list[str]]
+        self, view: ProjectView, numbers_of: TermNumbers, key_files_of: Callable[[Sequence[int]], list[str]]
     ) -> None:
         """Args: the view, its dictionary, and what names the key files of some domains, given their documents."""
         self._view = view
-        self._number_of = number_of
+        self._numbers_of = numbers_of
         self._key_files_of = key_files_of
         self._domains: list[Ordinals] = []
         self._keywords: dict[tuple[str, ...], _Keywords] = {}
@@ -54,7 +54,7 @@ class Search:
         dim = self._view.vectors.buffer.shape[1]
         if query.vector is not None and query.vector.shape != (dim,):
             raise ValueError(f"the query vector has shape {query.vector.shape}; the store's dim is {dim}")
-        allowed = passing(self._view, query.filter, self._number_of)
+        allowed = passing(self._view, query.filter, self._numbers_of)
         # Before the look-up below: the domains of this very group do not count.
         key_files = self._by_key_file(query, allowed)
         domain_names, by_domain = self._by_domain(query, allowed)
@@ -79,7 +79,7 @@ class Search:
         if not terms:
             return None
         if terms not in self._keywords:
-            numbers = [self._number_of(term) for term in terms[:MAX_QUERY_TERMS]]
+            numbers = self._numbers_of(terms[:MAX_QUERY_TERMS])
             words = np.array([NO_TERM if number is None else number for number in numbers], np.uint32)
             columns = self._view.columns
             mean_length = columns.live_length / columns.live if columns.live else 0.0
@@ -94,8 +94,8 @@ class Search:
         domains = allowed & (self._view.columns.kind.values == MemoryKind.DOMAIN_KNOWLEDGE)
         named = np.zeros(len(domains), np.uint8)
         names = []
-        for name in sorted(query.domain_names):
-            number = self._number_of(facets.domain(name))
+        asked = sorted(query.domain_names) if domains.any() else []
+        for name, number in zip(asked, self._numbers_of([facets.domain(name) for name in asked]), strict=True):
             if number is None:
                 continue
             holders = np.zeros(len(domains), np.uint8)
@@ -113,7 +113,7 @@ class Search:
             return np.empty(0, np.int64)
         docs = self._view.columns.doc.values[np.unique(np.concatenate(self._domains))]
         paths = self._key_files_of(docs.tolist())
-        holders = holding(self._view, [facets.path(path) for path in paths], self._number_of) & allowed
+        holders = holding(self._view, [facets.path(path) for path in paths], self._numbers_of) & allowed
         if query.vector is not None:
             return nearest(self._view, holders, query.vector, _NO_MINIMUM, query.pool)
         return np.flatnonzero(holders)[: query.pool]
