@@ -52,6 +52,10 @@ class EmbeddingSpace:
     scripts: frozenset[str]
     calibration: Calibration
 
+    def no_tokens(self) -> NDArray[np.int8]:
+        """The token vectors of what has none: (0, token_dim) int8."""
+        return np.empty((0, self.token_dim), np.int8)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Embedding:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import msgspec
-import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
@@ -19,7 +18,7 @@ from hummock.text import template
 from hummock.text.analyzer import document_terms
 from hummock.text.normalise import prose, text_hash
 from hummock.text.tokens import TokenCounter
-from hummock.usecases.recall import check_vector
+from hummock.usecases.given_vector import given_embedding
 
 _CLOCK_SKEW_S = 60.0
 """How far ahead of our clock a caller's create_time may be."""
@@ -115,9 +114,7 @@ class Learn:
             )
         if lesson.vector is None:
             return None
-        space = self._embedder.space
-        check_vector(f"memories[{place}].vector", lesson.vector, space)
-        return (Embedding(vector=lesson.vector.values, tokens=np.empty((0, space.token_dim), np.int8)),)
+        return (given_embedding(f"memories[{place}].vector", lesson.vector, self._embedder.space),)
 
     def _known(self, project: str, prepared: Sequence[Prepared]) -> list[bool]:
         """Which ones are stored already, as far as can be seen before the write, so that they are not embedded."""

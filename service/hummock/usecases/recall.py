@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, Gathered
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
-from hummock.core.memory import QueryVector
 from hummock.core.recall import (
     Degradation,
     GroupPlan,
@@ -36,6 +34,7 @@ from hummock.recall.rerank import rerank
 from hummock.text.analyzer import query_terms
 from hummock.text.normalise import text_hash
 from hummock.text.script import is_han, known_share
+from hummock.usecases.given_vector import given_embedding
 
 _ATTEMPTS = 3
 """Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
@@ -99,12 +98,11 @@ class Recall:
 
     def _embedding(self, query: RecallQuery, space: EmbeddingSpace) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails costs the vector path, not the recall."""
-        if query.vector is not None:
-            check_vector("query_vector", query.vector, space)
+        given = None if query.vector is None else given_embedding("query_vector", query.vector, space)
         if RecallPath.VECTOR not in query.paths:
             return None, ()
-        if query.vector is not None:
-            return Embedding(vector=query.vector.values, tokens=np.empty((0, space.token_dim), np.int8)), ()
+        if given is not None:
+            return given, ()
         try:
             return self._embedder.embed_query(query.text), ()
         except Exception as error:  # whatever the runtime raises: the other paths still answer
@@ -151,23 +149,13 @@ class _Stages:
         return self._clock.monotonic() - self._start
 
 
-def check_vector(field: str, vector: QueryVector, space: EmbeddingSpace) -> None:
-    """Raise when a vector that came with a request does not belong to the space."""
-    if vector.emb_space != space.id:
-        raise EmbSpaceMismatch(f"{field}.emb_space", vector.emb_space, space.id)
-    if len(vector.values) != space.dim:
-        raise InvalidRequest(f"{field}.values", f"has {len(vector.values)} components; the space has {space.dim}")
-
-
 def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: EmbeddingSpace) -> Probe:
     # What the caller names comes first: a long query has more terms than are looked for.
     words = [*(query.intent.keywords if query.intent else ()), query.text]
     hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
     return Probe(
         vector=None if embedding is None else embedding.vector,
-        tokens=embedding.tokens
-        if embedding is not None and plan.late_interaction
-        else np.empty((0, space.token_dim), np.int8),
+        tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
         terms=tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
         domain_names=domain_guesses(query.text, query.intent),
         text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
