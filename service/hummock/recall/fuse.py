@@ -96,9 +96,11 @@ def fuse(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) 
     cannot take the place of one that is.
     """
     heard = found.where(~_echoes(found, probe))
-    near = heard.where(_similar_enough(heard, _similarity(heard, probe, calibration), plan))
-    kept = near.where(_newest_of_each_text(near))
-    similarity = _similarity(kept, probe, calibration)
+    similarity = _similarity(heard, probe, calibration)
+    is_near = _similar_enough(heard, similarity, plan)
+    near = heard.where(is_near)
+    is_newest = _newest_of_each_text(near)
+    kept, similarity = near.where(is_newest), similarity[is_near][is_newest]
 
     share = _vector_share(kept, similarity, probe)
     age_days = np.maximum(0.0, (plan.as_of - kept.create_time) / _SECONDS_A_DAY)
