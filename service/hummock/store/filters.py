@@ -47,10 +47,14 @@ def passing(view: ProjectView, where: Filter, numbers_of: TermNumbers) -> Flags:
 
 def holding(view: ProjectView, terms: Sequence[str], numbers_of: TermNumbers) -> Flags:
     """(memories,) uint8, 1 for every memory that holds any of the terms, removed or not."""
+    return marked(view, (number for number in numbers_of(terms) if number is not None))
+
+
+def marked(view: ProjectView, numbers: Iterable[int]) -> Flags:
+    """(memories,) uint8, 1 for every memory that holds a term of these numbers, removed or not."""
     out = np.zeros(len(view.columns), np.uint8)
-    for number in numbers_of(terms):
-        if number is not None:
-            view.postings.mark(number, out)
+    for number in numbers:
+        view.postings.mark(number, out)
     return out
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hummock.core import facets
 from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery
 from hummock.core.memory import MemoryKind
-from hummock.store.filters import Flags, TermNumbers, holding, passing
+from hummock.store.filters import Flags, TermNumbers, holding, marked, passing
 from hummock.store.limits import MAX_QUERY_TERMS
 from hummock.store.planner import nearest
 from hummock.store.postings import NO_TERM
@@ -98,9 +98,7 @@ class Search:
         for name, number in zip(asked, self._numbers_of([facets.domain(name) for name in asked]), strict=True):
             if number is None:
                 continue
-            holders = np.zeros(len(domains), np.uint8)
-            self._view.postings.mark(number, holders)
-            holders &= domains
+            holders = marked(self._view, [number]) & domains
             if holders.any():
                 names.append(name)
                 named |= holders
