@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped] # it ships no types
+from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
 from hummock.core.learn import Changes, Deleted, Updated

@@ -9,7 +9,7 @@ from typing import Protocol
 import grpc
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import DecodeError
-from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped] # it ships no types
+from google.rpc import error_details_pb2, status_pb2
 
 _DETAILS_KEY = "grpc-status-details-bin"
 

@@ -11,7 +11,7 @@ import grpc
 import structlog
 from google.protobuf import any_pb2, duration_pb2
 from google.protobuf.message import Message
-from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped] # it ships no types
+from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from hummock.core.errors import Exhausted, HummockError, InvalidRequest, NotFound, NotReady, Overloaded, Unavailable
