@@ -158,8 +158,8 @@ def load_settings(
         raise SettingsInvalid(str(file), "", error.strerror or "cannot be read") from error
 
 
-class _Environment(PydanticBaseSettingsSource):
-    """Reads the variables that `_variables` lists and refuses others of the prefix."""
+class _FromEnvironment(PydanticBaseSettingsSource):
+    """Knows the environment's variables."""
 
     def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
         super().__init__(settings_cls)
@@ -168,6 +168,10 @@ class _Environment(PydanticBaseSettingsSource):
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
         """Part of the base's interface; `__call__` does the whole work."""
         return None, field_name, False
+
+
+class _Environment(_FromEnvironment):
+    """Reads the variables that `_variables` lists and refuses others of the prefix."""
 
     def __call__(self) -> dict[str, Any]:
         known = {name: path for path, name in _variables()}
@@ -185,16 +189,8 @@ class _Environment(PydanticBaseSettingsSource):
         return values
 
 
-class _PlatformDefault(PydanticBaseSettingsSource):
+class _PlatformDefault(_FromEnvironment):
     """Gives the data directory where no other source did; asked last."""
-
-    def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
-        super().__init__(settings_cls)
-        self._environ = environ
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        """Part of the base's interface; `__call__` does the whole work."""
-        return None, field_name, False
 
     def __call__(self) -> dict[str, Any]:
         if "data_dir" in self.current_state:
