@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.models import ModelDescription, build_tiny, first_present, install, is_present, load, verify
+from hummock.models import ModelDescription, build_tiny, install, is_present, load, verify
 from hummock.models.custom import DESCRIPTION_FILE
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, ModelFile
 from hummock.models.directory import RECORD_FILE, sha256_of, write_record
@@ -129,12 +129,6 @@ def test_what_is_brought_in_replaces_a_damaged_copy(tiny: ModelDescription, copi
     flip_a_byte(target / GRAPH_FILE)
     install(tiny, copied, tmp_path / "models")
     verify(tiny, target)
-
-
-def test_the_first_model_whose_files_are_there_is_chosen(tiny: ModelDescription, models_directory: Path) -> None:
-    absent = replace(tiny, name="absent")
-    assert first_present((absent, tiny), models_directory) == tiny
-    assert first_present((absent,), models_directory) is None
 
 
 def test_a_directory_that_describes_itself_is_a_model(tiny: ModelDescription, models_directory: Path) -> None:

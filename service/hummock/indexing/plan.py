@@ -21,11 +21,6 @@ class Changes:
     delete: tuple[str, ...]
     unchanged: int
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the service already holds the repository as it is."""
-        return not self.send and not self.delete
-
 
 def changes(local: Mapping[str, str], remote: Mapping[str, str]) -> Changes:
     """Compare content hashes by id: what the repository has, and what the service holds of it."""

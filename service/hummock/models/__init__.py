@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hummock.models.calibrate import Measured, measure
 from hummock.models.description import ModelDescription
-from hummock.models.directory import first_present, install, is_present, verify
+from hummock.models.directory import install, is_present, verify
 from hummock.models.embedder import OnnxEmbedder, load
 from hummock.models.pull import PulledModel, pull, pull_first
 from hummock.models.registry import AUTO, REGISTRY, candidates, find
@@ -21,7 +21,6 @@ __all__ = [
     "build_tiny",
     "candidates",
     "find",
-    "first_present",
     "install",
     "is_present",
     "load",

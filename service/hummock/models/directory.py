@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDire
 
 __all__ = [
     "RECORD_FILE",
-    "first_present",
     "install",
     "is_present",
     "publish",
@@ -43,11 +42,6 @@ def is_present(model: ModelDescription, directory: Path) -> bool:
     if model.conversion is not None:
         names.append(RECORD_FILE)
     return all((directory / name).is_file() for name in names)
-
-
-def first_present(models: Sequence[ModelDescription], models_directory: Path) -> ModelDescription | None:
-    """The first of several models whose files are there; None when none's are."""
-    return next((model for model in models if is_present(model, models_directory / model.name)), None)
 
 
 def verify(model: ModelDescription, directory: Path) -> None:
