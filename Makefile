@@ -5,8 +5,6 @@ LOCKS := $(wildcard service/locks/*.txt)
 SETUP := pyproject.toml service/setup/setup.sh service/setup/install.py $(LOCKS)
 # The repository that `make demo` indexes.
 REPO ?= $(CURDIR)
-BENCH_MEMORIES ?= 10000
-BENCH_MODEL ?= tiny
 
 .DEFAULT_GOAL := help
 .PHONY: help setup model demo test lint bench proto lock clean
@@ -43,9 +41,8 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and i
 	cd proto && $(BIN)/buf breaking --against baseline.binpb
 	PYTHON=$(BIN)/python sh service/setup/check_stubs.sh
 
-bench: $(VENV)/.dev ## Measure recall and indexing on this machine (BENCH_MEMORIES, BENCH_MODEL)
-	@$(BIN)/python -m bench.recall --memories $(BENCH_MEMORIES) --model $(BENCH_MODEL)
-	@$(BIN)/python -m bench.index "$(REPO)" --model $(BENCH_MODEL)
+bench: $(VENV)/.dev ## Measure what has a target, in three minutes: bench/results/latest.json
+	@$(BIN)/python -m bench
 
 proto: $(VENV)/.dev ## Write the stubs of proto/ again
 	PYTHON=$(BIN)/python sh proto/generate.sh
@@ -54,5 +51,5 @@ lock: ## Write service/locks again (UPGRADE=1: with the newest versions)
 	@sh service/setup/lock.sh
 
 clean: ## Remove what can be made again; the demo's data and models too
-	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .bench .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find service kernels clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -30,6 +30,9 @@ _SENTENCES = 8
 _LINES = 24
 _NUMBERS = 5000
 
+TAG_SHARES = {"quarter": 1 / 4, "most": 3 / 4, "narrow": 1 / 64}
+"""Tags for filters, each with the share of memories that have it, whatever else they are about."""
+
 _KINDS = (
     (0.40, pb.MEMORY_KIND_CODE_FRAGMENT),
     (0.72, pb.MEMORY_KIND_NOTE),
@@ -108,6 +111,7 @@ class Corpus:
         memory.id = f"bench/{place}"
         memory.kind = kind
         memory.index.tags.extend(sorted({words.TAGS[_zipf(random, len(words.TAGS))] for _ in range(2)}))
+        memory.index.tags.extend(tag for tag, share in TAG_SHARES.items() if random.random() < share)
         age_s = random.integers(_AGE_DAYS * 86_400)
         memory.create_time.CopyFrom(Timestamp(seconds=NOW_S - int(age_s)))
         if self.space is not None:

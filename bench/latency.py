@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_CALLS_FOR_P99_9 = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
@@ -21,6 +23,12 @@ class Latency:
     p99_ms: float
     p99_9_ms: float
     max_ms: float
+
+    def line(self) -> str:
+        """For people. With fewer than 1,000 calls p99.9 would be the slowest of them, so it is left out."""
+        tail = f", p99.9 {self.p99_9_ms:.2f}" if self.calls >= _CALLS_FOR_P99_9 else ""
+        shown = f"p50 {self.p50_ms:.3f}, p95 {self.p95_ms:.2f}, p99 {self.p99_ms:.2f}{tail}, max {self.max_ms:.2f}"
+        return f"{shown} ms ({self.calls} calls)"
 
     @classmethod
     def of(cls, times_s: Sequence[float]) -> Latency:

@@ -44,6 +44,11 @@ class Bench:
         else:
             wanted = models.candidates(model, models_dir)
             name = models.pull_first(wanted, models_dir, _say).description.name
+        return cls.with_model(directory, name, models_dir)
+
+    @classmethod
+    def with_model(cls, directory: Path, name: str, models_dir: Path) -> Bench:
+        """Writes the settings for a model that is in `models_dir`, an absolute path."""
         values = {"data_dir": str(directory / "data"), "models_dir": str(models_dir), "model": name, "port": 0}
         # A JSON string or number reads the same in TOML.
         lines = [f"{key} = {json.dumps(value)}\n" for key, value in {**values, "log_level": "warning"}.items()]
@@ -71,7 +76,7 @@ class Bench:
             try:
                 with grpc.insecure_channel(target := _target(process), options=channel_options(target)) as channel:
                     grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
-                    yield Serving(process_id=process.pid, channel=channel, started_s=started_s)
+                    yield Serving(process_id=process.pid, target=target, channel=channel, started_s=started_s)
                 _stop(process)
             finally:
                 process.kill()
@@ -82,17 +87,35 @@ class Serving:
     """A service that lets calls in; `started_s` is when it was executed, by `time.perf_counter`."""
 
     process_id: int
+    target: str
     channel: grpc.Channel
     started_s: float
 
+    def cpu_s(self) -> float:
+        """CPU seconds of the process so far, of all its threads, in user and in kernel mode."""
+        return process_cpu_s(self.process_id)
+
     def resident_bytes(self) -> int:
         """Memory of the process that is in RAM, shared pages such as libraries and the mapped store included."""
-        command = ["ps", "-o", "rss=", "-p", str(self.process_id)]
+        return self._status_bytes("VmRSS:")
+
+    def anonymous_bytes(self) -> int:
+        """Memory that is the process's own: neither the mapped store nor its libraries' files."""
+        return self._status_bytes("RssAnon:")
+
+    def _status_bytes(self, field: str) -> int:
         status = Path(f"/proc/{self.process_id}/status")
         if not status.exists():
-            return 1024 * int(subprocess.run(command, capture_output=True, check=True).stdout)
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
+            raise BenchFailed(f"{status} is not there; memory is measured on Linux only")
+        line = next(line for line in status.read_text().splitlines() if line.startswith(field))
         return 1024 * int(line.split()[1])
+
+
+def process_cpu_s(process_id: int) -> float:
+    """CPU seconds of a process so far, in steps of the kernel's clock tick (10 ms)."""
+    # The name, in parentheses, may hold blanks: utime and stime are the 12th and 13th field behind it.
+    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _target(process: subprocess.Popen[str]) -> str:

@@ -1,0 +1,72 @@
+"""The command line of one part of the bench: what all parts can be told, and how their figures are printed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.machine import Machine
+from bench.rows import Findings, Report
+from bench.service import BenchFailed
+from bench.stores import Stores
+from hummock.core.errors import HummockError
+
+_ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a part is told.
+
+    Attributes:
+        stores: Where filled stores are kept, and all that is written meanwhile: the disk that is measured.
+        models_dir: Where real models are.
+        queries: Measured calls of one client; p99 wants some hundreds.
+    """
+
+    stores: Stores
+    models_dir: Path
+    queries: int
+
+
+def options_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser that knows what all parts know."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dir", type=Path, default=_ROOT / ".bench", help="keeps filled stores; its disk is measured")
+    models = Path(os.environ.get("HUMMOCK_MODELS", _ROOT / ".demo" / "models"))
+    parser.add_argument("--models-dir", type=Path, default=models, help="where real models are")
+    parser.add_argument("--queries", type=positive, default=2000, help="measured recalls of one client")
+    return parser
+
+
+def options_of(given: argparse.Namespace) -> Options:
+    """What was given."""
+    given.dir.mkdir(parents=True, exist_ok=True)
+    return Options(
+        stores=Stores(directory=given.dir.absolute()), models_dir=given.models_dir.absolute(), queries=given.queries
+    )
+
+
+def run_part(measure: Callable[[Options], Findings], description: str | None) -> None:
+    """The main function of a part's module: the table to stdout."""
+    options = options_of(options_parser(description).parse_args())
+    machine = Machine.here(options.stores.directory)
+    started_s = time.perf_counter()
+    try:
+        findings = measure(options)
+    except (BenchFailed, HummockError, OSError) as failed:
+        sys.exit(f"error: {failed}")
+    print(Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=(findings,)).markdown())
+
+
+def positive(text: str) -> int:
+    """A number from 1, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is below 1")
+    return number
