@@ -1,0 +1,1 @@
+"""How good the answers are: data sets of others, asked through the real service."""

@@ -1,0 +1,114 @@
+"""`python -m bench.eval`: how good the answers are, by set, slice and path, for every model that is installed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from bench.eval import asking, summary
+from bench.eval.asking import Answer
+from bench.eval.compared import changed_answers, changed_figures, committed
+from bench.eval.halves import Half
+from bench.eval.installed import installed
+from bench.eval.learnt import Place, emb_space, serving
+from bench.eval.sets import CORPORA, Corpus, Slice
+from bench.eval.summary import ModelRows, Row, rows_of
+from bench.eval.table import markdown
+from bench.machine import Machine
+from bench.service import BenchFailed, Serving
+from hummock.config import load_settings
+from hummock.core.errors import HummockError
+
+_REPOSITORY = Path(__file__).parents[2]
+_SUMMARY = _REPOSITORY / "bench" / "results" / "eval.json"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """The command line: tables and what changed to stdout; a run of everything writes the summary too."""
+    given = _arguments()
+    try:
+        models = given.model or installed(given.models_dir)
+        if not models:
+            raise BenchFailed(f"no model is installed in {given.models_dir}; `hummock models pull` fetches one")
+        before = committed(_SUMMARY)
+        found = []
+        for model in models:
+            place = Place(directory=given.dir, models_dir=given.models_dir, model=model, fresh=given.fresh)
+            found.append(_model_rows(place, given))
+            print(markdown(found[-1], (Half.TUNE, Half.REPORT, Half.ALL)))
+            print("\n### Against the committed run\n")
+            print("\n".join(f"- {line}" for line in changed_figures(before, found[-1])), end="\n\n", flush=True)
+    except (BenchFailed, HummockError, OSError) as failed:
+        sys.exit(f"error: {failed}")
+    if given.model or given.set or given.limit:
+        _say(f"a part was run: {_SUMMARY} stays as it is")
+        return
+    _SUMMARY.parent.mkdir(exist_ok=True)
+    _write(_SUMMARY, summary.as_json(found, Machine.here(given.dir).commit))
+
+
+def _model_rows(place: Place, given: argparse.Namespace) -> ModelRows:
+    rows: list[Row] = []
+    space = ""
+    for make in CORPORA.values():
+        corpus = make(given.shared / "datasets")
+        wanted = [each for each in corpus.slices if not given.set or given.set in (each.key, each.set, corpus.name)]
+        if not wanted:
+            continue
+        with serving(place, corpus, _say) as service:
+            space = emb_space(service)
+            for asked in wanted:
+                rows.extend(_slice_rows(service, place, asked.limited(given.limit)))
+    if not rows:
+        raise BenchFailed(f"there is no set {given.set}; there are {', '.join(_keys(given.shared))}")
+    return ModelRows(model=place.model, emb_space=space, rows=tuple(rows))
+
+
+def _slice_rows(service: Serving, place: Place, asked: Slice) -> list[Row]:
+    started_s = time.perf_counter()
+    answers: list[Answer] = list(asking.answers(service.channel, asked, _say))
+    path = place.directory / "answers" / place.model / f"{asked.key}.json"
+    after = asking.as_json(answers)
+    for line in changed_answers(json.loads(path.read_text(encoding="utf-8")) if path.exists() else [], after):
+        print(f"- {asked.key}, against the last run here, {line}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, after)
+    _say(f"{asked.key}: asked in {time.perf_counter() - started_s:.0f} s; every answer is in {path}")
+    return rows_of(asked, answers)
+
+
+def _write(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _keys(shared: Path) -> list[str]:
+    corpora: list[Corpus] = [make(shared / "datasets") for make in CORPORA.values()]
+    return [each.key for corpus in corpora for each in corpus.slices]
+
+
+def _arguments() -> argparse.Namespace:
+    shared = Path(os.environ.get("HUMMOCK_SHARED", _REPOSITORY.parent / "shared"))
+    parser = argparse.ArgumentParser(prog="python -m bench.eval", description=(__doc__ or "").partition(": ")[2])
+    parser.add_argument("--set", help="one set, corpus or slice, such as xquad-zh; unset: all")
+    parser.add_argument("--model", action="append", help="a model's name, more than once for several; unset: installed")
+    parser.add_argument("--limit", type=int, help="questions of each slice at most, always the same ones")
+    parser.add_argument("--models-dir", type=Path, help="where models are; unset: where the service looks")
+    parser.add_argument("--shared", type=Path, default=shared, help="the folder that holds datasets/")
+    parser.add_argument("--dir", type=Path, default=_REPOSITORY / ".eval", help="where stores and answers are kept")
+    parser.add_argument("--fresh", action="store_true", help="learn again what is kept")
+    given = parser.parse_args()
+    given.models_dir = given.models_dir or load_settings().models_dir
+    given.dir.mkdir(parents=True, exist_ok=True)
+    return given
+
+
+if __name__ == "__main__":
+    main()

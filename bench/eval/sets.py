@@ -1,0 +1,186 @@
+"""The sets: what is learnt, what is asked, what is right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from bench.eval.halves import drawn
+from bench.eval.made import function_names, is_chinese_of_two, mixed_sentence, two_character_words
+from bench.eval.memories import Record, code, exchange, note
+from hummock.v1 import memory_pb2 as pb
+
+_MOST_MADE = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, of which project, and the ids of the memories that answer it."""
+
+    id: str
+    project: str
+    text: str
+    relevant: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """Questions whose figures are reported together."""
+
+    set: str
+    name: str
+    questions: tuple[Question, ...]
+
+    @property
+    def key(self) -> str:
+        """What the command line calls it."""
+        return f"{self.set}-{self.name}"
+
+    def limited(self, most: int | None) -> Slice:
+        """At most so many questions, always the same ones."""
+        taken = drawn((each.id for each in self.questions), most)
+        return Slice(set=self.set, name=self.name, questions=tuple(each for each in self.questions if each.id in taken))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """Memories by project, and the slices that ask for them."""
+
+    name: str
+    projects: Mapping[str, tuple[pb.MemoryInput, ...]]
+    slices: tuple[Slice, ...]
+
+    @property
+    def memory_count(self) -> int:
+        """Memories of all projects."""
+        return sum(map(len, self.projects.values()))
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with every memory and every project, 16 hexadecimal digits."""
+        digest = blake2b(digest_size=8)
+        for project, memories in self.projects.items():
+            for sent in (project.encode(), *(memory.SerializeToString(deterministic=True) for memory in memories)):
+                digest.update(len(sent).to_bytes(8, "little") + sent)
+        return digest.hexdigest()
+
+
+def xquad(datasets: Path, language: str) -> Corpus:
+    """Encyclopaedic paragraphs of one language ("zh", "en"); the Chinese ones with words of two characters."""
+    folder = datasets / "xquad-en-zh"
+    corpus, relevant = _records(folder / f"corpus.{language}.jsonl"), _relevant(folder / "qrels.tsv")
+    project = f"xquad-{language}"
+    asked = {each: _records(folder / f"queries.{each}.jsonl") for each in ("zh", "en")}
+    slices = [_slice("xquad", language, project, asked[language], relevant)]
+    if language == "en":
+        slices.append(_slice("xquad", "zh-en", project, asked["zh"], relevant))
+    else:
+        slices.append(_words("xquad", project, corpus, asked["zh"]))
+    return Corpus(name=project, projects={project: tuple(map(note, corpus))}, slices=tuple(slices))
+
+
+def xquad_mixed(datasets: Path) -> Corpus:
+    """Every other paragraph Chinese, the others English; half Chinese, half English questions."""
+    folder = datasets / "xquad-en-zh"
+    corpora = {each: _records(folder / f"corpus.{each}.jsonl") for each in ("zh", "en")}
+    pairs = zip(corpora["zh"], corpora["en"], strict=True)
+    stored = [chinese if is_chinese_of_two(chinese["_id"]) else english for chinese, english in pairs]
+    english_text = {each["_id"]: each["text"] for each in _records(folder / "queries.en.jsonl")}
+    asked = [
+        {**each, "text": mixed_sentence(each["text"], english_text[each["_id"]])}
+        for each in _records(folder / "queries.zh.jsonl")
+    ]
+    project = "xquad-mixed"
+    slices = (_slice("xquad", "mixed", project, asked, _relevant(folder / "qrels.tsv")),)
+    return Corpus(name=project, projects={project: tuple(map(note, stored))}, slices=slices)
+
+
+def cmrc(datasets: Path) -> Corpus:
+    """Chinese encyclopaedic paragraphs."""
+    folder, project = datasets / "cmrc2018-dev-zh", "cmrc-zh"
+    corpus, asked = _records(folder / "corpus.jsonl"), _records(folder / "queries.jsonl")
+    slices = (
+        _slice("cmrc", "zh", project, asked, _relevant(folder / "qrels.tsv")),
+        _words("cmrc", project, corpus, asked),
+    )
+    return Corpus(name=project, projects={project: tuple(map(note, corpus))}, slices=slices)
+
+
+def cosqa(datasets: Path) -> Corpus:
+    """Python functions, asked for in the words of a web search, and by their own names."""
+    folder, project = datasets / "cosqa-code", "cosqa"
+    corpus = _records(folder / "corpus.jsonl")
+    names = function_names({each["_id"]: each["text"] for each in corpus}, _MOST_MADE)
+    slices = (
+        _slice("cosqa", "code", project, _records(folder / "queries.jsonl"), _relevant(folder / "qrels.tsv")),
+        _made("cosqa", "identifiers", project, names),
+    )
+    return Corpus(name=project, projects={project: tuple(map(code, corpus))}, slices=slices)
+
+
+def memorybank(datasets: Path, language: str) -> Corpus:
+    """Conversations of one language ("zh", "en"): a project for each user, a session for each day."""
+    folder = datasets / "memorybank-zh-en"
+    name = f"memorybank-{language}"
+    by_project: dict[str, list[pb.MemoryInput]] = {}
+    for record in _records(folder / f"corpus.{language}.jsonl"):
+        by_project.setdefault(f"{name}-{record['user']}", []).append(exchange(record))
+    relevant = _relevant(folder / f"qrels.{language}.tsv")
+    questions = tuple(
+        Question(id=each["_id"], project=f"{name}-{each['user']}", text=each["text"], relevant=relevant[each["_id"]])
+        for each in _records(folder / f"queries.{language}.jsonl")
+    )
+    slices = (Slice(set="memorybank", name=language, questions=questions),)
+    return Corpus(name=name, projects={each: tuple(of) for each, of in by_project.items()}, slices=slices)
+
+
+CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
+    "xquad-zh": lambda datasets: xquad(datasets, "zh"),
+    "xquad-en": lambda datasets: xquad(datasets, "en"),
+    "xquad-mixed": xquad_mixed,
+    "cmrc-zh": cmrc,
+    "memorybank-zh": lambda datasets: memorybank(datasets, "zh"),
+    "memorybank-en": lambda datasets: memorybank(datasets, "en"),
+    "cosqa": cosqa,
+}
+"""Small ones first."""
+
+
+def _slice(
+    set_name: str, name: str, project: str, asked: Iterable[Record], relevant: Mapping[str, frozenset[str]]
+) -> Slice:
+    questions = (
+        Question(id=each["_id"], project=project, text=each["text"], relevant=relevant[each["_id"]]) for each in asked
+    )
+    return Slice(set=set_name, name=name, questions=tuple(questions))
+
+
+def _words(set_name: str, project: str, corpus: Iterable[Record], asked: Iterable[Record]) -> Slice:
+    texts = {each["_id"]: each["text"] for each in corpus}
+    words = two_character_words(texts, (each["answer"] for each in asked), _MOST_MADE)
+    return _made(set_name, "words", project, words)
+
+
+def _made(set_name: str, name: str, project: str, holders: Mapping[str, frozenset[str]]) -> Slice:
+    questions = (
+        Question(id=f"{name}:{text}", project=project, text=text, relevant=ids) for text, ids in holders.items()
+    )
+    return Slice(set=set_name, name=name, questions=tuple(questions))
+
+
+def _records(path: Path) -> list[Record]:
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _relevant(path: Path) -> dict[str, frozenset[str]]:
+    """Ids of the relevant memories by question."""
+    found: dict[str, set[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        question, memory, score = line.split("\t")
+        if int(score) > 0:
+            found.setdefault(question, set()).add(memory)
+    return {question: frozenset(memories) for question, memories in found.items()}

@@ -1,0 +1,169 @@
+"""Figures of slices: rows by path and half, and the file that is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from statistics import fmean
+from typing import Any
+
+from bench.eval import metrics
+from bench.eval.asking import SETTING, Answer, Path
+from bench.eval.halves import Half, half_of
+from bench.eval.intervals import Interval, bootstrap, wilson
+from bench.eval.metrics import Judged
+from bench.eval.sets import Slice
+
+CUTS = (1, 5, 10)
+TOLERANCE = 0.01
+"""How far a joined order may fall below its better path."""
+
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Figures of one slice, path and half.
+
+    Attributes:
+        r1: Share of the questions with a relevant memory in first place; r5 and r10: among the first 5 and 10.
+        mrr: Mean of 1 / place of the first relevant memory, 0 beyond the first 10.
+        ndcg10: Mean normalised discounted cumulative gain of the first 10.
+        share10: Mean share of a question's relevant memories among the first 10.
+        all3: Share of the questions with every relevant memory among the first 3.
+        below: By how much the worst of r1, r5 and r10 is below the better of vector and keyword; 0 for these two.
+        intervals: 95 % of r1, r5, r10 (Wilson) and of mrr, ndcg10 (bootstrap, seeded).
+    """
+
+    set: str
+    slice: str
+    half: Half
+    path: Path
+    queries: int
+    r1: float
+    r5: float
+    r10: float
+    mrr: float
+    ndcg10: float
+    share10: float
+    all3: float
+    below: float
+    intervals: Mapping[str, Interval]
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is nowhere more than TOLERANCE below the better path."""
+        return self.below <= TOLERANCE
+
+    def recalls(self) -> tuple[float, float, float]:
+        """r1, r5, r10."""
+        return self.r1, self.r5, self.r10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRows:
+    """All rows of one model."""
+
+    model: str
+    emb_space: str
+    rows: tuple[Row, ...]
+
+
+def rows_of(asked: Slice, answers: Sequence[Answer]) -> list[Row]:
+    """A row for each half and path; halves without questions have none."""
+    rows = []
+    for half in Half:
+        taken = [each for each in answers if half in (Half.ALL, half_of(each.question.id))]
+        if taken:
+            rows.extend(_rows_of_half(asked, half, taken))
+    return rows
+
+
+def _rows_of_half(asked: Slice, half: Half, answers: Sequence[Answer]) -> list[Row]:
+    judged = {path: [each.judged for each in answers if each.path is path] for path in Path}
+    single = [[_mean_recall(judged[path], k) for k in CUTS] for path in (Path.VECTOR, Path.KEYWORD)]
+    best = [max(values) for values in zip(*single, strict=True)]
+    return [
+        Row(
+            set=asked.set,
+            slice=asked.name,
+            half=half,
+            path=path,
+            queries=len(judged[path]),
+            below=_below(judged[path], best) if path in (Path.FUSED, Path.RERANKED) else 0.0,
+            **_figures(judged[path]),
+        )
+        for path in Path
+    ]
+
+
+def _figures(judged: Sequence[Judged]) -> dict[str, Any]:
+    count = len(judged)
+    found = {f"r{k}": [metrics.recall(each, k) for each in judged] for k in CUTS}
+    means = {
+        "mrr": [metrics.reciprocal_rank(each) for each in judged],
+        "ndcg10": [metrics.ndcg(each) for each in judged],
+    }
+    intervals = {name: wilson(sum(values), count) for name, values in found.items()}
+    intervals |= {name: bootstrap(values) for name, values in means.items()}
+    return {
+        **{name: round(fmean(values), _DIGITS) for name, values in (found | means).items()},
+        "share10": round(fmean(metrics.share(each, metrics.DEPTH) for each in judged), _DIGITS),
+        "all3": round(fmean(metrics.all_within(each, 3) for each in judged), _DIGITS),
+        "intervals": {name: (round(low, _DIGITS), round(high, _DIGITS)) for name, (low, high) in intervals.items()},
+    }
+
+
+def _below(judged: Sequence[Judged], best: Sequence[float]) -> float:
+    worst = max(value - _mean_recall(judged, k) for k, value in zip(CUTS, best, strict=True))
+    return round(max(0.0, worst), _DIGITS)
+
+
+def _mean_recall(judged: Sequence[Judged], k: int) -> float:
+    return fmean(metrics.recall(each, k) for each in judged)
+
+
+def as_json(models: Sequence[ModelRows], commit: str) -> dict[str, Any]:
+    """The committed form: the default model's reported half at the top, and under "models" that of every model.
+
+    Rows of the half on which weights are chosen, and of both together, stand apart in "other_halves".
+    """
+    return {
+        "model": models[0].model,
+        "setting": SETTING,
+        "halves": "slices holds the half that is reported; weights are chosen on the other one (half_of in halves.py)",
+        "commit": commit,
+        "slices": _values(models[0].rows, {Half.REPORT}),
+        "models": [
+            {
+                "model": each.model,
+                "emb_space": each.emb_space,
+                "slices": _values(each.rows, {Half.REPORT}),
+                "other_halves": _values(each.rows, {Half.TUNE, Half.ALL}),
+            }
+            for each in models
+        ],
+    }
+
+
+def from_json(value: Mapping[str, Any]) -> list[ModelRows]:
+    """What `as_json` wrote."""
+    return [
+        ModelRows(
+            model=each["model"],
+            emb_space=each["emb_space"],
+            rows=tuple(_row(row) for row in (*each["slices"], *each["other_halves"])),
+        )
+        for each in value["models"]
+    ]
+
+
+def _values(rows: Iterable[Row], halves: set[Half]) -> list[dict[str, Any]]:
+    return [asdict(row) for row in rows if row.half in halves]
+
+
+def _row(value: Mapping[str, Any]) -> Row:
+    known = {field.name: value[field.name] for field in fields(Row)}
+    known["half"], known["path"] = Half(value["half"]), Path(value["path"])
+    known["intervals"] = {name: (low, high) for name, (low, high) in value["intervals"].items()}
+    return Row(**known)
