@@ -7,7 +7,7 @@ SETUP := pyproject.toml service/setup/setup.sh service/setup/install.py $(LOCKS)
 REPO ?= $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo test lint bench proto lock clean
+.PHONY: help setup model demo test lint bench eval proto lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,11 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and i
 bench: $(VENV)/.dev ## Measure what has a target, in three minutes: bench/results/latest.json
 	@$(BIN)/python -m bench
 
+eval: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
+
+eval: model $(VENV)/.dev ## Measure how good the answers are, for every installed model (HUMMOCK_SHARED, HUMMOCK_MODELS)
+	@$(BIN)/python -m bench.eval --models-dir "$(HUMMOCK_MODELS)"
+
 proto: $(VENV)/.dev ## Write the stubs of proto/ again
 	PYTHON=$(BIN)/python sh proto/generate.sh
 
@@ -51,5 +56,5 @@ lock: ## Write service/locks again (UPGRADE=1: with the newest versions)
 	@sh service/setup/lock.sh
 
 clean: ## Remove what can be made again; the demo's data and models too
-	rm -rf $(VENV) .bench .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .bench .demo .eval .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	find service kernels clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from bench.eval.made import function_names, is_chinese_of_two, mixed_sentence, two_character_words
+
+
+def test_a_name_is_held_by_every_code_that_uses_it_as_a_whole() -> None:
+    codes = {
+        "a": "def parse_date(text):\n    return text",
+        "b": "value = parse_date(line)",
+        "c": "parse_dates(lines)  # parse_date2",
+    }
+    assert function_names(codes, 10) == {"parse_date": frozenset({"a", "b"})}
+
+
+def test_a_name_in_another_case_is_another_name() -> None:
+    codes = {"a": "def Load():\n    pass", "b": "def load():\n    pass"}
+    assert function_names(codes, 10) == {"Load": frozenset({"a"}), "load": frozenset({"b"})}
+
+
+def test_names_that_many_codes_hold_or_that_are_too_short_are_left_out() -> None:
+    codes = {f"c{i}": f"def run():\n    pass  # {i}" for i in range(4)} | {"d": "def go():\n    pass"}
+    assert function_names(codes, 10) == {}
+
+
+def test_a_code_without_a_function_has_no_name() -> None:
+    assert function_names({"a": "x = 1", "b": ""}, 10) == {}
+
+
+def test_no_more_names_are_made_than_asked_for() -> None:
+    codes = {f"c{i}": f"def name_{i}():\n    pass" for i in range(20)}
+    assert len(function_names(codes, 7)) == 7
+
+
+def test_a_word_is_an_answer_or_set_apart_by_marks() -> None:
+    texts = {"a": "他读“水浒”，带了鱼、酱油、木桶。", "b": "灯塔在山上。", "c": "港口没有。"}
+    assert two_character_words(texts, ["灯塔", "没有灯塔", "night"], 10) == {
+        "水浒": frozenset({"a"}),
+        "灯塔": frozenset({"b"}),
+        "酱油": frozenset({"a"}),
+    }
+
+
+def test_a_word_that_no_text_or_more_than_three_hold_is_left_out() -> None:
+    texts = {str(i): "山上的灯塔" for i in range(4)}
+    assert two_character_words(texts, ["灯塔", "河流"], 10) == {}
+
+
+def test_a_mixed_sentence_begins_in_chinese_and_ends_in_english() -> None:
+    assert mixed_sentence("磨坊在哪里", "where is the mill") == "磨坊在 the mill"
+
+
+def test_both_languages_are_stored_of_parallel_texts() -> None:
+    chinese = sum(is_chinese_of_two(f"p{i:03}") for i in range(240))
+    assert 90 <= chinese <= 150

@@ -1,0 +1,90 @@
+"""A small set through `hummock serve`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bench.eval.asking import Answer, answers, as_json, request
+from bench.eval.asking import Path as RecallPath
+from bench.eval.learnt import Place, emb_space, serving
+from bench.eval.sets import CORPORA, Corpus, Question
+from hummock import models
+from hummock.v1 import recall_pb2
+from tests.bench_eval import datasets
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return CORPORA["cmrc-zh"](datasets.write(tmp_path_factory.mktemp("datasets")))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    folder = tmp_path_factory.mktemp("eval")
+    return Place(directory=folder, models_dir=folder / "models", model=models.TINY)
+
+
+@pytest.fixture(scope="module")
+def first_run(place: Place, corpus: Corpus) -> tuple[list[str], list[Answer], str]:
+    said: list[str] = []
+    with serving(place, corpus, said.append) as service:
+        words = corpus.slices[1]
+        return said, list(answers(service.channel, words, said.append)), emb_space(service)
+
+
+def test_every_word_is_asked_by_every_path(first_run: tuple[list[str], list[Answer], str], corpus: Corpus) -> None:
+    _, found, _ = first_run
+    words = corpus.slices[1].questions
+    assert [(each.question.id, each.path) for each in found] == [
+        (word.id, path) for word in words for path in RecallPath
+    ]
+
+
+def test_words_are_found_by_the_keyword_path(first_run: tuple[list[str], list[Answer], str]) -> None:
+    _, found, _ = first_run
+    assert {each.judged.ranks for each in found if each.path is RecallPath.KEYWORD} == {(1,)}
+
+
+def test_the_answers_are_kept_question_by_question(first_run: tuple[list[str], list[Answer], str]) -> None:
+    _, found, _ = first_run
+    kept = json.loads(json.dumps(as_json(found)))
+    assert [each["text"] for each in kept] == ["灯塔", "酱油", "阿桂"]
+    assert all(set(each["paths"]) == set(RecallPath) for each in kept)
+
+
+def test_a_kept_store_is_used_again_aloud(
+    first_run: tuple[list[str], list[Answer], str], place: Place, corpus: Corpus
+) -> None:
+    said: list[str] = []
+    with serving(place, corpus, said.append) as service:
+        again = list(answers(service.channel, corpus.slices[1], said.append))
+    assert "used again" in said[0]
+    assert again == first_run[1]
+
+
+def test_a_store_of_another_space_is_learnt_again_aloud(
+    first_run: tuple[list[str], list[Answer], str], place: Place, corpus: Corpus
+) -> None:
+    record = place.of(corpus) / "learnt.json"
+    learnt = json.loads(record.read_text())
+    record.write_text(json.dumps({**learnt, "emb_space": "0" * 32}))
+    said: list[str] = []
+    with serving(place, corpus, said.append) as service:
+        assert emb_space(service) == first_run[2]
+    assert "learning again" in said[0]
+    assert json.loads(record.read_text())["emb_space"] == first_run[2]
+
+
+def test_paths_are_chosen_in_the_request_and_nothing_else_reorders_the_hits() -> None:
+    question = Question(id="q", project="p", text="灯塔", relevant=frozenset({"m"}))
+    by_path = {path: request(question, path) for path in RecallPath}
+    assert [list(by_path[path].paths) for path in RecallPath] == [
+        [recall_pb2.RECALL_PATH_VECTOR],
+        [recall_pb2.RECALL_PATH_KEYWORD],
+        [],
+        [],
+    ]
+    assert [by_path[path].late_interaction for path in RecallPath] == [False, False, False, True]
+    assert {(each.relevance_weight, each.near_twin_bar) for each in by_path.values()} == {(1.0, 2.0)}

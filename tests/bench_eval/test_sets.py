@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.eval.halves import Half, half_of
+from bench.eval.sets import CORPORA, Corpus
+from hummock.v1 import memory_pb2 as pb
+from tests.bench_eval import datasets
+from tests.shared import require_shared
+
+SLICES = {
+    "xquad-en",
+    "xquad-zh",
+    "xquad-zh-en",
+    "xquad-words",
+    "xquad-mixed",
+    "cmrc-zh",
+    "cmrc-words",
+    "cosqa-code",
+    "cosqa-identifiers",
+    "memorybank-zh",
+    "memorybank-en",
+}
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Corpus]:
+    folder = datasets.write(tmp_path_factory.mktemp("datasets"))
+    return {name: make(folder) for name, make in CORPORA.items()}
+
+
+def test_every_slice_is_there_once(corpora: dict[str, Corpus]) -> None:
+    keys = [each.key for corpus in corpora.values() for each in corpus.slices]
+    assert sorted(keys) == sorted(SLICES)
+
+
+def test_the_relevant_memories_of_a_question_are_in_its_project(corpora: dict[str, Corpus]) -> None:
+    for corpus in corpora.values():
+        ids = {project: {memory.id for memory in memories} for project, memories in corpus.projects.items()}
+        for question in (each for asked in corpus.slices for each in asked.questions):
+            assert question.relevant
+            assert question.relevant <= ids[question.project]
+
+
+def test_chinese_questions_about_english_texts_ask_the_english_project(corpora: dict[str, Corpus]) -> None:
+    english, across = corpora["xquad-en"].slices
+    assert {each.project for each in across.questions} == {each.project for each in english.questions} == {"xquad-en"}
+    assert [each.id for each in across.questions] == [each.id for each in english.questions]
+
+
+def test_a_mixed_store_holds_each_paragraph_in_one_language(corpora: dict[str, Corpus]) -> None:
+    memories = corpora["xquad-mixed"].projects["xquad-mixed"]
+    assert [memory.id for memory in memories] == ["p0", "p1", "p2"]
+
+
+def test_an_exchange_is_one_memory_with_its_day_as_session(corpora: dict[str, Corpus]) -> None:
+    first, second = corpora["memorybank-en"].projects["memorybank-en-u00"]
+    assert first.payload.content == "I baked bread.\nOh."
+    assert (first.session_id, first.speaker, first.origin) == ("2023-05-02", "u00", pb.ORIGIN_USER_INPUT)
+    assert second.event_time.seconds - first.event_time.seconds == 60
+
+
+def test_titles_are_not_used(corpora: dict[str, Corpus]) -> None:
+    for corpus in corpora.values():
+        assert not any(memory.HasField("index") for memories in corpus.projects.values() for memory in memories)
+
+
+def test_a_limited_slice_keeps_the_order_of_its_questions(corpora: dict[str, Corpus]) -> None:
+    asked = corpora["xquad-zh"].slices[0]
+    kept = [each.id for each in asked.limited(5).questions]
+    assert len(kept) == 5
+    assert kept == [each.id for each in asked.questions if each.id in kept]
+    assert asked.limited(None) == asked
+
+
+def test_another_text_makes_another_fingerprint(tmp_path: Path, corpora: dict[str, Corpus]) -> None:
+    folder = datasets.write(tmp_path)
+    assert CORPORA["cmrc-zh"](folder).fingerprint == corpora["cmrc-zh"].fingerprint
+    path = folder / "cmrc2018-dev-zh/corpus.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace("灯塔", "灯台"), encoding="utf-8")
+    assert CORPORA["cmrc-zh"](folder).fingerprint != corpora["cmrc-zh"].fingerprint
+
+
+def test_the_real_conversations_are_all_there() -> None:
+    folder = require_shared("datasets")
+    corpus = CORPORA["memorybank-zh"](folder)
+    assert (len(corpus.projects), corpus.memory_count) == (15, 566)
+    questions = corpus.slices[0].questions
+    assert len(questions) == 100
+    assert {half_of(each.id) for each in questions} == {Half.TUNE, Half.REPORT}
