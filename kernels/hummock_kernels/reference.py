@@ -146,6 +146,31 @@ def invert(fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, terms: int) 
     )
 
 
+def merge_postings(
+    indptr: Indices,
+    post_doc: Docs,
+    post_counts: Words,
+    newer_indptr: Indices,
+    newer_doc: Docs,
+    newer_counts: Words,
+    base: int,
+    place: Docs,
+) -> tuple[Indices, Docs, Words]:
+    """Twin of `merge.merge_postings`."""
+    merged: list[tuple[int, int]] = []
+    sizes = [0]
+    for term in range(len(newer_indptr) - 1):
+        newer = _postings(newer_indptr, newer_doc, newer_counts, term)
+        both = [*_postings(indptr, post_doc, post_counts, term), *((base + doc, counts) for doc, counts in newer)]
+        merged += [(int(place[doc]), counts) for doc, counts in both if place[doc] >= 0]
+        sizes.append(len(merged))
+    return (
+        np.array(sizes, np.int64),
+        np.array([doc for doc, _ in merged], np.int32),
+        np.array([counts for _, counts in merged], np.uint32),
+    )
+
+
 def mark_term(
     indptr: Indices, post_doc: Docs, fwd_indptr: Indices, fwd_term: Words, base: int, term: int, out: Flags
 ) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,40 @@ def test_each_of_many_projects_answers_with_its_own_memories_and_within_the_budg
     assert 1 < most_loaded < len(PROJECTS) // 2
     assert threading.active_count() <= threads + _THREADS_OF_A_STORE
     assert store.status().project_count == len(PROJECTS)
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions this thread calls meanwhile."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_a_read_or_a_write_does_no_more_among_many_projects_in_memory_than_among_few(directory: Path) -> None:
+    """DESIGN 4."""
+    with opened(directory, limits=DEFAULT_LIMITS, memory_budget_bytes=64 * MIB) as store:
+        work = {
+            "read": lambda: store._residents.view(PROJECTS[0]),
+            "first read": lambda: store._residents.view(PROJECTS[store.status().loaded_project_count + 1]),
+            "write": lambda: store._residents.publish([PROJECTS[0]]),
+            "status": store._residents.usage,
+        }
+        for project in PROJECTS[:10]:
+            store._residents.view(project)
+        among_few = {name: calls_of(each) for name, each in work.items()}
+        for project in PROJECTS[:1500]:
+            store._residents.view(project)
+        assert {name: calls_of(each) for name, each in work.items()} == among_few
+        assert store.status().loaded_project_count == 1501
 
 
 def test_words_of_one_of_many_projects_find_nothing_in_another(store: EmbeddedStore) -> None:

@@ -19,6 +19,7 @@ from hummock.store.limits import PlanLimits
 from hummock.store.planner import Plan, nearest, plan_for
 from hummock.store.postings import Postings
 from hummock.store.signs import packed_query
+from hummock.store.terms import ForwardLists
 from hummock.store.view import ProjectView
 from hummock_kernels import reference
 from hummock_kernels.cosine import scan
@@ -53,7 +54,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
         columns=Columns.empty().extended(rows, [f"m{doc}" for doc in rows["doc"]], 0),
         vectors=Growing.of(halves),
         row_doc=Growing.of(np.repeat(np.arange(len(rows), dtype=np.int32), chunk_counts)),
-        postings=Postings.empty(),
+        postings=Postings.of(ForwardLists.none(), inverted=False),
         plans=plans,
         signs=Growing.of(sign_bits(halves)) if plans.sign_rows <= len(halves) else None,
     )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hummock.store import StoreLimits, residents
-from hummock.store.view import ProjectView, load, rebuilt
+from hummock.store.rebuild import rebuilt
+from hummock.store.view import ProjectView, load
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import opened
@@ -99,8 +104,8 @@ def test_writes_during_a_rebuild_are_in_the_view(tmp_path: Path, monkeypatch: py
         ask(store, seed=1)
         rebuilding, go_on = Event(), Event()
 
-        def slow_rebuild(view: ProjectView) -> ProjectView:
-            made = rebuilt(view)
+        def slow_rebuild(view: ProjectView, limits: StoreLimits) -> ProjectView:
+            made = rebuilt(view, limits)
             rebuilding.set()
             assert go_on.wait(30)
             return made
@@ -127,7 +132,7 @@ def test_a_rebuild_that_fails_changes_nothing(
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
 
-        def broken(view: ProjectView) -> ProjectView:
+        def broken(*arguments: object) -> ProjectView:
             raise MemoryError
 
         monkeypatch.setattr(residents, "rebuilt", broken)
@@ -169,6 +174,77 @@ def test_a_view_that_cannot_follow_is_loaded_anew(
         assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
         assert "loaded anew" in caplog.text
         assert "tide" not in caplog.text
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(
+    sizes=st.lists(st.integers(1, 12), min_size=5, max_size=5),
+    steps=st.lists(st.tuples(st.sampled_from("pqrst"), st.booleans()), max_size=30),
+    share=st.sampled_from([0.3, 0.6]),
+)
+def test_memory_stays_within_the_budget_and_every_answer_is_that_of_unlimited_memory(
+    sizes: list[int], steps: list[tuple[str, bool]], share: float
+) -> None:
+    """DESIGN 4: only the project that was used last may be larger than the budget."""
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as other:
+        with opened(Path(place)) as store:
+            for project, size in zip("pqrst", sizes, strict=True):
+                put(store, project, *(Entry(id=f"{project}{number}", seeds=(number,)) for number in range(size)))
+                ask(store, project, seed=1)
+            budget_bytes = int(share * store.status().loaded_bytes)
+        shutil.copytree(place, other, dirs_exist_ok=True)
+        with opened(Path(place), memory_budget_bytes=budget_bytes) as store, opened(Path(other)) as unlimited:
+            for number, (project, is_write) in enumerate(steps):
+                for each in (store, unlimited):
+                    if is_write:
+                        put(each, project, Entry(id=f"new{number}", seeds=(number,)))
+                assert is_write or answers(store, project) == answers(unlimited, project)
+                status = store.status()
+                assert status.loaded_bytes <= budget_bytes or status.loaded_project_count == 1
+                shown = [slot.view for slot in store._residents._slots.values()]
+                assert status.loaded_bytes == sum(view.nbytes for view in shown if view is not None)
+
+
+def test_a_view_that_was_loaded_anew_during_a_rebuild_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was rebuilt shares arrays with the view that has been given up."""
+    with opened(tmp_path, memory_budget_bytes=1) as store:
+        put(store, "p", Entry(id="a"))
+        put(store, "q", Entry(id="b"))
+        ask(store, "p", seed=1)
+        rebuilding, go_on = Event(), Event()
+
+        def slow_rebuild(view: ProjectView, limits: StoreLimits) -> ProjectView:
+            made = rebuilt(view, limits)
+            rebuilding.set()
+            assert go_on.wait(30)
+            return made
+
+        monkeypatch.setattr(residents, "rebuilt", slow_rebuild)
+        put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
+        assert rebuilding.wait(30)
+        ask(store, "q", seed=1)
+        put(store, "p", Entry(id="late"))
+        ask(store, "p", seed=1)
+        anew = store._residents.view("p")
+        go_on.set()
+        rebuild(store)
+        assert store._residents.view("p") is anew
+        assert ids(ask(store, "p", seed=1)) == {"a", "late", *(f"m{number}" for number in range(4))}
+
+
+def test_an_index_made_in_the_background_copies_no_vectors(tmp_path: Path) -> None:
+    """Readers and writers would wait for it, and memory would hold them twice."""
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, seed=1)
+        put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
+        before = store._residents.view("p")
+        rebuild(store)
+        after = store._residents.view("p")
+        assert before is not None
+        assert after is not None
+        assert (after.postings.base, after.postings.delta) == (5, 0)
+        assert after.vectors.buffer is before.vectors.buffer
 
 
 def test_a_project_that_is_larger_than_the_budget_stays_while_it_is_the_last_one_read(tmp_path: Path) -> None:

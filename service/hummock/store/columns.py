@@ -87,7 +87,7 @@ class Columns:
         session_position: int32, -1 without a session.
         chunk_start: int64, its first vector row.
         chunk_count: int32.
-        alive: uint8, 0 when removed since. Copied when it changes.
+        alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
         ids: Memory ids; longer than the view when a newer one has been made.
         live: Memories that are not removed.
         live_length: Sum of their lengths.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+_LARGE_BYTES = 1024 * 1024
+"""Of so large an array, pages that nothing was written to take no memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,18 +36,31 @@ class Growing(Generic[Scalar]):
         """The rows; not to be written to."""
         return self.buffer[: self.size]
 
+    @classmethod
+    def with_room(cls, count: int, shape: tuple[int, ...], dtype: DTypeLike) -> Self:
+        """No rows, and a buffer that takes at least so many."""
+        return cls(np.empty((_capacity(count, 0, shape, dtype), *shape), dtype), 0)
+
     def extended(self, rows: NDArray[Any]) -> Growing[Scalar]:
         """This array with more rows behind it; the buffer at least doubles when it has no room."""
         size = self.size + len(rows)
         buffer = self.buffer
         # A read-only buffer lies over foreign bytes.
         if size > len(buffer) or not buffer.flags.writeable:
-            buffer = np.empty((max(size, 2 * self.size), *self.buffer.shape[1:]), self.buffer.dtype)
+            shape = buffer.shape[1:]
+            buffer = np.empty((_capacity(size, self.size, shape, buffer.dtype), *shape), buffer.dtype)
             buffer[: self.size] = self.values
         buffer[self.size : size] = rows
         return Growing(buffer, size)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the whole buffer."""
-        return self.buffer.nbytes
+        """Bytes of the rows; the room behind them takes address space."""
+        return self.values.nbytes
+
+
+def _capacity(count: int, before: int, shape: tuple[int, ...], dtype: DTypeLike) -> int:
+    """Rows of a buffer for `count` of them, of which there were `before`."""
+    if count * math.prod(shape) * np.dtype(dtype).itemsize >= _LARGE_BYTES:
+        return 2 * count
+    return max(count, 2 * before)

@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.store.counts import TermCounts
 from hummock.store.growing import Growing
 from hummock.store.terms import ForwardLists
 from hummock_kernels.bm25 import bm25_scores, invert, mark_term
+from hummock_kernels.merge import merge_postings
 
 K1 = 1.2
 B = 0.75
@@ -35,7 +37,7 @@ class Postings:
         fwd_indptr: int64 from 0, one more than the delta has memories: their slices of the next two.
         fwd_term: uint32.
         fwd_counts: uint32, packed.
-        df: (terms,) int32, memories that hold each term and are not removed.
+        df: Memories that hold each term and are not removed.
     """
 
     indptr: NDArray[np.int64]
@@ -45,13 +47,39 @@ class Postings:
     fwd_indptr: Growing[np.int64]
     fwd_term: Growing[np.uint32]
     fwd_counts: Growing[np.uint32]
-    df: NDArray[np.int32]
+    df: TermCounts
 
     @classmethod
-    def empty(cls) -> Postings:
-        """No memories."""
-        return _based(
-            np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint32), base=0, df=np.empty(0, np.int32)
+    def of(cls, lists: ForwardLists, *, inverted: bool) -> Postings:
+        """Of these memories: all of them in the base, or in the delta."""
+        terms = _terms_of(lists.term)
+        if not inverted:
+            none = np.empty(0, np.int32)
+            df = TermCounts.of(np.bincount(lists.term, minlength=terms).astype(np.int32))
+            return cls._of(np.zeros(1, np.int64), none, none.view(np.uint32), 0, lists, df)
+        indptr, post_doc, post_counts = invert(lists.indptr, lists.term, lists.counts, terms)
+        df = TermCounts.of(np.diff(indptr).astype(np.int32))
+        return cls._of(indptr, post_doc, post_counts, len(lists), ForwardLists.none(), df)
+
+    @classmethod
+    def _of(
+        cls,
+        indptr: NDArray[np.int64],
+        post_doc: NDArray[np.int32],
+        post_counts: NDArray[np.uint32],
+        base: int,
+        delta: ForwardLists,
+        df: TermCounts,
+    ) -> Postings:
+        return cls(
+            indptr=indptr,
+            post_doc=post_doc,
+            post_counts=post_counts,
+            base=base,
+            fwd_indptr=Growing.of(delta.indptr),
+            fwd_term=Growing.of(delta.term),
+            fwd_counts=Growing.of(delta.counts),
+            df=df,
         )
 
     @property
@@ -66,26 +94,34 @@ class Postings:
             fwd_indptr=self.fwd_indptr.extended(lists.indptr[1:] + self.fwd_term.size),
             fwd_term=self.fwd_term.extended(lists.term),
             fwd_counts=self.fwd_counts.extended(lists.counts),
-            df=_counted(self.df, lists.term, 1),
+            df=self.df.changed(lists.term, 1),
         )
 
     def without(self, terms: NDArray[np.uint32]) -> Postings:
         """With memories removed; `terms` are those that they held, one after the other."""
-        return replace(self, df=_counted(self.df, terms, -1))
+        return replace(self, df=self.df.changed(terms, -1))
 
-    def compacted(self, alive: NDArray[np.uint8]) -> Postings:
-        """One base of all memories that are alive, in new places: their order among each other stays."""
-        delta_indptr, delta_doc, delta_counts = self._inverted_delta()
-        term = np.concatenate([_term_of_each(self.indptr), _term_of_each(delta_indptr)])
-        doc = np.concatenate([self.post_doc, delta_doc + np.int32(self.base)])
-        counts = np.concatenate([self.post_counts, delta_counts])
-        kept = np.flatnonzero(alive[doc])
-        # Stable: the base's ordinals of a term come before the delta's.
-        kept = kept[np.argsort(term[kept], kind="stable")]
-        places = (np.cumsum(alive, dtype=np.int64) - 1).astype(np.int32)
-        indptr = np.zeros(len(self.df) + 1, np.int64)
-        np.cumsum(np.bincount(term[kept], minlength=len(self.df)), out=indptr[1:])
-        return _based(indptr, places[doc[kept]], counts[kept], base=int(np.count_nonzero(alive)), df=self.df)
+    def inverted(self, alive: NDArray[np.uint8], *, renumbered: bool) -> Postings:
+        """One base of all memories that are alive: in new places when they are renumbered, else where they were."""
+        kept = alive.view(np.bool_)
+        numbers = np.cumsum(kept, dtype=np.int32) - 1 if renumbered else np.arange(len(alive), dtype=np.int32)
+        terms = max(len(self.indptr) - 1, _terms_of(self.fwd_term.values))
+        newer = invert(self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, terms)
+        base = (self.indptr, self.post_doc, self.post_counts)
+        merged = merge_postings(*base, *newer, self.base, np.where(kept, numbers, np.int32(-1)))
+        size = int(np.count_nonzero(kept)) if renumbered else len(alive)
+        return self._of(*merged, size, ForwardLists.none(), self.df.copied())
+
+    def behind(self, base: Postings) -> Postings:
+        """These on a newer base, whose memories are the first ones of these in the same places."""
+        first = base.base - self.base
+        starts = self.fwd_indptr.values[first:]
+        delta = ForwardLists(
+            indptr=starts - starts[0],
+            term=self.fwd_term.values[starts[0] :].copy(),
+            counts=self.fwd_counts.values[starts[0] :].copy(),
+        )
+        return self._of(base.indptr, base.post_doc, base.post_counts, base.base, delta, self.df)
 
     def scores(
         self, terms: NDArray[np.uint32], lengths: NDArray[np.float32], live: int, mean_length: float
@@ -134,43 +170,10 @@ class Postings:
         return base + self.fwd_indptr.nbytes + self.fwd_term.nbytes + self.fwd_counts.nbytes
 
     def _idf(self, terms: NDArray[np.uint32], live: int) -> NDArray[np.float32]:
-        known = terms < len(self.df)
-        df = np.zeros(len(terms))
-        df[known] = self.df[terms[known]]
+        df = self.df.at(terms).astype(np.float64)
         return np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
 
-    def _inverted_delta(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]:
-        return invert(self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, len(self.df))
 
-
-def _based(
-    indptr: NDArray[np.int64],
-    post_doc: NDArray[np.int32],
-    post_counts: NDArray[np.uint32],
-    *,
-    base: int,
-    df: NDArray[np.int32],
-) -> Postings:
-    return Postings(
-        indptr=indptr,
-        post_doc=post_doc,
-        post_counts=post_counts,
-        base=base,
-        fwd_indptr=Growing.of(np.zeros(1, np.int64)),
-        fwd_term=Growing.of(np.empty(0, np.uint32)),
-        fwd_counts=Growing.of(np.empty(0, np.uint32)),
-        df=df,
-    )
-
-
-def _term_of_each(indptr: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-
-
-def _counted(df: NDArray[np.int32], terms: NDArray[np.uint32], by: int) -> NDArray[np.int32]:
-    """A copy of df in which every occurrence of a term counts; older views keep theirs."""
-    vocabulary = max(len(df), int(terms.max()) + 1 if len(terms) else 0)
-    counted = np.zeros(vocabulary, np.int32)
-    counted[: len(df)] = df
-    np.add.at(counted, terms, np.int32(by))
-    return counted
+def _terms_of(term: NDArray[np.uint32]) -> int:
+    """One more than the greatest of these terms."""
+    return int(term.max()) + 1 if len(term) else 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
+from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Lock
 
 import lmdb
@@ -13,7 +14,8 @@ import lmdb
 from hummock.store import codec, keys
 from hummock.store.environment import Environment
 from hummock.store.limits import StoreLimits
-from hummock.store.view import ProjectView, catch_up, is_rebuild_due, load, rebuilt
+from hummock.store.rebuild import caught_up, is_rebuild_due, rebuilt
+from hummock.store.view import ProjectView, catch_up, load
 
 _log = logging.getLogger(__name__)
 
@@ -26,40 +28,30 @@ class _Slot:
     commit, or the writer waits for `changing` and then finds the view.
     """
 
-    __slots__ = ("_shown", "changing", "is_rebuilding", "last_use", "loading")
+    __slots__ = ("changing", "is_rebuilding", "loading", "nbytes", "project", "view")
 
-    def __init__(self) -> None:
-        # One value: a view is given up without `changing`, and must not be counted with another one's bytes.
-        self._shown: tuple[ProjectView | None, int] = (None, 0)
-        self.last_use = 0
+    def __init__(self, project: str) -> None:
+        self.project = project
+        self.view: ProjectView | None = None
+        self.nbytes = 0
         self.is_rebuilding = False
         self.loading = Lock()
         self.changing = Lock()
 
-    @property
-    def view(self) -> ProjectView | None:
-        """What readers have."""
-        return self._shown[0]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the view; 0 without one, and only then."""
-        return self._shown[1]
-
-    def show(self, view: ProjectView | None) -> None:
-        """Lets readers have this view, or none."""
-        self._shown = (view, 0 if view is None else view.nbytes)
-
 
 class ResidentProjects:
-    """Views by project name, within a budget of memory."""
+    """Views by project name, within a budget of memory. Nothing here takes time by the number of projects."""
 
     def __init__(self, environment: Environment, budget_bytes: int, limits: StoreLimits) -> None:
         self._environment = environment
         self._budget_bytes = budget_bytes
         self._limits = limits
+        # Slots are made when a load begins and go with their view.
         self._slots: dict[str, _Slot] = {}
-        self._uses = itertools.count(1)
+        # Those that have a view, the one used longest ago first. Readers move theirs without a lock.
+        self._recent: OrderedDict[str, _Slot] = OrderedDict()
+        self._used_bytes = 0
+        self._accounts = Lock()
         self._maintenance = ThreadPoolExecutor(1, thread_name_prefix="hummock-maintenance")
 
     def view(self, project: str) -> ProjectView | None:
@@ -71,8 +63,8 @@ class ResidentProjects:
         """The newest view of a project that is in memory; None when it is not."""
         slot = self._slots.get(project)
         view = slot.view if slot is not None else None
-        if slot is not None and view is not None:
-            slot.last_use = next(self._uses)
+        if view is not None:
+            self._touch(project)
         return view
 
     def publish(self, projects: Iterable[str]) -> None:
@@ -81,12 +73,10 @@ class ResidentProjects:
             slot = self._slots.get(project)
             if slot is not None:
                 self._publish(slot)
-        self._keep_within_budget()
 
     def usage(self) -> tuple[int, int]:
         """Projects in memory, and their bytes."""
-        sizes = [slot.nbytes for slot in self._slots.copy().values()]
-        return sum(size > 0 for size in sizes), sum(sizes)
+        return len(self._recent), self._used_bytes
 
     def close(self) -> None:
         """Ends the rebuild that runs, if any, and starts no more."""
@@ -102,10 +92,10 @@ class ResidentProjects:
                     newer = catch_up(view, self._environment, txn, self._limits)
             except Exception:
                 # The write is durable and must be acknowledged; the next read loads the project anew.
-                slot.show(None)
+                self._give_up(slot)
                 _log.exception("a project's view could not follow a write; it will be loaded anew")
                 return
-            slot.show(newer)
+            self._show(slot, newer)
         if is_rebuild_due(newer, self._limits) and not slot.is_rebuilding:
             slot.is_rebuilding = True
             self._maintenance.submit(self._rebuild, slot)
@@ -116,10 +106,12 @@ class ResidentProjects:
             view = slot.view
             if view is None:
                 return
-            copy = rebuilt(view)
+            made = rebuilt(view, self._limits)
             with slot.changing, self._environment.reading() as txn:
-                if slot.view is not None:
-                    slot.show(catch_up(copy, self._environment, txn, self._limits))
+                newest = slot.view
+                # One that was loaded meanwhile is as good.
+                if newest is not None and newest.line is view.line:
+                    self._show(slot, caught_up(made, newest, self._environment, txn, self._limits))
         except Exception:
             _log.exception("a project's view could not be rebuilt; it stays as it is")
         finally:
@@ -129,14 +121,10 @@ class ResidentProjects:
         number = self._number(project)
         if number is None:
             return None
-        slot = self._slots.setdefault(project, _Slot())
+        slot = self._slots.setdefault(project, _Slot(project))
         with slot.loading:
             view = slot.view
-            if view is None:
-                view = self._load(slot, number)
-        slot.last_use = next(self._uses)
-        self._keep_within_budget()
-        return view
+            return self._load(slot, number) if view is None else view
 
     def _load(self, slot: _Slot, number: int) -> ProjectView:
         tables = self._environment.tables
@@ -145,27 +133,49 @@ class ResidentProjects:
             loaded = load(self._environment, txn, number, record, self._limits)
         with slot.changing, self._environment.reading() as txn:
             view = catch_up(loaded, self._environment, txn, self._limits)
-            slot.show(view)
+            self._show(slot, view)
         return view
 
     def _number(self, project: str) -> int | None:
         with self._environment.reading() as txn:
             return project_number(txn, self._environment, project)
 
+    def _touch(self, project: str) -> None:
+        # The one that was given up since needs no place.
+        with suppress(KeyError):
+            self._recent.move_to_end(project)
+
+    def _show(self, slot: _Slot, view: ProjectView) -> None:
+        """Lets readers have this view, and gives up others until all of them are within the budget.
+
+        A slot that was given up meanwhile shows nothing: whoever loaded for it has the view, the next reader loads.
+        """
+        nbytes = view.nbytes
+        with self._accounts:
+            if self._slots.get(slot.project) is not slot:
+                return
+            self._used_bytes += nbytes - slot.nbytes
+            slot.view, slot.nbytes = view, nbytes
+            self._recent.setdefault(slot.project, slot)
+            self._keep_within_budget()
+
+    def _give_up(self, slot: _Slot) -> None:
+        with self._accounts:
+            if self._recent.pop(slot.project, None) is slot:
+                self._forget(slot)
+
     def _keep_within_budget(self) -> None:
         """Gives up the views that were used longest ago; whoever still reads one keeps it until done.
 
         The one used last stays whatever its size: otherwise every write would make the next read load it again.
         """
-        used = self.usage()[1]
-        if used <= self._budget_bytes:
-            return
-        loaded = [slot for slot in self._slots.copy().values() if slot.nbytes]
-        for slot in sorted(loaded, key=lambda each: each.last_use)[:-1]:
-            if used <= self._budget_bytes:
-                return
-            used -= slot.nbytes
-            slot.show(None)
+        while self._used_bytes > self._budget_bytes and len(self._recent) > 1:
+            self._forget(self._recent.popitem(last=False)[1])
+
+    def _forget(self, slot: _Slot) -> None:
+        self._used_bytes -= slot.nbytes
+        slot.view, slot.nbytes = None, 0
+        del self._slots[slot.project]
 
 
 def project_number(txn: lmdb.Transaction[bytes], environment: Environment, project: str) -> int | None:

@@ -32,6 +32,14 @@ class ForwardLists:
     term: NDArray[np.uint32]
     counts: NDArray[np.uint32]
 
+    @classmethod
+    def none(cls) -> ForwardLists:
+        """Of no memories."""
+        return cls(indptr=np.zeros(1, np.int64), term=np.empty(0, np.uint32), counts=np.empty(0, np.uint32))
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
 
 def length(terms: Terms) -> int:
     """Terms of all fields, with repetitions; facets do not count."""
@@ -65,6 +73,23 @@ def join(values: Sequence[bytes]) -> ForwardLists:
     term = b"".join([value[:half] for value, half in zip(values, halves, strict=True)])
     counts = b"".join([value[half:] for value, half in zip(values, halves, strict=True)])
     return ForwardLists(indptr=indptr, term=np.frombuffer(term, _WORD), counts=np.frombuffer(counts, _WORD))
+
+
+def concatenated(parts: Sequence[ForwardLists]) -> ForwardLists:
+    """The lists of all parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    indptr = np.zeros(1 + sum(map(len, parts)), np.int64)
+    start, size = 1, 0
+    for part in parts:
+        indptr[start : start + len(part)] = part.indptr[1:] + size
+        start, size = start + len(part), size + len(part.term)
+    none = np.empty(0, np.uint32)
+    return ForwardLists(
+        indptr=indptr,
+        term=np.concatenate([none, *(part.term for part in parts)]),
+        counts=np.concatenate([none, *(part.counts for part in parts)]),
+    )
 
 
 def _packed_counts(terms: Terms) -> dict[str, int]:
