@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import recall
+from bench import exact, load, recall, start
 from bench.command import Options, options_of, options_parser
 from bench.machine import Machine
 from bench.rows import Findings, Report
@@ -21,7 +21,12 @@ from hummock.core.errors import HummockError
 
 Measure = Callable[[Options], Findings]
 
-QUICK: Mapping[str, Measure] = {"recall": recall.measure}
+QUICK: Mapping[str, Measure] = {
+    "recall": recall.measure,
+    "load": load.measure,
+    "exact": exact.measure,
+    "start": start.measure,
+}
 LONG: Mapping[str, Measure] = {}
 _RESULTS = Path(__file__).parent / "results"
 

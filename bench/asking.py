@@ -11,7 +11,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.corpus import NOW_S, Corpus
 from bench.service import BenchFailed
-from hummock.core.recall import Recalled
 from hummock.v1 import memory_pb2, recall_pb2
 
 RECALL = "/hummock.v1.ContextService/Recall"
@@ -22,8 +21,8 @@ _CALL_S = 60.0
 Call = Callable[[bytes], bytes]
 
 
-def recall_requests(corpus: Corpus, numbers: Iterable[int], tag: str | None = None) -> list[recall_pb2.RecallRequest]:
-    """A recall for each of these questions of the corpus: both paths, a filter by tag, the best 10 of 50, in full.
+def recall_requests(corpus: Corpus, numbers: Iterable[int], *tags: str) -> list[recall_pb2.RecallRequest]:
+    """A recall for each of these questions of the corpus: both paths, a filter by tags, the best 10 of 50, in full.
 
     It is the agent's plan: vector, words and domain names, 50 candidates each, made to differ from each other (maximal
     marginal relevance), payloads included. No two of them are alike, so that no answer comes from the recall cache.
@@ -35,12 +34,23 @@ def recall_requests(corpus: Corpus, numbers: Iterable[int], tag: str | None = No
             query_text=question.text,
             query_vector=question.vector,
             preset=recall_pb2.PRESET_AGENT,
-            filter=memory_pb2.Filter(tags=[tag] if tag else []),
+            filter=memory_pb2.Filter(tags=tags),
             as_of=Timestamp(seconds=NOW_S),
             view=memory_pb2.MEMORY_VIEW_FULL,
         )
         for question in asked
     ]
+
+
+def nearest_alone(request: recall_pb2.RecallRequest) -> recall_pb2.RecallRequest:
+    """The same, of the vector path alone: the nearest in the order of similarity, none put back for its likeness."""
+    alone = recall_pb2.RecallRequest()
+    alone.CopyFrom(request)
+    alone.paths.append(recall_pb2.RECALL_PATH_VECTOR)
+    alone.relevance_weight = 1.0
+    alone.near_twin_bar = 2.0
+    alone.view = memory_pb2.MEMORY_VIEW_INDEX
+    return alone
 
 
 def caller(channel: grpc.Channel, method: str) -> Call:
@@ -76,10 +86,3 @@ def check_replies(replies: Iterable[bytes]) -> None:
         reply = recall_pb2.RecallResponse.FromString(data)
         if not reply.hits or reply.degraded or reply.receipt.cached:
             raise BenchFailed(f"{len(reply.hits)} hits, degraded {list(reply.degraded)}, cached {reply.receipt.cached}")
-
-
-def read_all(recalled: Recalled) -> int:
-    """Characters of all that a caller in this process reads of an answer: payloads that are read late are read here."""
-    return sum(
-        len(hit.memory.id) + len(hit.memory.payload.content if hit.memory.payload else "") for hit in recalled.hits
-    )

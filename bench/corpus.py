@@ -44,6 +44,16 @@ _KINDS = (
 _NOTE_ORIGINS = (pb.ORIGIN_USER_INPUT, pb.ORIGIN_MANUAL, pb.ORIGIN_AI_OUTPUT, pb.ORIGIN_SUMMARY)
 
 
+Batch = tuple[str, list[pb.MemoryInput]]
+"""A project and some of its memories."""
+_ID_PREFIX = "bench/"
+
+
+def place_of(memory_id: str) -> int:
+    """The place in the corpus of the memory that has this id."""
+    return int(memory_id.removeprefix(_ID_PREFIX))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A query that fits one topic: its text, and a vector of length 1 when the corpus has vectors."""
@@ -93,7 +103,7 @@ class Corpus:
         """The project of the memory (or question) at that place."""
         return f"bench-{place % self.projects}"
 
-    def batches(self, batch_memories: int) -> Iterator[tuple[str, list[pb.MemoryInput]]]:
+    def batches(self, batch_memories: int) -> Iterator[Batch]:
         """All memories, project by project, in batches of at most that many."""
         for first in range(min(self.projects, self.size)):
             places = range(first, self.size, self.projects)
@@ -108,7 +118,7 @@ class Corpus:
         share = random.random()
         kind = next(kind for upper, kind in _KINDS if share < upper)
         memory = _MAKERS[kind](_Words(random, topic), place)
-        memory.id = f"bench/{place}"
+        memory.id = f"{_ID_PREFIX}{place}"
         memory.kind = kind
         memory.index.tags.extend(sorted({words.TAGS[_zipf(random, len(words.TAGS))] for _ in range(2)}))
         memory.index.tags.extend(tag for tag, share in TAG_SHARES.items() if random.random() < share)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from bench.asking import RECALL, WARM_UP_CALLS, caller, check_replies, read_all, recall_requests, timed
+from bench.asking import RECALL, WARM_UP_CALLS, caller, check_replies, recall_requests, timed
 from bench.command import Options, run_part
+from bench.inside import in_process_latency
 from bench.latency import Latency
 from bench.rows import Findings, Row
 from bench.stores import A, Filled
 from bench.trivial import trivial_server
-from hummock.rpc.parse_recall import recall_query
 from hummock.v1 import recall_pb2
-from hummock.wiring import open_use_cases
 
 TAG = "quarter"
 PART = "recall"
@@ -49,7 +46,7 @@ def measure(options: Options) -> Findings:
     others = range(options.queries, options.queries + WARM_UP_CALLS)
     warm_up = recall_requests(filled.corpus, others, TAG)
     over_grpc = measure_over_grpc(filled, warm_up, asked)
-    in_process = measure_in_process(filled, warm_up, asked)
+    in_process = in_process_latency(filled.bench, warm_up, asked)
     own_ms = over_grpc.recall.p50_ms - in_process.p50_ms - over_grpc.trivial.p50_ms
     return Findings(
         part=PART,
@@ -93,28 +90,6 @@ def measure_over_grpc(
         reply_bytes=reply_bytes,
         stages_p50_ms=_stages(recalls.replies),
     )
-
-
-def measure_in_process(
-    filled: Filled, warm_up: Sequence[recall_pb2.RecallRequest], asked: Sequence[recall_pb2.RecallRequest]
-) -> Latency:
-    """The same use case without a wire format: a query goes in, hits are read."""
-    with open_use_cases(filled.bench.settings(), say=lambda line: None) as use_cases:
-        for request in warm_up:
-            read_all(use_cases.recall(recall_query(request)))
-        queries = [recall_query(request) for request in asked]
-        # As the service does at its start: what is there need not be looked through during calls.
-        gc.collect()
-        gc.freeze()
-        try:
-            times_s = []
-            for query in queries:
-                started_s = time.perf_counter()
-                read_all(use_cases.recall(query))
-                times_s.append(time.perf_counter() - started_s)
-        finally:
-            gc.unfreeze()
-    return Latency.of(times_s)
 
 
 def _stages(replies: Sequence[bytes]) -> dict[str, float]:

@@ -93,7 +93,7 @@ class Report:
         lines = ["## What was measured", "", *self.machine.lines(), f"- {self.elapsed_s:.0f} s in all", ""]
         lines += ["| row | what | target | value | unit | reached |", "|---:|---|---:|---:|---|---|"]
         lines += [_line(row) for row in self._rows()]
-        if notes := [f"- row {row.row}: {row.note}" for row in self._rows() if row.note]:
+        if notes := [f"- row {row.row}, {row.what}: {row.note}" for row in self._rows() if row.note]:
             lines += ["", "Notes:", *notes]
         for part in self.parts:
             if part.figures:

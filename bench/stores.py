@@ -9,16 +9,20 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
 from bench import corpus as bench_corpus
 from bench import words
-from bench.corpus import Corpus, Space
+from bench.corpus import TAG_SHARES, Batch, Corpus, Space, place_of
 from bench.service import Bench, BenchFailed, Serving
 from bench.stub_model import build_stub
 from hummock.models.basis import load_basis
@@ -32,7 +36,7 @@ from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 DIM = 384
 SEED = 7420
 BATCH_MEMORIES = 64
-_READY = "ready"
+_READY, _VECTORS, _TAGS = "ready", "vectors.npy", "tags.npz"
 _PROGRESS_S = 10.0
 _DECIDING = tuple(Path(str(module.__file__)) for module in (bench_corpus, words, codec, keys))
 
@@ -62,6 +66,16 @@ class Filled:
     bench: Bench
     corpus: Corpus
     reused: bool
+
+    def vectors(self) -> NDArray[np.float32]:
+        """(memories, dim) as they were sent, by the memories' places in the corpus; read from the disk as needed."""
+        vectors: NDArray[np.float32] = np.load(self.bench.directory / _VECTORS, mmap_mode="r")
+        return vectors
+
+    def tagged(self) -> dict[str, NDArray[np.bool_]]:
+        """Of each tag, (memories,) which have it."""
+        with np.load(self.bench.directory / _TAGS) as saved:
+            return dict(saved)
 
     @contextmanager
     def copied(self) -> Iterator[Filled]:
@@ -104,13 +118,16 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def learn_all(service: Serving, corpus: Corpus, name: str) -> None:
-    """Sends the whole corpus through one LearnStream. Raises: BenchFailed: a batch was refused, or not all is new."""
+def learn_all(service: Serving, batches: Iterable[Batch], count: int, name: str) -> None:
+    """Sends batches of `count` memories through one LearnStream.
+
+    Raises: BenchFailed: a batch was refused, or not all is new.
+    """
     started_s = said_s = time.perf_counter()
     created = 0
     requests = (
         pb.LearnStreamRequest(batch=pb.LearnRequest(project=project, memories=memories))
-        for project, memories in corpus.batches(BATCH_MEMORIES)
+        for project, memories in batches
     )
     for reply in ContextServiceStub(service.channel).LearnStream(requests):
         if reply.WhichOneof("outcome") == "failed":
@@ -118,18 +135,36 @@ def learn_all(service: Serving, corpus: Corpus, name: str) -> None:
         created += sum(result.status == pb.LEARN_STATUS_CREATED for result in reply.stored.results)
         if time.perf_counter() - said_s > _PROGRESS_S:
             said_s = time.perf_counter()
-            say(f"setting {name}: {created} of {corpus.size} memories learnt")
-    if created != corpus.size:
-        raise BenchFailed(f"{created} of {corpus.size} memories were created; the rest were taken for duplicates")
+            say(f"setting {name}: {created} of {count} memories learnt")
+    if created != count:
+        raise BenchFailed(f"{created} of {count} memories were created; the rest were taken for duplicates")
     seconds = time.perf_counter() - started_s
     say(f"setting {name}: {created} memories learnt in {seconds:.0f} s, making them up included")
 
 
 def _fill(bench: Bench, corpus: Corpus, name: str) -> None:
+    vectors = open_memmap(bench.directory / _VECTORS, "w+", np.float32, (corpus.size, DIM))
+    tagged = {tag: np.zeros(corpus.size, np.bool_) for tag in (*words.TAGS, *TAG_SHARES)}
     with bench.serving() as service:
-        learn_all(service, corpus, name)
+        learn_all(service, _noted(corpus.batches(BATCH_MEMORIES), vectors, tagged), corpus.size, name)
+    vectors.flush()
+    with (bench.directory / _TAGS).open("wb") as file:
+        np.savez(file, allow_pickle=False, **tagged)
     # Written last: a store without it was not finished.
     (bench.directory / _READY).touch()
+
+
+def _noted(
+    batches: Iterable[Batch], vectors: NDArray[np.float32], tagged: Mapping[str, NDArray[np.bool_]]
+) -> Iterator[Batch]:
+    """The batches, whose vectors and tags are written down on their way."""
+    for project, memories in batches:
+        for memory in memories:
+            place = place_of(memory.id)
+            vectors[place] = np.frombuffer(memory.vector.values, "<f4")
+            for tag in memory.index.tags:
+                tagged[tag][place] = True
+        yield project, memories
 
 
 def _key(space_id: str) -> str:

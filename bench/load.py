@@ -1,0 +1,100 @@
+"""`python -m bench.load`: many clients at once in setting A, closed and open loop (row 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.asking import RECALL, recall_requests
+from bench.command import Options, run_part
+from bench.generator import Generator, Load, arrivals_s
+from bench.recall import NOT_MEASURED, TAG
+from bench.rows import Findings, Row
+from bench.service import BenchFailed, Serving
+from bench.stores import SEED, A
+
+PART = "load"
+_CLIENTS = 16
+_MANY = (1, 16, 64)
+_WARM_UP_CALLS = 1000
+_CALLS = 6000
+_RECALLS_PER_S, _P99_MS, _SERVER_CPU_MS = 1500.0, 25.0, 0.7
+_OPEN_SHARE = 0.8
+_WHAT = "A: recalls as in row 1 over gRPC, 16 clients on the same cores as the service"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A load, and the CPU that the service took for each of its calls."""
+
+    load: Load
+    server_cpu_ms: float
+
+    def line(self) -> str:
+        """For people."""
+        return f"{self.load.line()}; service {self.server_cpu_ms:.2f} ms CPU a call"
+
+
+def measure(options: Options) -> Findings:
+    """Row 4: 16 clients, as fast as they are answered, then at a rate of their own."""
+    filled = options.stores.filled(A)
+    generator = Generator.compiled(options.stores.directory)
+    total = _WARM_UP_CALLS + 2 * _CALLS
+    messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(total), TAG)]
+    with filled.bench.serving() as service:
+        generator.run(service.target, RECALL, messages[:_WARM_UP_CALLS], _CLIENTS)
+        closed = _served(service, generator, messages[_WARM_UP_CALLS:-_CALLS], _CLIENTS, None)
+        # Above what the service can do, an open loop would measure how long the bench went on.
+        rate_per_s = min(_RECALLS_PER_S, _OPEN_SHARE * closed.load.calls_per_s)
+        opened = _served(service, generator, messages[-_CALLS:], _CLIENTS, rate_per_s)
+    if closed.load.failed or opened.load.failed:
+        raise BenchFailed(f"{closed.load.failed + opened.load.failed} of {2 * _CALLS} recalls failed")
+    open_note = f"{rate_per_s:.0f} calls a second (Poisson), timed from when they were to be sent"
+    return Findings(
+        part=PART,
+        rows=(
+            Row.at_least(4, f"{_WHAT}; closed loop", _RECALLS_PER_S, closed.load.calls_per_s, "recalls/s"),
+            Row.at_most(4, f"{_WHAT}; closed loop, p99", _P99_MS, closed.load.latency.p99_ms, "ms"),
+            Row.at_most(4, f"{_WHAT}; open loop, p99", _P99_MS, opened.load.latency.p99_ms, "ms", note=open_note),
+            Row.at_most(4, f"{_WHAT}; the service's CPU a call", _SERVER_CPU_MS, closed.server_cpu_ms, "ms"),
+        ),
+        figures=(
+            ("16 clients, closed loop", closed.line()),
+            (f"16 clients, open loop, {rate_per_s:.0f}/s", opened.line()),
+            ("calls before those that count", str(_WARM_UP_CALLS)),
+        ),
+        not_measured=NOT_MEASURED,
+    )
+
+
+def measure_many(options: Options) -> Findings:
+    """1, 16 and 64 clients, for the long bench."""
+    filled = options.stores.filled(A)
+    generator = Generator.compiled(options.stores.directory)
+    total = _WARM_UP_CALLS + 2 * _CALLS * len(_MANY)
+    messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(total), TAG)]
+    figures = []
+    with filled.bench.serving() as service:
+        generator.run(service.target, RECALL, messages[:_WARM_UP_CALLS], _CLIENTS)
+        for place, clients in enumerate(_MANY):
+            first = _WARM_UP_CALLS + 2 * _CALLS * place
+            closed = _served(service, generator, messages[first : first + _CALLS], clients, None)
+            rate_per_s = _OPEN_SHARE * closed.load.calls_per_s
+            opened = _served(service, generator, messages[first + _CALLS : first + 2 * _CALLS], clients, rate_per_s)
+            figures += [
+                (f"{clients} clients, closed loop", closed.line()),
+                (f"{clients} clients, open loop, {rate_per_s:.0f}/s", opened.line()),
+            ]
+    return Findings(part="load of 1, 16 and 64 clients", figures=tuple(figures), not_measured=NOT_MEASURED)
+
+
+def _served(
+    service: Serving, generator: Generator, messages: list[bytes], clients: int, rate_per_s: float | None
+) -> Served:
+    due_s = None if rate_per_s is None else arrivals_s(rate_per_s, len(messages), SEED)
+    before_s = service.cpu_s()
+    load = generator.run(service.target, RECALL, messages, clients, due_s)
+    return Served(load=load, server_cpu_ms=1000 * (service.cpu_s() - before_s) / load.calls)
+
+
+if __name__ == "__main__":
+    run_part(measure, __doc__)
