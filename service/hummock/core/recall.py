@@ -47,12 +47,28 @@ class Decay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeInterval:
+    """A time that a query speaks of, from `start` to `end`, exclusive, in Unix seconds.
+
+    Attributes:
+        phrase: The words that said so; empty when the caller gave the interval.
+        is_vague: Whether they leave open how long ago ("recently"), so that it weighs less.
+    """
+
+    start: float
+    end: float
+    phrase: str = ""
+    is_vague: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
     """What the user wants, as far as it is known."""
 
     domains: tuple[str, ...] = ()
     action: str = ""
     keywords: tuple[str, ...] = ()
+    times: tuple[TimeInterval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,59 @@
+"""Forms of words for times: patterns that stand in one table, searched for together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from hummock.text.time_spans import Span
+
+NOT_INSIDE_A_NAME: Final = r"(?<![A-Za-z0-9_$@#/\\.:-])"
+NOT_BEFORE_A_NAME: Final = r"(?![A-Za-z0-9_(]|[./:\\-][A-Za-z0-9_])"
+"""What stands around words of ASCII that are no piece of a name, a path, a call or a number."""
+
+Resolve = Callable[[re.Match[str], datetime], Span | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One form of words.
+
+    Attributes:
+        pattern: Groups that are read by `resolve` have names.
+        resolve: The span that a match means at a moment; None when it means none (a 30th of February).
+    """
+
+    pattern: str
+    resolve: Resolve
+
+
+class Rules:
+    """A table of rules; of those that match at one place the first counts."""
+
+    def __init__(self, rules: Sequence[Rule], *, before: str = "", after: str = "") -> None:
+        """Args: the rules, and what must stand around each match (assertions of width 0)."""
+        self._resolve = [rule.resolve for rule in rules]
+        self._each = [re.compile(before + f"(?:{rule.pattern})" + after, re.IGNORECASE) for rule in rules]
+        # Names may occur once in a pattern, so the joint one has a name a rule and no others.
+        bare = [re.sub(r"\(\?P<\w+>", "(?:", rule.pattern) for rule in rules]
+        joint = "|".join(f"(?P<rule{number}>{pattern})" for number, pattern in enumerate(bare))
+        self._joint = re.compile(before + f"(?:{joint})" + after, re.IGNORECASE)
+
+    def find(self, text: str, now: datetime) -> Iterator[tuple[re.Match[str], Span]]:
+        """Matches that mean a span, in the order of the text, without overlaps."""
+        for found in self._joint.finditer(text):
+            number = int((found.lastgroup or "").removeprefix("rule"))
+            match = self._each[number].match(text, found.start())
+            span = None if match is None else _resolved(self._resolve[number], match, now)
+            if match is not None and span is not None:
+                yield match, span
+
+
+def _resolved(resolve: Resolve, match: re.Match[str], now: datetime) -> Span | None:
+    try:
+        return resolve(match, now)
+    except (OverflowError, ValueError):  # before the calendar's first year, or after its last
+        return None

@@ -1,0 +1,76 @@
+"""Times that a text speaks of: "last week", "in May 2023", 前天, 5月2日.
+
+They are told from the words alone, with a small grammar, for a ranking that shifts a little by them: what is not
+understood changes nothing. Days are those of UTC and weeks begin on Monday. A date without a year is the last one that
+has come; only words of the future (tomorrow, 下周) lie there.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from hummock.core.recall import TimeInterval
+from hummock.text.cjk import CJK
+from hummock.text.normalise import nfkc
+from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules
+from hummock.text.time_spans import Span, day_span, month_span
+from hummock.text.time_words_en import ENGLISH
+from hummock.text.time_words_zh import CHINESE
+
+MAX_CHARACTERS: Final = 512
+"""Only the first ones of a text are looked at."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_HAS_CJK: Final = re.compile(f"[{CJK}]")
+
+
+def _written_day(match: re.Match[str], now: datetime) -> Span | None:
+    return day_span(now, int(match["month"]), int(match["day"]), int(match["year"]))
+
+
+def _written_month(match: re.Match[str], now: datetime) -> Span:
+    return month_span(now, int(match["month"]), int(match["year"]))
+
+
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_MONTH = r"(?P<month>1[0-2]|0?[1-9])"
+_DAY = r"(?P<day>3[01]|[12]\d|0?[1-9])"
+_DIGITS: Final = Rules(
+    [
+        *(
+            Rule(pattern=rf"{_YEAR}{mark}{_MONTH}{mark}{_DAY}(?:T\d\d:[\d:.Z]+)?", resolve=_written_day)
+            for mark in ("-", "/", r"\.")
+        ),
+        Rule(pattern=rf"{_YEAR}-(?P<month>1[0-2]|0[1-9])", resolve=_written_month),
+    ],
+    before=NOT_INSIDE_A_NAME,
+    after=NOT_BEFORE_A_NAME,
+)
+
+
+def time_intervals(text: str, as_of: float) -> tuple[TimeInterval, ...]:
+    """The times that a text speaks of, each once.
+
+    Args:
+        text: In any of both languages, or a mixture.
+        as_of: The "now" that words such as "yesterday" are relative to, in Unix seconds.
+    """
+    try:
+        now = _EPOCH + timedelta(seconds=as_of)
+    except OverflowError:
+        return ()
+    looked_at = nfkc(text[:MAX_CHARACTERS])
+    tables = (_DIGITS, ENGLISH, CHINESE) if _HAS_CJK.search(looked_at) else (_DIGITS, ENGLISH)
+    found = [_interval(match, span) for table in tables for match, span in table.find(looked_at, now)]
+    return tuple({(interval.start, interval.end): interval for interval in reversed(found)}.values())
+
+
+def _interval(match: re.Match[str], span: Span) -> TimeInterval:
+    return TimeInterval(
+        start=(span.start - _EPOCH).total_seconds(),
+        end=(span.end - _EPOCH).total_seconds(),
+        phrase=match.group().strip(),
+        is_vague=span.is_vague,
+    )

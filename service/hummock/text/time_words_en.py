@@ -1,0 +1,172 @@
+"""English words for times. A row of the table is a form of words; longer forms stand before those they begin with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from hummock.text import time_spans as spans
+from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules
+from hummock.text.time_spans import Span, Unit
+
+_UNITS: Final = {"hour": Unit.HOUR, "day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
+_COUNTED: Final = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_NUMBERS: Final = {"a": 1, "an": 1, "couple": 2} | {word: number for number, word in enumerate(_COUNTED, 1)}
+_MONTH_NAMES: Final = (
+    "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sept sep|october oct|"
+    "november nov|december dec"
+)
+_MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES.split("|"), 1) for name in names.split()}
+_WEEKDAY_NAMES: Final = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_WEEKDAYS: Final = {name: number for number, name in enumerate(_WEEKDAY_NAMES)}
+_OFFSETS: Final = {"last": -1, "previous": -1, "this": 0, "next": 1}
+_HOURS: Final = {"morning": (4, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
+_DAYS: Final = {"day before yesterday": -2, "yesterday": -1, "today": 0, "day after tomorrow": 2, "tomorrow": 1}
+
+
+def _named_day(match: re.Match[str], now: datetime) -> Span:
+    return _part_of(spans.unit_span(now, Unit.DAY, _DAYS[match["name"].lower()]), match, now)
+
+
+def _last_night(_: re.Match[str], now: datetime) -> Span:
+    return spans.hours_of(spans.unit_span(now, Unit.DAY, -1), *_HOURS["night"], now)
+
+
+def _tonight(_: re.Match[str], now: datetime) -> Span:
+    return spans.hours_of(spans.unit_span(now, Unit.DAY, 0), *_HOURS["night"], now)
+
+
+def _part_of_today(match: re.Match[str], now: datetime) -> Span:
+    return _part_of(spans.unit_span(now, Unit.DAY, 0), match, now)
+
+
+def _ago(match: re.Match[str], now: datetime) -> Span:
+    unit = _UNITS[match["unit"].lower()]
+    return spans.few_ago(now, unit) if match["few"] else spans.unit_span(now, unit, -_count(match["count"]))
+
+
+def _up_to_now(match: re.Match[str], now: datetime) -> Span:
+    unit = _UNITS[match["unit"].lower()]
+    if match["few"]:
+        return spans.rolling(now, unit, spans.FEW_UP_TO[unit], is_vague=True)
+    return spans.rolling(now, unit, _count(match["count"] or "a"))
+
+
+def _calendar_unit(match: re.Match[str], now: datetime) -> Span:
+    return spans.unit_span(now, _UNITS[match["unit"].lower()], _OFFSETS[match["which"].lower()])
+
+
+def _weekend(match: re.Match[str], now: datetime) -> Span:
+    which = match["which"].lower()
+    return spans.weekend(now, _OFFSETS[which]) if which in _OFFSETS else spans.last_weekend(now)
+
+
+def _weekday(match: re.Match[str], now: datetime) -> Span:
+    weekday = _WEEKDAYS[match["weekday"].lower()]
+    which = (match["which"] or "").lower()
+    if which == "next":
+        day = spans.next_weekday(now, weekday)
+    elif which == "this":
+        day = spans.weekday_span(now, weekday, 0)
+    else:
+        day = spans.last_weekday(now, weekday, or_today=which != "last")
+    return _part_of(day, match, now)
+
+
+def _date(match: re.Match[str], now: datetime) -> Span | None:
+    day = spans.day_span(now, _MONTHS[match["month"].lower()], int(match["day"]), _year(match, now))
+    return None if day is None else _part_of(day, match, now)
+
+
+def _month(match: re.Match[str], now: datetime) -> Span:
+    return spans.month_span(now, _MONTHS[match["month"].lower()], _year(match, now))
+
+
+def _last_month(match: re.Match[str], now: datetime) -> Span:
+    """The month before this one that has the name: said in May, "last May" is a year ago."""
+    month = _MONTHS[match["month"].lower()]
+    return spans.month_span(now, month, now.year - (month >= now.month))
+
+
+def _of_year(match: re.Match[str], now: datetime) -> Span:
+    return spans.year_span(now, int(match["year"]))
+
+
+def _recently(_: re.Match[str], now: datetime) -> Span:
+    return spans.rolling(now, Unit.WEEK, 2, is_vague=True)
+
+
+def _the_other_day(_: re.Match[str], now: datetime) -> Span:
+    return spans.few_ago(now, Unit.DAY)
+
+
+def _just_now(_: re.Match[str], now: datetime) -> Span:
+    return spans.rolling(now, Unit.HOUR, 1)
+
+
+def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
+    part = match["part"]
+    return spans.hours_of(day, *_HOURS[part.lower()], now) if part else day
+
+
+def _count(word: str) -> int:
+    return _NUMBERS.get(word.lower()) or int(word)
+
+
+def _year(match: re.Match[str], now: datetime) -> int | None:
+    if match["year"]:
+        return int(match["year"])
+    return now.year + _OFFSETS[match["of_year"].lower()] if match["of_year"] else None
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_A_COUNT = rf"(?P<few>(?:an? )?(?:few|several))|(?:a )?(?P<count>{_any(_NUMBERS)}|[1-9]\d{{0,2}})(?: of)?"
+_UNIT = rf"(?P<unit>{_any(_UNITS)})"
+_PART = rf"(?P<part>{_any(_HOURS)})"
+_MAYBE_PART = rf"(?: {_PART})?"
+_A_WEEKDAY = rf"(?P<weekday>{_any(_WEEKDAYS)}){_MAYBE_PART}"
+_A_MONTH = rf"(?P<month>{_any(_MONTHS)})\b\.?"
+_A_DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_YEAR_BEHIND = rf",? (?:of )?(?:{_YEAR}|(?P<of_year>last|this|next) year)"
+_ORDINAL = r"(?:st|nd|rd|th)"
+_CAPITAL = r"(?-i:(?=[A-Z]))"
+# In small letters these are verbs, or words of their own.
+_IS_MONTH = rf"(?:{_CAPITAL}|(?!(?:may|march|mar|jan|sep|dec)\b))"
+_HAS_ORDINAL = rf"(?=[a-z]+\.? \d\d?{_ORDINAL})"
+_MAYBE_YEAR = rf"(?:{_YEAR_BEHIND})?"
+_REST = rf"{_ORDINAL}?{_MAYBE_YEAR}{_MAYBE_PART}"
+_UP_TO_NOW = r"(?:the|these|over|in|within|during)(?: the)?"
+_IN = r"(?:in|since|during|until|before|after|from|by|around)(?: (?:early|mid|late))?"
+
+ENGLISH: Final = Rules(
+    [
+        Rule(pattern=rf"(?P<name>{_any(_DAYS)}){_MAYBE_PART}", resolve=_named_day),
+        Rule(pattern=r"last night", resolve=_last_night),
+        Rule(pattern=r"tonight", resolve=_tonight),
+        Rule(pattern=rf"this {_PART}", resolve=_part_of_today),
+        Rule(pattern=rf"(?:{_A_COUNT}) {_UNIT}s? (?:ago|back)", resolve=_ago),
+        Rule(pattern=rf"{_UP_TO_NOW} last (?:{_A_COUNT}) {_UNIT}s?", resolve=_up_to_now),
+        Rule(pattern=rf"{_UP_TO_NOW} past (?:(?:{_A_COUNT}) )?{_UNIT}s?", resolve=_up_to_now),
+        Rule(pattern=r"(?P<which>last|this|next|the) weekend", resolve=_weekend),
+        Rule(pattern=rf"(?P<which>last|previous|this|next) {_UNIT}", resolve=_calendar_unit),
+        Rule(pattern=rf"(?:(?P<which>last|this|next)|on|since|until|by) {_A_WEEKDAY}", resolve=_weekday),
+        Rule(pattern=rf"{_CAPITAL}(?P<which>){_A_WEEKDAY}", resolve=_weekday),
+        Rule(pattern=rf"(?:on |{_IS_MONTH}|{_HAS_ORDINAL}){_A_MONTH} (?:the )?{_A_DAY}{_REST}", resolve=_date),
+        Rule(pattern=rf"{_A_DAY}{_ORDINAL}?(?: of)? {_IS_MONTH}{_A_MONTH}{_MAYBE_YEAR}{_MAYBE_PART}", resolve=_date),
+        Rule(pattern=rf"last {_IS_MONTH}{_A_MONTH}", resolve=_last_month),
+        Rule(pattern=rf"(?:{_IN}|this) {_A_MONTH}{_MAYBE_YEAR}", resolve=_month),
+        Rule(pattern=rf"{_A_MONTH}{_YEAR_BEHIND}", resolve=_month),
+        Rule(pattern=rf"(?:{_IN}|the year|year) {_YEAR}", resolve=_of_year),
+        Rule(pattern=r"recently|lately", resolve=_recently),
+        Rule(pattern=r"the other day", resolve=_the_other_day),
+        Rule(pattern=r"just now|earlier today", resolve=_just_now),
+    ],
+    before=NOT_INSIDE_A_NAME,
+    after=NOT_BEFORE_A_NAME,
+)

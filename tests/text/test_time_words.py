@@ -1,0 +1,253 @@
+"""Times that a text speaks of."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.text.time_words import MAX_CHARACTERS, time_intervals
+
+WEDNESDAY = datetime(2023, 5, 17, 10, 30, tzinfo=UTC)
+
+MOMENTS = st.datetimes(
+    min_value=datetime(1990, 1, 1),
+    max_value=datetime(2090, 12, 31),
+    timezones=st.just(UTC),
+)
+
+PAST = (
+    "yesterday",
+    "the day before yesterday",
+    "last night",
+    "yesterday evening",
+    "last week",
+    "last month",
+    "last year",
+    "last Monday",
+    "last Sunday",
+    "last weekend",
+    "last May",
+    "three days ago",
+    "a week ago",
+    "two months ago",
+    "a few days ago",
+    "an hour ago",
+    "over the last three weeks",
+    "in the past month",
+    "recently",
+    "the other day",
+    "昨天",
+    "昨晚",
+    "前天晚上",
+    "大前天",
+    "上周",
+    "上周日",
+    "上周末",
+    "上个月",
+    "上个月1号",
+    "去年",
+    "前年三月",
+    "三天前",
+    "两个星期前",
+    "几个月前",
+    "最近",
+    "最近三天",
+    "前几天",
+    "刚才",
+)
+
+
+def spans(text: str, as_of: datetime = WEDNESDAY) -> list[tuple[datetime, datetime]]:
+    return [
+        (datetime.fromtimestamp(found.start, UTC), datetime.fromtimestamp(found.end, UTC))
+        for found in time_intervals(text, as_of.timestamp())
+    ]
+
+
+def only(text: str, as_of: datetime = WEDNESDAY) -> tuple[datetime, datetime]:
+    (span,) = spans(text, as_of)
+    return span
+
+
+def day(written: str) -> datetime:
+    return datetime.fromisoformat(written).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "end"),
+    [
+        ("today", "2023-05-17", "2023-05-18"),
+        ("What did I eat yesterday?", "2023-05-16", "2023-05-17"),
+        ("tomorrow", "2023-05-18", "2023-05-19"),
+        ("What happened last week", "2023-05-08", "2023-05-15"),
+        ("two weeks ago", "2023-05-01", "2023-05-08"),
+        ("a couple of weeks ago", "2023-05-01", "2023-05-08"),
+        ("3 months ago", "2023-02-01", "2023-03-01"),
+        ("last Monday", "2023-05-15", "2023-05-16"),
+        ("last Wednesday", "2023-05-10", "2023-05-11"),
+        ("on Friday", "2023-05-12", "2023-05-13"),
+        ("next Monday", "2023-05-22", "2023-05-23"),
+        ("the weekend", "2023-05-13", "2023-05-15"),
+        ("in May 2023", "2023-05-01", "2023-06-01"),
+        ("in june", "2022-06-01", "2022-07-01"),
+        ("last May", "2022-05-01", "2022-06-01"),
+        ("May of last year", "2022-05-01", "2022-06-01"),
+        ("May 5", "2023-05-05", "2023-05-06"),
+        ("on may 5th", "2023-05-05", "2023-05-06"),
+        ("May 5, 2021", "2021-05-05", "2021-05-06"),
+        ("on 2 May", "2023-05-02", "2023-05-03"),
+        ("the 2nd of May 2020", "2020-05-02", "2020-05-03"),
+        ("December 25", "2022-12-25", "2022-12-26"),
+        ("in 2021", "2021-01-01", "2022-01-01"),
+        ("since 2023-05-02, I think", "2023-05-02", "2023-05-03"),
+        ("2023/5/2", "2023-05-02", "2023-05-03"),
+        ("2023-05-02T10:30:00Z", "2023-05-02", "2023-05-03"),
+        ("昨天吃了什么", "2023-05-16", "2023-05-17"),
+        ("前天", "2023-05-15", "2023-05-16"),
+        ("大前天", "2023-05-14", "2023-05-15"),
+        ("上周说的那本书", "2023-05-08", "2023-05-15"),
+        ("上上个星期", "2023-05-01", "2023-05-08"),
+        ("上周三", "2023-05-10", "2023-05-11"),
+        ("星期天", "2023-05-14", "2023-05-15"),
+        ("上个月", "2023-04-01", "2023-05-01"),
+        ("上个月5号", "2023-04-05", "2023-04-06"),
+        ("去年", "2022-01-01", "2023-01-01"),
+        ("去年五月", "2022-05-01", "2022-06-01"),
+        ("三天前", "2023-05-14", "2023-05-15"),
+        ("二十三天前", "2023-04-24", "2023-04-25"),
+        ("两个星期前", "2023-05-01", "2023-05-08"),
+        ("在5月2日这天", "2023-05-02", "2023-05-03"),
+        ("2023年5月", "2023-05-01", "2023-06-01"),
+        ("五月二号", "2023-05-02", "2023-05-03"),
+        ("二〇二二年十二月三十一日", "2022-12-31", "2023-01-01"),
+        ("２０２３年５月２日", "2023-05-02", "2023-05-03"),
+    ],
+)
+def test_words_mean_spans_of_the_calendar(text: str, first: str, end: str) -> None:
+    assert only(text) == (day(first), day(end))
+
+
+@pytest.mark.parametrize(
+    ("text", "first_hour", "end_hour"), [("this morning", 4, 12), ("今天下午", 12, 18), ("今晚", 17, 24)]
+)
+def test_a_part_of_a_day_is_some_of_its_hours(text: str, first_hour: int, end_hour: int) -> None:
+    midnight = day("2023-05-17")
+    assert only(text) == (midnight + timedelta(hours=first_hour), midnight + timedelta(hours=end_hour))
+
+
+@pytest.mark.parametrize("text", ["recently", "a few days ago", "the other day", "最近", "前几天", "几个月前"])
+def test_words_that_leave_open_how_long_ago_are_vague(text: str) -> None:
+    (found,) = time_intervals(text, WEDNESDAY.timestamp())
+    assert found.is_vague
+    assert found.phrase == text
+
+
+def test_a_mixed_sentence_names_all_its_times_once() -> None:
+    text = "昨天 we met about the 2023-05-02 release, yesterday 也说过, 不是 last week"
+    found = time_intervals(text, WEDNESDAY.timestamp())
+    assert {interval.phrase for interval in found} == {"2023-05-02", "yesterday", "last week"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "v5.2",
+        "version 2023.5.2.1",
+        "May I ask you something?",
+        "it may rain",
+        "2 may be enough",
+        "March on!",
+        "they march 5 miles",
+        "will the battery last 3 days",
+        "last_week",
+        "yesterday.py",
+        "getYesterday()",
+        "logs/today.txt",
+        "git log --since=1.2023-05-02",
+        "port 2023",
+        "Feb 30",
+        "2月30日",
+        "一天到晚",
+        "每周三",
+        "一周三次",
+        "以前天天去",
+        "五月天的演唱会",
+        "过去年代",
+        "当今天下",
+        "说明天气",
+        "5号楼",
+        "5.2月",
+        "三个月",
+        "secondary",
+        "\ud800昨",
+    ],
+)
+def test_other_words_and_names_are_no_times(text: str) -> None:
+    assert spans(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "as_of", "first"),
+    [
+        ("Feb 29", day("2023-05-17"), "2020-02-29"),
+        ("2月29日", day("2024-03-01"), "2024-02-29"),
+        ("last year", day("2024-02-29"), "2023-01-01"),
+        ("yesterday", day("2024-01-01"), "2023-12-31"),
+        ("上个月", day("2024-01-31"), "2023-12-01"),
+        ("last Monday", day("2024-01-01"), "2023-12-25"),
+        ("昨天", day("2023-05-17") - timedelta(microseconds=1), "2023-05-15"),
+        ("December 31", day("2024-01-01"), "2023-12-31"),
+    ],
+)
+def test_ends_of_days_months_and_years_hold(text: str, as_of: datetime, first: str) -> None:
+    assert only(text, as_of)[0] == day(first)
+
+
+@given(as_of=MOMENTS, text=st.sampled_from(PAST))
+def test_words_of_the_past_never_reach_into_the_future(as_of: datetime, text: str) -> None:
+    start, end = only(text, as_of)
+    assert start < end <= as_of + timedelta(microseconds=10)
+
+
+@given(as_of=MOMENTS, days=st.integers(1, 60))
+def test_days_ago_hold_that_moment(as_of: datetime, days: int) -> None:
+    start, end = only(f"{days} days ago", as_of)
+    assert start <= as_of - timedelta(days=days) < end
+    assert only(f"{days}天前", as_of) == (start, end)
+
+
+@given(as_of=MOMENTS)
+def test_weeks_begin_on_monday_and_follow_one_another(as_of: datetime) -> None:
+    last, this, following = (only(f"{which} week", as_of) for which in ("last", "this", "next"))
+    assert last[1] == this[0] <= as_of < this[1] == following[0]
+    assert {start.weekday() for start, _ in (last, this, following)} == {0}
+    assert only("上周", as_of) == last
+
+
+@given(as_of=MOMENTS, date=st.dates(min_value=datetime(1990, 1, 1).date(), max_value=datetime(2090, 12, 31).date()))
+def test_a_date_without_a_year_is_the_last_one_that_has_come(as_of: datetime, date: datetime) -> None:
+    start, _ = only(f"{date:%B} {date.day}", as_of)
+    assert (start.month, start.day) == (date.month, date.day)
+    assert timedelta(0) <= as_of - start <= timedelta(days=8 * 366)
+    assert only(f"{date.month}月{date.day}日", as_of)[0] == start
+
+
+@given(text=st.text(max_size=60), as_of=st.floats(-1e300, 1e300))
+def test_no_text_and_no_moment_is_an_error(text: str, as_of: float) -> None:
+    for found in time_intervals(text, as_of):
+        assert found.start < found.end
+
+
+@given(as_of=st.floats(-62135596800, 253402300799), text=st.sampled_from(PAST))
+def test_the_ends_of_the_calendar_are_no_error(as_of: float, text: str) -> None:
+    time_intervals(text, as_of)
+
+
+def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
+    assert spans("x" * MAX_CHARACTERS + " yesterday") == []
+    assert len(spans("yesterday " + "x" * MAX_CHARACTERS)) == 1
