@@ -213,3 +213,23 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
 
 def _bit_count(words: Longs) -> int:
     return sum(int(word).bit_count() for word in words)
+
+
+def add_turns(slots: Docs, session: Longs, position: Docs, first: int) -> int:
+    """Twin of `turns.add_turns`: the turns stand in the free slots in their order."""
+    turns = [place for place in range(first, len(session)) if session[place] and position[place] >= 0]
+    free = np.flatnonzero(slots < 0)[: len(turns)]
+    slots[free] = turns
+    return len(turns)
+
+
+def neighbours(slots: Docs, session: Longs, position: Docs, alive: Flags, places: Indices) -> Indices:
+    """Twin of `turns.neighbours`: no table is needed where all turns are looked at."""
+    at = {
+        (session[place], position[place]): place
+        for place in range(len(session))
+        if alive[place] and session[place] and position[place] >= 0
+    }
+    return np.array(
+        [[at.get((session[place], position[place] + step), -1) for step in (-1, 1)] for place in places], np.int64
+    ).reshape(-1, 2)

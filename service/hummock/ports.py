@@ -126,6 +126,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What stands before a memory and behind it, in its session or file, in that order."""
+
+    before: tuple[Memory, ...] = ()
+    after: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
     """How far a project has come: writes accepted, and changes after which a recall could answer differently."""
 
@@ -150,6 +158,12 @@ class Store(Protocol):
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
+
+    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool) -> list[Beside]:
+        """At most `count` memories on either side of each of these numbers; none beside one that was removed since.
+
+        Fragments of code stand beside the others of their file, by line; all else beside the turns of its session.
+        """
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""

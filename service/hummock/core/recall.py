@@ -11,6 +11,7 @@ from hummock.core.memory import Filter, Memory, MemoryKind, Origin, QueryVector
 
 MAX_QUERY_CHARACTERS = 8192
 MAX_TOP_K = 200
+MAX_CONTEXT_WINDOW = 10
 
 
 class Preset(IntEnum):
@@ -27,6 +28,13 @@ class RecallPath(IntEnum):
     VECTOR = 1
     KEYWORD = 2
     DOMAIN = 3
+
+
+class KeywordMode(IntEnum):
+    """How the keyword path finds memories."""
+
+    TERMS = 1
+    SUBSTRING = 2
 
 
 class DecayMode(IntEnum):
@@ -48,7 +56,7 @@ class Decay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeInterval:
-    """A time that a query speaks of, from `start` to `end`, exclusive, in Unix seconds.
+    """A time that a query speaks of, from `start` to `end`, exclusive, in Unix seconds; either may be infinite.
 
     Attributes:
         phrase: The words that said so; empty when the caller gave the interval.
@@ -60,10 +68,14 @@ class TimeInterval:
     phrase: str = ""
     is_vague: bool = False
 
+    def __post_init__(self) -> None:
+        if not self.start < self.end:
+            raise InvalidRequest("intent.times", f"ends at {self.end}, which is not after its start {self.start}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What the user wants, as far as it is known."""
+    """What the user wants, as far as it is known; `times` are those that it speaks of."""
 
     domains: tuple[str, ...] = ()
     action: str = ""
@@ -77,7 +89,9 @@ class RecallQuery:
 
     Attributes:
         late_interaction: Whether it ranks; None means where the vector and the keyword path are joined.
-        as_of: The "now" of ages in Unix seconds; None means the clock's.
+        time_words: Whether times that the text speaks of count; None means where those paths are joined.
+        context_window: Neighbours before and after each hit that come with it.
+        as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
         full: Whether hits carry their payload.
     """
@@ -97,6 +111,9 @@ class RecallQuery:
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
     late_interaction: bool | None = None
+    time_words: bool | None = None
+    context_window: int = 0
+    keyword_mode: KeywordMode = KeywordMode.TERMS
     code_top_k: int | None = None
     domain_top_k: int | None = None
     intent: Intent | None = None
@@ -111,6 +128,8 @@ class RecallQuery:
             raise InvalidRequest("query_text", f"has {len(self.text)} characters; the limit is {MAX_QUERY_CHARACTERS}")
         if self.top_k is not None and not 1 <= self.top_k <= MAX_TOP_K:
             raise InvalidRequest("top_k", f"is {self.top_k}; it must be 1 to {MAX_TOP_K}")
+        if not 0 <= self.context_window <= MAX_CONTEXT_WINDOW:
+            raise InvalidRequest("context_window", f"is {self.context_window}; it must be 0 to {MAX_CONTEXT_WINDOW}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +183,9 @@ class Hit:
         age_days: At as_of, not below 0.
         decay: Factor in [0, 1] by which age lowered the score.
         near_twin: True when a better hit says nearly the same.
+        time_match: How far its time is one of the query's, in [0, 1].
+        before: Its neighbours in its session or file, in their order; as many as were asked for, if there are.
+        after: Those that come after it.
     """
 
     memory: Memory
@@ -177,6 +199,9 @@ class Hit:
     age_days: float
     decay: float
     near_twin: bool
+    time_match: float = 0.0
+    before: tuple[Memory, ...] = ()
+    after: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +253,7 @@ class Receipt:
     late_interaction_weight: float
     elapsed_s: float
     cached: bool = False
+    times: tuple[TimeInterval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

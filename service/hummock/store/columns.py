@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hummock.core.memory import Memory
 from hummock.store.growing import Growing
+from hummock.store.turns import TurnIndex
 
 ROW = np.dtype(
     [
@@ -30,11 +31,12 @@ ROW = np.dtype(
         ("chunk_count", "<u2"),
         ("kind", "u1"),
         ("origin", "u1"),
+        ("session", "<u8"),
     ]
 )
-"""One memory's row as it is stored; new fields go to the end."""
+"""One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
 
-# A row's size stands before it, so that a longer one of a newer version can be read.
+# A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 
 
@@ -52,6 +54,7 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
     row["chunk_count"] = chunk_count
     row["kind"] = memory.kind
     row["origin"] = memory.origin
+    row["session"] = id_hash(memory.session_id) if memory.session_id else 0
     return _SIZE.pack(ROW.itemsize) + row.tobytes() + memory.id.encode()
 
 
@@ -61,13 +64,13 @@ def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
     ids = []
     for value in values:
         end = _SIZE.size + _SIZE.unpack_from(value)[0]
-        rows.append(value[_SIZE.size : _SIZE.size + ROW.itemsize])
+        rows.append(value[_SIZE.size : min(end, _SIZE.size + ROW.itemsize)].ljust(ROW.itemsize, b"\0"))
         ids.append(value[end:].decode())
     return np.frombuffer(b"".join(rows), ROW), ids
 
 
 def id_hash(memory_id: str) -> int:
-    """64 bits of a memory's id."""
+    """64 bits of the id of a memory or a session."""
     return int.from_bytes(blake2b(memory_id.encode(), digest_size=8).digest(), "little")
 
 
@@ -81,13 +84,16 @@ class Columns:
         origin: uint8.
         create_time: float64 Unix seconds.
         update_time: float64 Unix seconds.
+        event_time: float64 Unix seconds, NaN when not known.
         text_hash: uint64, first 8 bytes of the content hash.
         id_hash: uint64 of the memory's id.
         length: float32, terms with repetitions.
+        session: uint64 of the session's id, 0 without one.
         session_position: int32, -1 without a session.
         chunk_start: int64, its first vector row.
         chunk_count: int32.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
+        turns: Finds neighbours in a session.
         ids: Memory ids; longer than the view when a newer one has been made.
         live: Memories that are not removed.
         live_length: Sum of their lengths.
@@ -98,13 +104,16 @@ class Columns:
     origin: Growing[np.uint8]
     create_time: Growing[np.float64]
     update_time: Growing[np.float64]
+    event_time: Growing[np.float64]
     text_hash: Growing[np.uint64]
     id_hash: Growing[np.uint64]
     length: Growing[np.float32]
+    session: Growing[np.uint64]
     session_position: Growing[np.int32]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]
+    turns: TurnIndex
     ids: list[str]
     live: int = 0
     live_length: int = 0
@@ -118,13 +127,16 @@ class Columns:
             origin=Growing.of(np.empty(0, np.uint8)),
             create_time=Growing.of(np.empty(0, np.float64)),
             update_time=Growing.of(np.empty(0, np.float64)),
+            event_time=Growing.of(np.empty(0, np.float64)),
             text_hash=Growing.of(np.empty(0, np.uint64)),
             id_hash=Growing.of(np.empty(0, np.uint64)),
             length=Growing.of(np.empty(0, np.float32)),
+            session=Growing.of(np.empty(0, np.uint64)),
             session_position=Growing.of(np.empty(0, np.int32)),
             chunk_start=Growing.of(np.empty(0, np.int64)),
             chunk_count=Growing.of(np.empty(0, np.int32)),
             alive=Growing.of(np.empty(0, np.uint8)),
+            turns=TurnIndex.of(np.empty(0, np.uint64), np.empty(0, np.int32)),
             ids=[],
         )
 
@@ -145,6 +157,7 @@ class Columns:
         return replace(
             self,
             **grown,
+            turns=self.turns.extended(grown["session"].values, grown["session_position"].values, len(self)),
             live=self.live + len(rows),
             live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
         )
@@ -167,7 +180,8 @@ class Columns:
         taken: dict[str, Any] = {name: Growing.of(column.values[kept]) for name, column in self._columns()}
         count = taken["chunk_count"].values.astype(np.int64)
         taken["chunk_start"] = Growing.of(np.cumsum(count) - count)
-        return replace(self, **taken, ids=[self.ids[ordinal] for ordinal in kept])
+        turns = TurnIndex.of(taken["session"].values, taken["session_position"].values)
+        return replace(self, **taken, turns=turns, ids=[self.ids[ordinal] for ordinal in kept])
 
     def ordinals(self, docs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Places of these documents, ascending; those that are not there or removed are left out."""
@@ -178,10 +192,14 @@ class Columns:
         found: NDArray[np.int64] = at[present]
         return found
 
+    def neighbours(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(n,) ordinals -> (n, 2), what stands before and behind each in its session; -1 where there is nothing."""
+        return self.turns.neighbours(self.session.values, self.session_position.values, self.alive.values, ordinals)
+
     @property
     def nbytes(self) -> int:
         """Bytes held, ids estimated."""
-        return sum(column.nbytes for _, column in self._columns()) + 128 * len(self.ids)
+        return sum(column.nbytes for _, column in self._columns()) + self.turns.nbytes + 128 * len(self.ids)
 
     def _columns(self) -> list[tuple[str, Growing[Any]]]:
         values = ((field.name, getattr(self, field.name)) for field in fields(self))

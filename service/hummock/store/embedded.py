@@ -16,8 +16,9 @@ from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import Filter, Memory
 from hummock.core.project import Project
 from hummock.core.status import StoreStatus
-from hummock.ports import Clock, Generation, Page, Reply, TextKey, WriteRequest, Written
+from hummock.ports import Beside, Clock, Generation, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store import codec, keys, scan
+from hummock.store.beside import ReadPayload, docs_beside
 from hummock.store.environment import Environment
 from hummock.store.filters import TermNumbers, passing
 from hummock.store.group import GroupCommit
@@ -109,6 +110,23 @@ class EmbeddedStore:
             if number is None:
                 return [None] * len(docs)
             return [self._memory(txn, number, doc, full=full) for doc in docs]
+
+    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool) -> list[Beside]:
+        """At most `count` memories on either side of each of these numbers; see `ports.Store`."""
+
+        def read(view: ProjectView | None) -> list[Beside]:
+            if view is None:
+                return [Beside()] * len(docs)
+            with self._environment.reading() as txn:
+                numbers_of, payload_of = self._dictionary(txn, view.number), self._payloads(txn, view.number)
+                found = [docs_beside(view, numbers_of, payload_of, doc, count) for doc in docs]
+
+                def memories(side: list[int]) -> tuple[Memory, ...]:
+                    return _all([self._memory(txn, view.number, doc, full=full) for doc in side])
+
+                return [Beside(before=memories(before), after=memories(after)) for before, after in found]
+
+        return self._read(project, read)
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none."""
@@ -234,6 +252,13 @@ class EmbeddedStore:
             ]
 
         return key_files_of
+
+    def _payloads(self, txn: lmdb.Transaction[bytes], number: int) -> ReadPayload:
+        def payload_of(doc: int) -> codec.PayloadRecord | None:
+            value = txn.get(keys.doc_key(number, doc), db=self._tables.payload)
+            return None if value is None else codec.decode_payload(value)
+
+        return payload_of
 
     def _tokens(self, txn: lmdb.Transaction[bytes], number: int) -> ReadTokens:
         # What a write has removed since has none, and is missed when the memory itself is loaded.

@@ -1,0 +1,102 @@
+"""What stands beside a memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hummock.core.memory import CodeFragment, Memory
+from hummock.ports import Store
+from tests.ports.asking import ask, put
+from tests.strategies import Entry, delete_request, fragment
+
+_PROJECTS = count()
+
+
+def doc_of(store: Store, project: str, memory_id: str) -> int:
+    found = ask(store, project, seed=1, pool=100)
+    return int(found.doc[found.memory_id.index(memory_id)])
+
+
+def names(memories: tuple[Memory, ...]) -> list[str]:
+    return [memory.id for memory in memories]
+
+
+def beside(store: Store, memory_id: str, most: int, project: str = "p") -> tuple[list[str], list[str]]:
+    (found,) = store.beside(project, [doc_of(store, project, memory_id)], most, full=True)
+    return names(found.before), names(found.after)
+
+
+def turn(memory_id: str, session_id: str = "s", seed: int = 1) -> Entry:
+    return Entry(id=memory_id, session_id=session_id, seeds=(seed,))
+
+
+def piece(memory_id: str, path: str, line: int) -> Entry:
+    detail = CodeFragment(path=path, start_line=line, end_line=line + 3, language="java", symbol="f")
+    return replace(fragment(memory_id, path), detail=detail)
+
+
+def test_turns_stand_in_their_order_around_a_turn(store: Store) -> None:
+    put(store, "p", *(turn(f"t{number}") for number in range(6)))
+    assert beside(store, "t3", 2) == (["t1", "t2"], ["t4", "t5"])
+    assert beside(store, "t0", 2) == ([], ["t1", "t2"])
+    assert beside(store, "t5", 9) == (["t0", "t1", "t2", "t3", "t4"], [])
+    assert beside(store, "t3", 0) == ([], [])
+
+
+def test_other_sessions_between_do_not_part_neighbours(store: Store) -> None:
+    for number in range(4):
+        put(store, "p", turn(f"a{number}", "a"), turn(f"b{number}", "b"), Entry(id=f"n{number}"))
+    assert beside(store, "a2", 1) == (["a1"], ["a3"])
+    assert beside(store, "b2", 9) == (["b0", "b1"], ["b3"])
+    assert beside(store, "n2", 9) == ([], [])
+
+
+def test_an_edited_turn_keeps_its_place_and_a_removed_one_ends_the_window(store: Store) -> None:
+    put(store, "p", *(turn(f"t{number}") for number in range(5)))
+    put(store, "p", turn("t1", seed=7))
+    assert beside(store, "t2", 2) == (["t0", "t1"], ["t3", "t4"])
+    store.write("p", delete_request(["t3"])).result(30)
+    assert beside(store, "t2", 2) == (["t0", "t1"], [])
+
+
+def test_fragments_stand_by_line_in_their_own_file(store: Store) -> None:
+    lines = {"c": 30, "a": 1, "b": 10, "d": 200}
+    put(store, "p", *(piece(memory_id, "src/A.java", line) for memory_id, line in lines.items()))
+    put(store, "p", piece("x", "lib/src/A.java", 15), Entry(id="n"))
+    assert beside(store, "b", 1) == (["a"], ["c"])
+    assert beside(store, "c", 5) == (["a", "b"], ["d"])
+    assert beside(store, "x", 5) == ([], [])
+
+
+def test_nothing_stands_beside_what_is_not_there(store: Store) -> None:
+    put(store, "p", turn("t0"), turn("t1"))
+    doc = doc_of(store, "p", "t0")
+    store.write("p", delete_request(["t0"])).result(30)
+    for project, number in (("p", doc), ("p", 99), ("unknown", 1)):
+        (found,) = store.beside(project, [number], 3, full=True)
+        assert (found.before, found.after) == ((), ())
+
+
+def test_neighbours_come_in_the_view_that_is_asked_for(store: Store) -> None:
+    put(store, "p", turn("t0"), turn("t1"))
+    (found,) = store.beside("p", [doc_of(store, "p", "t1")], 1, full=False)
+    assert [memory.payload for memory in found.before] == [None]
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_neighbours_are_those_of_the_session_as_it_was_written(store: Store, data: st.DataObject) -> None:
+    project = f"project-{next(_PROJECTS)}"
+    sessions: dict[str, list[str]] = {"a": [], "b": [], "c": []}
+    for number in range(data.draw(st.integers(1, 25))):
+        session_id = data.draw(st.sampled_from("abc"))
+        put(store, project, turn(f"{session_id}{number}", session_id))
+        sessions[session_id].append(f"{session_id}{number}")
+    for turns in sessions.values():
+        for place, memory_id in enumerate(turns):
+            expected = turns[max(0, place - 2) : place], turns[place + 1 : place + 3]
+            assert beside(store, memory_id, 2, project) == expected
