@@ -110,10 +110,10 @@ def measured(model: str, rows: Vectors, queries: dict[str, Vectors]) -> Iterator
     """Every method on these rows."""
     halves = _halves(rows)
     every = np.ones(len(rows), np.uint8)
-    row_doc = np.arange(len(rows), dtype=np.int32)
+    start, count = np.arange(len(rows)), np.ones(len(rows), np.int32)
 
     def exact(query: Vectors, k: int) -> Rows:
-        return scan(halves, row_doc, every, query, -np.inf, k)[0]
+        return scan(halves, start, count, every, query, -np.inf, k)[0]
 
     truth = {name: [exact(query, _MOST) for query in each] for name, each in queries.items()}
     scanned = Method(name="exact scan", finder=exact, index_bytes=0, build_s=0.0, touched_bytes=halves.nbytes)

@@ -50,3 +50,9 @@ OUT_U64_2D = types.Array(types.uint64, 2, "C")
 OUT_F32_1D = types.Array(types.float32, 1, "C")
 OUT_F32_2D = types.Array(types.float32, 2, "C")
 OUT_F64_1D = types.Array(types.float64, 1, "C")
+
+
+def named_f64(named: Any) -> Any:
+    """The type of a NamedTuple whose fields are all float64."""
+    named_tuple: Any = types.NamedUniTuple  # untyped
+    return named_tuple(types.float64, len(named._fields), named)

@@ -60,12 +60,18 @@ _half = _half_by_cpu if HAS_F16C and IS_COMPILED else _half_by_hand
 
 
 @helper(fastmath=REASSOCIATE)
-def _dot(rows: Halves, row: int, query: Vector) -> np.float32:
+def _dot(row: Halves, query: Vector) -> np.float32:
     # float32 start value: 0.0 would widen the accumulator to float64.
     total = np.float32(0)
     for column in range(query.shape[0]):
-        total += _half(rows[row, column]) * query[column]
+        total += _half(row[column]) * query[column]
     return total
+
+
+@helper()
+def _decode(source: Halves, target: Vector) -> None:
+    for column in range(source.shape[0]):
+        target[column] = _half(source[column])
 
 
 @helper()
@@ -74,7 +80,7 @@ def _is_worse(score: np.float32, doc: int, other_score: np.float32, other_doc: i
 
 
 @helper()
-def _sink(scores: Vector, docs: Indices, rows: Indices, start: int, size: int) -> None:
+def _sink(scores: Vector, docs: Indices, start: int, size: int) -> None:
     """Restore the heap (worst on top) below `start`."""
     parent = start
     while 2 * parent + 1 < size:
@@ -83,21 +89,20 @@ def _sink(scores: Vector, docs: Indices, rows: Indices, start: int, size: int) -
             child += 1
         if not _is_worse(scores[child], docs[child], scores[parent], docs[parent]):
             return
-        _swap(scores, docs, rows, parent, child)
+        _swap(scores, docs, parent, child)
         parent = child
 
 
 @helper()
-def _swap(scores: Vector, docs: Indices, rows: Indices, one: int, other: int) -> None:
+def _swap(scores: Vector, docs: Indices, one: int, other: int) -> None:
     scores[one], scores[other] = scores[other], scores[one]
     docs[one], docs[other] = docs[other], docs[one]
-    rows[one], rows[other] = rows[other], rows[one]
 
 
 @helper()
-def _heapify(scores: Vector, docs: Indices, rows: Indices, size: int) -> None:
+def _heapify(scores: Vector, docs: Indices, size: int) -> None:
     for start in range(size // 2 - 1, -1, -1):
-        _sink(scores, docs, rows, start, size)
+        _sink(scores, docs, start, size)
 
 
 @kernel(OUT_F32_1D(U16_2D, F32_1D, I64_1D))
@@ -109,71 +114,105 @@ def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
     """
     scores = np.empty(picks.shape[0], np.float32)
     for i in range(picks.shape[0]):
-        scores[i] = _dot(rows, picks[i], query)
+        scores[i] = _dot(rows[picks[i]], query)
     return scores
 
 
-@kernel(Tuple((OUT_I64_1D, OUT_I64_1D, OUT_F32_1D))(U16_2D, I32_1D, U8_1D, F32_1D, F32, I64))
+@helper()
+def _marked(allowed: Flags) -> Docs:
+    """Indices of what is not zero. Written without a branch: a filter that passes some of many mispredicts half."""
+    marked = np.empty(allowed.shape[0] + 1, np.int32)
+    size = 0
+    for doc in range(allowed.shape[0]):
+        marked[size] = doc
+        size += allowed[doc] != 0
+    return marked[:size]
+
+
+@helper()
+def _best_chunk(rows: Halves, start: int, count: int, query: Vector) -> tuple[np.float32, int]:
+    """The best finite similarity among a document's rows and its row; minus infinity and -1 without any."""
+    best = np.float32(-np.inf)
+    best_row = -1
+    for row in range(start, start + count):
+        score = _dot(rows[row], query)
+        if score > best and np.isfinite(score):
+            best = score
+            best_row = row
+    return best, best_row
+
+
+@kernel(Tuple((OUT_I64_1D, OUT_F32_1D))(U16_2D, I64_1D, I32_1D, U8_1D, F32_1D, F32, I64))
 def scan(
-    rows: Halves, row_doc: Docs, allowed: Flags, query: Vector, minimum: float, k: int
-) -> tuple[Indices, Indices, Vector]:
-    """The k best documents by their best chunk: filter, cosine and selection in one pass over the rows.
+    rows: Halves, start: Indices, count: Docs, allowed: Flags, query: Vector, minimum: float, k: int
+) -> tuple[Indices, Vector]:
+    """The k best documents by their best chunk: filter, cosine and selection in one pass.
 
     Args:
         rows: (n, dim) float16 unit vectors in uint16.
-        row_doc: (n,) document of each row, ascending: the chunks of a document are neighbours.
+        start: (docs,) first row of each document.
+        count: (docs,) its rows, which follow one another; 0 is allowed.
         allowed: (docs,) nonzero for documents that may be returned.
         query: (dim,) finite unit vector.
         minimum: Documents whose similarity is below it are left out; minus infinity keeps all.
         k: Upper bound on the result; 0 or less gives nothing.
 
     Returns:
-        Document, row of its best chunk (the smaller row on a tie) and similarity, three arrays of equal length, best
-        first, ties by the smaller document. Rows whose similarity is not finite are skipped.
+        Document and similarity, two arrays of equal length, best first, ties by the smaller document. Rows whose
+        similarity is not finite are skipped.
     """
-    room = max(min(k, rows.shape[0]), 0)
+    room = max(min(k, allowed.shape[0]), 0)
     scores = np.empty(room, np.float32)
     docs = np.empty(room, np.int64)
-    best_rows = np.empty(room, np.int64)
     size = 0
-    row = 0
-    while row < rows.shape[0] and room > 0:
-        doc = row_doc[row]
-        best = np.float32(-np.inf)
-        best_row = -1
-        while row < rows.shape[0] and row_doc[row] == doc:
-            if allowed[doc] != 0:
-                score = _dot(rows, row, query)
-                if score > best and np.isfinite(score):
-                    best = score
-                    best_row = row
-            row += 1
+    marked = _marked(allowed)
+    for i in range(marked.shape[0] if room > 0 else 0):
+        doc = marked[i]
+        best, best_row = _best_chunk(rows, start[doc], count[doc], query)
         if best_row < 0 or best < minimum:
             continue
         if size < room:
-            scores[size], docs[size], best_rows[size] = best, doc, best_row
+            scores[size], docs[size] = best, doc
             size += 1
             if size == room:
-                _heapify(scores, docs, best_rows, size)
+                _heapify(scores, docs, size)
         # Documents come in ascending order, so an equal score never displaces one that is in.
         elif best > scores[0]:
-            scores[0], docs[0], best_rows[0] = best, doc, best_row
-            _sink(scores, docs, best_rows, 0, size)
+            scores[0], docs[0] = best, doc
+            _sink(scores, docs, 0, size)
     if size < room:
-        _heapify(scores, docs, best_rows, size)
+        _heapify(scores, docs, size)
     for last in range(size - 1, 0, -1):
-        _swap(scores, docs, best_rows, 0, last)
-        _sink(scores, docs, best_rows, 0, last)
-    return docs[:size], best_rows[:size], scores[:size]
+        _swap(scores, docs, 0, last)
+        _sink(scores, docs, 0, last)
+    return docs[:size], scores[:size]
 
 
-@kernel(OUT_F32_2D(U16_2D, I64_1D))
-def decode_rows(rows: Halves, picks: Indices) -> Matrix:
-    """The picked rows as float32, exactly, (n, dim) and (m,) -> (m, dim); picks are valid rows, repeats allowed."""
-    decoded = np.empty((picks.shape[0], rows.shape[1]), np.float32)
-    for i in range(picks.shape[0]):
-        # Slices: an index that could be negative, looked at for each component, keeps the loop from being vectorised.
-        source, target = rows[picks[i]], decoded[i]
-        for column in range(rows.shape[1]):
-            target[column] = _half(source[column])
-    return decoded
+@kernel(Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_2D))(U16_2D, I64_1D, I32_1D, I64_1D, F32_1D))
+def best_chunks(
+    rows: Halves, start: Indices, count: Docs, docs: Indices, query: Vector
+) -> tuple[Vector, Indices, Matrix]:
+    """Each document's best chunk: its similarity, its number within the document, and its vector.
+
+    (n, dim), (docs,), (docs,), (m,) and (dim,) -> (m,) float32, (m,) int64 and (m, dim) float32 in the order of `docs`.
+
+    Of equal chunks it is the first. Without a query (0,) it is the first one, with a similarity of NaN. A document
+    without a finite similarity has NaN, the number 0 and its first vector; one without rows a zero vector.
+    """
+    cosine = np.full(docs.shape[0], np.nan, np.float32)
+    number = np.zeros(docs.shape[0], np.int64)
+    vectors = np.zeros((docs.shape[0], rows.shape[1]), np.float32)
+    for i in range(docs.shape[0]):
+        first = start[docs[i]]
+        if count[docs[i]] == 0:
+            continue
+        best_row = first
+        if query.shape[0] > 0:
+            best, row = _best_chunk(rows, first, count[docs[i]], query)
+            if row >= 0:
+                # float16 rows are not quite of length 1.
+                cosine[i] = min(max(best, np.float32(-1)), np.float32(1))
+                best_row = row
+        number[i] = best_row - first
+        _decode(rows[best_row], vectors[i])
+    return cosine, number, vectors

@@ -3,15 +3,28 @@
 import numpy as np
 
 from hummock_kernels._jit import REASSOCIATE, helper, kernel
-from hummock_kernels._types import F32, F32_1D, F32_2D, I64, OUT_I64_1D, Indices, Matrix, Vector
+from hummock_kernels._types import (
+    F32,
+    F32_1D,
+    F32_2D,
+    I64,
+    I64_1D,
+    OUT_I64_1D,
+    OUT_U8_1D,
+    Flags,
+    Indices,
+    Matrix,
+    Tuple,
+    Vector,
+)
 
 
 @helper(fastmath=REASSOCIATE)
-def _dot(vectors: Matrix, one: int, other: int) -> np.float32:
+def _dot(one: Vector, other: Vector) -> np.float32:
     # float32 start value: 0.0 would widen the accumulator to float64.
     total = np.float32(0)
-    for column in range(vectors.shape[1]):
-        total += vectors[one, column] * vectors[other, column]
+    for column in range(one.shape[0]):
+        total += one[column] * other[column]
     return total
 
 
@@ -21,16 +34,21 @@ def _gain(relevance: np.float32, closest: np.float32, weight: float) -> np.float
     return np.float32(-np.inf) if np.isnan(gain) else np.float32(gain)
 
 
-@kernel(OUT_I64_1D(F32_2D, F32_1D, F32, F32, I64))
-def mmr(vectors: Matrix, relevance: Vector, weight: float, twin_bar: float, keep: int) -> Indices:
-    """Indices of candidates in the order chosen by maximal marginal relevance, (n, dim) and (n,) -> (at most keep,).
+@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(F32_2D, I64_1D, F32_1D, F32, F32, I64))
+def mmr(
+    vectors: Matrix, rows: Indices, relevance: Vector, weight: float, twin_bar: float, keep: int
+) -> tuple[Indices, Flags]:
+    """Candidates in the order chosen by maximal marginal relevance, and which are near-twins of one chosen before.
+
+    (all, dim), (n,) and (n,) -> places in `rows`, (at most keep,), and as many flags.
 
     Each step takes the largest weight * relevance - (1 - weight) * (largest cosine to one already chosen). Near-twins
     of a chosen candidate wait until nothing else is left, and are then chosen by the same rule. Equal gains go to
-    the smaller index.
+    the smaller place.
 
     Args:
         vectors: Unit vectors; a zero row, or one that holds a NaN, has similarity 0 to all others.
+        rows: The vector of each candidate.
         relevance: Larger is better, in the range of a cosine; a NaN comes last.
         weight: In [0, 1]; 1 ignores diversity.
         twin_bar: Two candidates whose cosine reaches it are near-twins; above 1 there are none.
@@ -38,11 +56,11 @@ def mmr(vectors: Matrix, relevance: Vector, weight: float, twin_bar: float, keep
 
     Source: Carbonell & Goldstein, SIGIR 1998.
     """
-    n = vectors.shape[0]
+    n = rows.shape[0]
     chosen = np.empty(max(min(keep, n), 0), np.int64)
     closest = np.zeros(n, np.float32)
     is_chosen = np.zeros(n, np.bool_)
-    is_twin = np.zeros(n, np.bool_)
+    is_twin = np.zeros(n, np.uint8)
     for step in range(chosen.shape[0]):
         pick = -1
         best = np.float32(-np.inf)
@@ -52,19 +70,21 @@ def mmr(vectors: Matrix, relevance: Vector, weight: float, twin_bar: float, keep
             gain = _gain(relevance[i], closest[i], weight)
             is_better = pick < 0 or gain > best
             if pick >= 0 and is_twin[i] != is_twin[pick]:
-                is_better = is_twin[pick]
+                is_better = is_twin[pick] != 0
             if is_better:
                 pick = i
                 best = gain
         chosen[step] = pick
         is_chosen[pick] = True
+        if step + 1 == chosen.shape[0]:
+            break
         for i in range(n):
             if is_chosen[i]:
                 continue
-            similarity = _dot(vectors, i, pick)
+            similarity = _dot(vectors[rows[i]], vectors[rows[pick]])
             if np.isnan(similarity):
                 similarity = np.float32(0)
             is_twin[i] |= similarity >= twin_bar
             # The first choice sets it: before that there is nothing to resemble, and cosines may be negative.
             closest[i] = similarity if step == 0 else max(closest[i], similarity)
-    return chosen
+    return chosen, is_twin[chosen]

@@ -7,34 +7,46 @@ from collections.abc import Sequence
 import numpy as np
 
 from hummock_kernels._types import Bytes, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
+from hummock_kernels.rank import AGELESS, CODE, KEY_FILE, NAMED, SAID, VECTOR, Weights
 
 
 def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
     """Twin of `cosine.score_rows`."""
-    return decode_rows(rows, picks) @ query
+    return _decoded(rows[picks]) @ query
+
+
+def _decoded(rows: Halves) -> Matrix:
+    return rows.view(np.float16).astype(np.float32)
 
 
 def scan(
-    rows: Halves, row_doc: Docs, allowed: Flags, query: Vector, minimum: float, k: int
-) -> tuple[Indices, Indices, Vector]:
+    rows: Halves, start: Indices, count: Docs, allowed: Flags, query: Vector, minimum: float, k: int
+) -> tuple[Indices, Vector]:
     """Twin of `cosine.scan`."""
-    scores = score_rows(rows, query, np.arange(len(rows)))
-    best: dict[int, tuple[float, int]] = {}
-    for row, (doc, score) in enumerate(zip(row_doc.tolist(), scores.tolist(), strict=True)):
-        if allowed[doc] and math.isfinite(score) and (doc not in best or score > best[doc][0]):
-            best[doc] = (score, row)
-    kept = [(-score, doc, row) for doc, (score, row) in best.items() if score >= minimum]
+    docs = np.flatnonzero(allowed)
+    similarity, _, _ = best_chunks(rows, start, count, docs, query, clip=False)
+    kept = [(-score, doc) for doc, score in zip(docs.tolist(), similarity.tolist(), strict=True) if score >= minimum]
     hits = sorted(kept)[: max(k, 0)]
-    return (
-        np.array([doc for _, doc, _ in hits], np.int64),
-        np.array([row for _, _, row in hits], np.int64),
-        np.array([-score for score, _, _ in hits], np.float32),
-    )
+    return np.array([doc for _, doc in hits], np.int64), np.array([-score for score, _ in hits], np.float32)
 
 
-def decode_rows(rows: Halves, picks: Indices) -> Matrix:
-    """Twin of `cosine.decode_rows`."""
-    return rows[picks].view(np.float16).astype(np.float32)
+def best_chunks(
+    rows: Halves, start: Indices, count: Docs, docs: Indices, query: Vector, *, clip: bool = True
+) -> tuple[Vector, Indices, Matrix]:
+    """Twin of `cosine.best_chunks`."""
+    cosine = np.full(len(docs), np.nan, np.float32)
+    number = np.zeros(len(docs), np.int64)
+    vectors = np.zeros((len(docs), rows.shape[1]), np.float32)
+    for i, doc in enumerate(docs.tolist()):
+        chunks = _decoded(rows[start[doc] : start[doc] + count[doc]])
+        scores = chunks @ query if len(query) else np.full(len(chunks), np.nan, np.float32)
+        finite = np.isfinite(scores)
+        if finite.any():
+            number[i] = np.argmax(np.where(finite, scores, -np.inf))
+            cosine[i] = scores[number[i]].clip(-1, 1) if clip else scores[number[i]]
+        if len(chunks):
+            vectors[i] = chunks[number[i]]
+    return cosine, number, vectors
 
 
 def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:
@@ -44,27 +56,84 @@ def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:
     return candidates[order][: max(k, 0)].astype(np.int64)
 
 
-def decay_scores(similarity: Vector, age_days: Doubles, half_life_days: float, exempt: Flags, rate: float) -> Doubles:
-    """Twin of `decay.decay_scores`."""
-    positive = similarity > 0
-    logarithm = np.log(np.where(positive, similarity, 1), dtype=np.float64)
-    loss = np.where(exempt != 0, 0.0, rate * np.maximum(age_days, 0) / half_life_days)
-    return np.where(positive, logarithm - loss, -np.inf)
+def rank(
+    cosine: Vector,
+    keyword: Vector,
+    matched: Words,
+    late: Vector,
+    found_by: Flags,
+    marks: Flags,
+    text_hash: Longs,
+    create_time: Doubles,
+    tie: Docs,
+    echo_hashes: Longs,
+    term_count: int,
+    weights: Weights,
+) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
+    """Twin of `rank.rank`."""
+    similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
+    is_echo = (marks & SAID != 0) & np.isin(text_hash, echo_hashes)
+    is_far = ~is_echo & (found_by == VECTOR) & (similarity < np.float32(weights.min_similarity))
+    near = np.flatnonzero(~is_echo & ~is_far).tolist()
+    age = {row: (-create_time[row], tie[row]) for row in near}
+    rows = np.array(
+        [row for row in near if not any(text_hash[o] == text_hash[row] and age[o] < age[row] for o in near)], np.int64
+    )
+    closest = max(0.0, similarity[rows].max(initial=0))
+    covered = max((int(word).bit_count() for word in matched[rows]), default=0)
+    by_name = weights.name_odds if covered >= term_count else 1.0
+    odds = (closest / weights.even_similarity) ** weights.steepness * by_name
+    each = np.where(marks[rows] & CODE, odds * weights.code_odds, odds)
+    share = weights.vector_share * each / (each + 1) if (keyword[rows] > 0).any() else np.ones(len(rows))
+    understood = (closest - weights.late_from) / (weights.late_full - weights.late_from)
+    late_share = weights.late_share * weights.vector_share * min(1.0, max(0.0, understood)) * by_name
+    late_shares = np.where(np.isnan(late[rows]), 0, late_share)
+
+    joined = share * _of_best(similarity[rows]) + (1 - share) * _of_best(keyword[rows])
+    joined = (1 - late_shares) * joined + late_shares * _of_best(np.nan_to_num(late[rows]))
+    raised = joined + (1 - joined) * weights.key_file_evidence
+    is_named = found_by[rows] & NAMED != 0
+    lifted = np.where(is_named, 1.0, np.where(found_by[rows] & KEY_FILE, raised, joined))
+    age_days = np.maximum(0, weights.as_of - create_time[rows]) / 86400
+    log_decay = np.where(marks[rows] & AGELESS, 0.0, -weights.decay_rate * age_days)
+    with np.errstate(divide="ignore"):
+        order = np.log(lifted) + log_decay
+    best_first = np.lexsort((tie[rows], -similarity[rows], -order, ~is_named))
+    fit = np.where(is_named, 1.0, min(1.0, max(closest, covered / max(1, term_count))))
+    relevance = lifted * np.exp(log_decay)
+    copies = sum(text_hash[o] == text_hash[row] and create_time[o] == create_time[row] for row in near for o in near)
+    keys = list(zip(is_named[best_first], order[best_first], similarity[rows][best_first], strict=True))
+    ties = copies - len(near) + sum(one == other for one, other in itertools.pairwise(keys))
+    tally = [is_echo.sum(), len(near) - len(rows), is_far.sum(), ties]
+    columns = (joined, similarity[rows], relevance, relevance * fit)
+    joined, similar, relevance, score = (column[best_first].astype(np.float32) for column in columns)
+    means = np.array([share.mean(), late_shares.mean()] if len(rows) else [0.0, 0.0])
+    return rows[best_first], (joined, similar, relevance, score, log_decay[best_first]), np.array(tally), means
 
 
-def mmr(vectors: Matrix, relevance: Vector, weight: float, twin_bar: float, keep: int) -> Indices:
+def _of_best(scores: Vector) -> Doubles:
+    positive = np.maximum(scores, 0).astype(np.float64)
+    best = positive.max(initial=0)
+    return positive / best if best > 0 else positive
+
+
+def mmr(
+    vectors: Matrix, rows: Indices, relevance: Vector, weight: float, twin_bar: float, keep: int
+) -> tuple[Indices, Flags]:
     """Twin of `mmr.mmr`."""
-    similarity = np.nan_to_num(vectors @ vectors.T, nan=0.0)
+    similarity = np.nan_to_num(vectors[rows] @ vectors[rows].T, nan=0.0)
     chosen: list[int] = []
-    rest = list(range(len(vectors)))
+    twins: list[bool] = []
+    rest = list(range(len(rows)))
     while rest and len(chosen) < keep:
         closest = [max((similarity[i, j] for j in chosen), default=np.float32(0)) for i in rest]
         gains = [_gain(relevance[i], near, np.float32(weight)) for i, near in zip(rest, closest, strict=True)]
         is_twin = [any(similarity[i, j] >= np.float32(twin_bar) for j in chosen) for i in rest]
-        _, _, pick = min((twin, -gain, i) for twin, gain, i in zip(is_twin, gains, rest, strict=True))
+        twin, _, pick = min((twin, -gain, i) for twin, gain, i in zip(is_twin, gains, rest, strict=True))
         chosen.append(pick)
+        twins.append(twin)
         rest.remove(pick)
-    return np.array(chosen, np.int64)
+    return np.array(chosen, np.int64), np.array(twins, np.uint8)
 
 
 def _gain(relevance: np.float32, closest: np.float32, weight: np.float32) -> float:

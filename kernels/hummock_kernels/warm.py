@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Callable
 
-KERNEL_MODULES = ("bm25", "cosine", "decay", "maxsim", "merge", "mmr", "signbit", "topk", "turns")
+KERNEL_MODULES = ("bm25", "cosine", "maxsim", "merge", "mmr", "rank", "signbit", "topk", "turns")
 
 
 def warm(progress: Callable[[str, int, int], None] | None = None) -> None:

@@ -4,6 +4,7 @@ Vectors of small integers make every dot product exact in float32, so that selec
 tolerance; the order in which a sum is taken does not matter then.
 """
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hummock_kernels import _jit, cosine, reference
-from hummock_kernels._types import Docs, Flags, Halves, Vector, Words
+from hummock_kernels._types import Docs, Flags, Halves, Indices, Vector, Words
 
-Collection: TypeAlias = tuple[Halves, Docs, Flags, Vector]
+Collection: TypeAlias = tuple[Halves, Indices, Docs, Flags, Vector]
 
 INTEGERS = st.integers(-3, 3)
 
@@ -31,22 +32,26 @@ def as_halves(values: npt.ArrayLike) -> Halves:
 def collections(draw: st.DrawFn) -> Collection:
     """Rows, their documents, the filter and a query; some rows are zero, equal or NaN."""
     dim = draw(st.integers(1, 9))
-    chunks = draw(st.lists(st.integers(1, 3), max_size=12))
+    chunks = draw(st.lists(st.integers(0, 3), max_size=12))
     rows = draw(hnp.arrays(np.float32, (sum(chunks), dim), elements=INTEGERS.map(float)))
     for row in draw(st.lists(st.integers(0, max(sum(chunks) - 1, 0)), max_size=2)):
         rows[row : row + 1] = np.nan
-    row_doc = np.repeat(np.arange(len(chunks), dtype=np.int32), chunks)
+    start, count = layout(chunks)
     allowed = np.array(draw(st.lists(st.integers(0, 1), min_size=len(chunks), max_size=len(chunks))), np.uint8)
     query = draw(hnp.arrays(np.float32, dim, elements=INTEGERS.map(float)))
-    for array in (row_doc, allowed, query):
+    for array in (start, count, allowed, query):
         array.flags.writeable = False
-    return as_halves(rows), row_doc, allowed, query
+    return as_halves(rows), start, count, allowed, query
+
+
+def layout(chunks: Sequence[int]) -> tuple[Indices, Docs]:
+    """First row and number of rows of each document."""
+    count = np.array(chunks, np.int32)
+    return np.cumsum(count, dtype=np.int64) - count, count
 
 
 @given(collections(), st.sampled_from([-np.inf, -2.0, 0.0, 3.0]), st.integers(-1, 15))
-def test_scan_finds_the_same_documents_rows_and_scores_as_its_twin(
-    collection: Collection, minimum: float, k: int
-) -> None:
+def test_scan_finds_the_same_documents_and_scores_as_its_twin(collection: Collection, minimum: float, k: int) -> None:
     """S4-26, S4-30."""
     for found, expected in zip(
         cosine.scan(*collection, minimum, k), reference.scan(*collection, minimum, k), strict=True
@@ -57,7 +62,7 @@ def test_scan_finds_the_same_documents_rows_and_scores_as_its_twin(
 @given(collections(), st.data())
 def test_gathered_scores_equal_their_twin(collection: Collection, data: st.DataObject) -> None:
     """S4-25."""
-    rows, _, _, query = collection
+    rows, *_, query = collection
     drawn = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8)) if len(rows) else []
     picks = np.array(drawn, np.int64)
     np.testing.assert_array_equal(cosine.score_rows(rows, query, picks), reference.score_rows(rows, query, picks))
@@ -74,49 +79,61 @@ def test_gathered_scores_of_unit_vectors_are_exact_to_float32_rounding() -> None
     np.testing.assert_allclose(cosine.score_rows(halves, rows[3], np.arange(50)), exact, atol=2e-5)
 
 
+def scanned(rows: Any, chunks: Sequence[int], query: npt.ArrayLike, minimum: float, k: int) -> tuple[Any, Any]:
+    every = np.ones(len(chunks), np.uint8)
+    docs, scores = cosine.scan(as_halves(rows), *layout(chunks), every, np.asarray(query, np.float32), minimum, k)
+    return docs.tolist(), scores.tolist()
+
+
 def test_scan_of_nothing_is_empty() -> None:
-    found = cosine.scan(
-        as_halves(np.empty((0, 4))), np.empty(0, np.int32), np.empty(0, np.uint8), np.ones(4, "f4"), 0, 5
-    )
-    assert [part.size for part in found] == [0, 0, 0]
+    assert scanned(np.empty((0, 4)), [], np.ones(4), 0, 5) == ([], [])
 
 
 def test_a_document_scores_as_its_best_chunk() -> None:
-    rows = as_halves(np.array([[0, 1], [1, 0], [0, 1], [0.5, 0.5]]))
-    docs, best_rows, scores = cosine.scan(
-        rows, np.array([0, 0, 0, 1], np.int32), np.ones(2, np.uint8), np.array([1, 0], np.float32), -1.0, 2
-    )
-    assert (docs.tolist(), best_rows.tolist(), scores.tolist()) == ([0, 1], [1, 3], [1.0, 0.5])
+    assert scanned([[0, 1], [1, 0], [0, 1], [0.5, 0.5]], [3, 1], [1, 0], -1.0, 2) == ([0, 1], [1.0, 0.5])
 
 
-def test_equal_scores_go_to_the_smaller_document_and_the_smaller_row() -> None:
-    rows = as_halves(np.ones((6, 1)))
-    docs, best_rows, _ = cosine.scan(
-        rows, np.array([0, 0, 1, 1, 2, 2], np.int32), np.ones(3, np.uint8), np.ones(1, np.float32), 0.0, 2
-    )
-    assert (docs.tolist(), best_rows.tolist()) == ([0, 1], [0, 2])
+def test_equal_scores_go_to_the_smaller_document() -> None:
+    assert scanned(np.ones((6, 1)), [2, 2, 2], [1], 0.0, 2)[0] == [0, 1]
 
 
 def test_a_similarity_equal_to_the_minimum_is_kept() -> None:
     """S4-26: only what is below the minimum is dropped."""
-    docs, _, _ = cosine.scan(
-        as_halves([[0.5]]), np.zeros(1, np.int32), np.ones(1, np.uint8), np.ones(1, np.float32), 0.5, 1
+    assert scanned([[0.5]], [1], [1], 0.5, 1)[0] == [0]
+
+
+@given(collections(), st.data(), st.booleans())
+def test_best_chunks_equal_their_twin(collection: Collection, data: st.DataObject, has_query: bool) -> None:
+    """S4-25."""
+    rows, start, count, allowed, query = collection
+    drawn = data.draw(st.lists(st.integers(0, len(allowed) - 1), max_size=8)) if len(allowed) else []
+    arguments = (rows, start, count, np.array(drawn, np.int64), query if has_query else query[:0])
+    for found, expected in zip(cosine.best_chunks(*arguments), reference.best_chunks(*arguments), strict=True):
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def test_of_equal_chunks_the_first_is_the_best() -> None:
+    picks = np.zeros(1, np.int64)
+    similarity, number, vector = cosine.best_chunks(
+        as_halves([[0, 1], [1, 0], [1, 0]]), *layout([3]), picks, np.array([1, 0], np.float32)
     )
-    assert docs.tolist() == [0]
+    assert (similarity.tolist(), number.tolist(), vector.tolist()) == ([1], [1], [[1, 0]])
 
 
 @pytest.mark.skipif(not _jit.IS_COMPILED, reason="plain Python checks no types")
 def test_rows_of_another_type_are_refused_rather_than_compiled_anew() -> None:
     float_rows: Any = np.ones((2, 2), np.float32)
     with pytest.raises(TypeError):
-        cosine.decode_rows(float_rows, np.zeros(1, np.int64))
+        cosine.score_rows(float_rows, np.ones(2, np.float32), np.zeros(1, np.int64))
 
 
 ALL_PATTERNS = np.arange(1 << 16, dtype=np.uint16)
 
 
 def test_every_float16_pattern_is_decoded_as_numpy_does() -> None:
-    decoded = cosine.decode_rows(ALL_PATTERNS.reshape(-1, 1), np.arange(1 << 16))[:, 0]
+    every = np.arange(1 << 16)
+    one_each = layout([1] * (1 << 16))
+    decoded = cosine.best_chunks(ALL_PATTERNS.reshape(-1, 1), *one_each, every, np.empty(0, np.float32))[2][:, 0]
     np.testing.assert_array_equal(decoded.view(np.uint32)[~np.isnan(decoded)], expected_bits())
     np.testing.assert_array_equal(np.isnan(decoded), np.isnan(ALL_PATTERNS.view(np.float16)))
 
@@ -132,13 +149,6 @@ def expected_bits() -> Words:
     with np.errstate(invalid="ignore"):  # signalling NaNs
         values = ALL_PATTERNS.view(np.float16).astype(np.float32)
     return values.view(np.uint32)[~np.isnan(values)]
-
-
-@given(collections())
-def test_decoded_rows_equal_their_twin(collection: Collection) -> None:
-    rows = collection[0]
-    picks = np.arange(len(rows))[::-1].copy()
-    np.testing.assert_array_equal(cosine.decode_rows(rows, picks), reference.decode_rows(rows, picks))
 
 
 def test_the_instruction_is_used_only_where_the_target_has_it() -> None:

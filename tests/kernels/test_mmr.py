@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as hnp
 
 from hummock_kernels import mmr as kernel
 from hummock_kernels import reference
-from hummock_kernels._types import Vector
+from hummock_kernels._types import Matrix, Vector
 
 # Multiples of 1/4 make every product and sum exact in float32, so that gains tie in both implementations alike.
 QUARTERS = st.integers(-4, 4).map(lambda number: np.float32(number / 4))
@@ -30,15 +30,22 @@ def test_the_choice_equals_its_twin(
     if n and data.draw(st.booleans()):
         vectors[data.draw(st.integers(0, n - 1))] = np.nan
     vectors.flags.writeable = relevance.flags.writeable = False
-    arguments = (vectors, relevance, weight, twin_bar, keep)
-    np.testing.assert_array_equal(kernel.mmr(*arguments), reference.mmr(*arguments))
+    rows = np.array(data.draw(st.permutations(range(n))), np.int64)
+    arguments = (vectors, rows, relevance, weight, twin_bar, keep)
+    for found, expected in zip(kernel.mmr(*arguments), reference.mmr(*arguments), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @given(st.data(), st.integers(0, 8))
 def test_every_candidate_is_chosen_exactly_once(data: st.DataObject, n: int) -> None:
     vectors = data.draw(hnp.arrays(np.float32, (n, 3), elements=QUARTERS))
     relevance = data.draw(hnp.arrays(np.float32, n, elements=QUARTERS))
-    assert sorted(kernel.mmr(vectors, relevance, 0.7, 0.9, n).tolist()) == list(range(n))
+    assert sorted(chosen(vectors, relevance, 0.7, 0.9, n)) == list(range(n))
+
+
+def chosen(vectors: Matrix, relevance: Vector, weight: float, twin_bar: float, keep: int) -> list[int]:
+    places: list[int] = kernel.mmr(vectors, np.arange(len(vectors)), relevance, weight, twin_bar, keep)[0].tolist()
+    return places
 
 
 def unit(*values: float) -> Vector:
@@ -53,22 +60,34 @@ def test_the_old_version_of_the_best_hit_is_never_second() -> None:
     """S2-07, 1.1-7: lambda alone would keep the twin second, as its relevance is so much higher."""
     vectors = np.stack([DATE_V2, DATE_V1, DISCLAIMER])
     relevance = np.array([0.80, 0.75, 0.03], np.float32)
-    assert kernel.mmr(vectors, relevance, 0.7, 0.9, 3).tolist() == [0, 2, 1]
-    assert kernel.mmr(vectors, relevance, 0.7, 1.01, 3).tolist() == [0, 1, 2]
+    assert chosen(vectors, relevance, 0.7, 0.9, 3) == [0, 2, 1]
+    assert chosen(vectors, relevance, 0.7, 1.01, 3) == [0, 1, 2]
 
 
 def test_twins_follow_by_the_same_rule_once_nothing_else_is_left() -> None:
     """1.1-7."""
     vectors = np.stack([DATE_V2, DATE_V2, DATE_V2, DISCLAIMER])
     relevance = np.array([0.9, 0.5, 0.7, 0.1], np.float32)
-    assert kernel.mmr(vectors, relevance, 0.7, 0.9, 4).tolist() == [0, 3, 2, 1]
+    assert chosen(vectors, relevance, 0.7, 0.9, 4) == [0, 3, 2, 1]
 
 
 def test_a_weight_of_one_is_the_order_of_relevance() -> None:
     """S2-06."""
     vectors = np.ones((3, 1), np.float32)
-    assert kernel.mmr(vectors, np.array([0.1, 0.3, 0.2], np.float32), 1.0, 2.0, 3).tolist() == [1, 2, 0]
+    assert chosen(vectors, np.array([0.1, 0.3, 0.2], np.float32), 1.0, 2.0, 3) == [1, 2, 0]
 
 
 def test_equal_gains_go_to_the_smaller_index() -> None:
-    assert kernel.mmr(np.zeros((4, 2), np.float32), np.ones(4, np.float32), 0.7, 0.9, 2).tolist() == [0, 1]
+    assert chosen(np.zeros((4, 2), np.float32), np.ones(4, np.float32), 0.7, 0.9, 2) == [0, 1]
+
+
+def test_a_twin_is_marked_where_it_follows_its_better() -> None:
+    """S2-07."""
+    vectors, rows = np.stack([DATE_V1, DISCLAIMER, DATE_V2]), np.array([2, 0, 1])
+    places, is_twin = kernel.mmr(vectors, rows, np.array([0.9, 0.8, 0.1], np.float32), 0.7, 0.9, 3)
+    assert (places.tolist(), is_twin.tolist()) == ([0, 2, 1], [0, 0, 1])
+
+
+def test_memories_without_vectors_are_nobodys_twins() -> None:
+    arguments = (np.zeros((3, 4), np.float32), np.arange(3), np.ones(3, np.float32), 0.7, 0.9, 3)
+    assert not kernel.mmr(*arguments)[1].any()

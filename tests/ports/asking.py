@@ -24,6 +24,7 @@ def ask(
     where: Filter | None = None,
     minimum_cosine: float = -1.0,
     domain_names: Sequence[str] = (),
+    domain_text: str = "",
     pool: int = 50,
     min_seq: int = 0,
 ) -> Candidates:
@@ -35,6 +36,7 @@ def ask(
         minimum_cosine=minimum_cosine,
         terms=tuple(terms),
         domain_names=frozenset(domain_names),
+        domain_text=domain_text,
         pool=pool,
     )
     return gather(store, project, query, min_seq=min_seq).groups[0]

@@ -146,6 +146,22 @@ def test_a_domain_is_found_by_name_and_alias(store: Store) -> None:
     assert set(found.found_by.tolist()) == {int(FoundBy.DOMAIN)}
 
 
+def test_domains_are_found_in_a_text_that_names_them(store: Store) -> None:
+    """S0-10, S0-36."""
+    put(store, "p", domain("d", ("还款", "repayment plan")))
+    put(store, "p", domain("e", ("先息后本",)))
+    found = ask(store, domain_text="增加 Repayment  Plan 的还款方式")
+    assert ids(found) == {"d"}
+    assert found.domain_names == ("repayment plan", "还款")
+
+
+def test_a_domain_that_is_renamed_is_found_by_its_new_name_alone(store: Store) -> None:
+    put(store, "p", domain("d", ("还款",)))
+    put(store, "p", domain("d", ("贷款",)))
+    assert ask(store, domain_text="还款").domain_names == ()
+    assert ask(store, domain_text="贷款").domain_names == ("贷款",)
+
+
 def test_a_domain_that_the_filter_excludes_is_not_named(store: Store) -> None:
     put(store, "p", domain("d", ("还款",)))
     found = ask(store, domain_names=["还款"], where=Filter(kinds=frozenset({MemoryKind.NOTE})))

@@ -21,8 +21,8 @@ def ask(store: Store, *, seed: int | None = None, terms: tuple[str, ...] = (), p
 
 def tokens_of(found: Candidates, memory_id: str) -> NDArray[np.int8]:
     tokens = brought(found)
-    block = tokens.block[found.memory_id.index(memory_id)]
-    return tokens.values[tokens.start[block] : tokens.start[block + 1]]
+    row = found.memory_id.index(memory_id)
+    return tokens.values[tokens.start[row] : tokens.start[row + 1]]
 
 
 def brought(found: Candidates) -> TokenVectors:
@@ -61,14 +61,6 @@ def test_they_come_only_where_they_are_asked_for(store: Store) -> None:
     groups = gather(store, "p", query(seed=1, with_tokens=False), query(seed=1)).groups
     assert [group.tokens is None for group in groups] == [True, False]
     assert ask(store, seed=1, project="unknown").tokens is None
-
-
-def test_taking_some_candidates_takes_their_token_vectors(store: Store) -> None:
-    put(store, "p", *(Entry(id=f"m{number}", seeds=(number,)) for number in range(5)))
-    found = ask(store, seed=1)
-    taken = found.take(np.array([3, 0], np.int64)).take(np.array([1, 0], np.int64))
-    for memory_id in taken.memory_id:
-        np.testing.assert_array_equal(tokens_of(taken, memory_id), tokens_of(found, memory_id))
 
 
 def test_an_edited_memory_has_the_new_ones(store: Store) -> None:

@@ -12,7 +12,9 @@ from hummock.core.candidates import Candidates, FoundBy, TokenVectors
 from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath
+from hummock.recall.fuse import Fused, fuse
 from hummock.recall.gather import Probe
+from hummock.recall.late_interaction import late_scores
 
 NOW = 1_750_000_000.0
 DAY = 86_400.0
@@ -65,7 +67,6 @@ def tokens(rows: Sequence[Row]) -> TokenVectors:
     return TokenVectors(
         values=token_values([direction for row in rows for direction in row.tokens]),
         start=np.cumsum([0, *counts]).astype(np.int64),
-        block=np.arange(len(rows)),
     )
 
 
@@ -74,6 +75,11 @@ def token_values(directions: Sequence[int]) -> NDArray[np.int8]:
     values = np.zeros((len(directions), 64), np.int8)
     values[np.arange(len(directions)), list(directions)] = 127
     return values
+
+
+def ranked(found: Candidates, how: Plan, query: Probe) -> Fused:
+    """The candidates as recall orders them, late interaction included."""
+    return fuse(found, late_scores(found, query), how, query, PLAIN)
 
 
 def plan(
@@ -112,6 +118,7 @@ def probe(
         tokens=token_values(asked),
         terms=terms,
         domain_names=frozenset(),
+        domain_text="",
         text_hashes=hashes,
         is_name=is_name,
         known_share=known,

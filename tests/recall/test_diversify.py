@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import numpy as np
-
-from hummock.recall.diversify import diversify, near_twins
-from hummock.recall.fuse import fuse
-from tests.recall.candidates import PLAIN, Row, candidates, plan, probe
+from hummock.recall.diversify import diversify
+from tests.recall.candidates import Row, candidates, plan, probe, ranked
 
 ROWS = [
     Row(id="parse_date_v2.py", cosine=0.95, vector=(1.0, 0.0, 0.0)),
@@ -14,9 +11,9 @@ ROWS = [
 
 
 def picked(relevance_weight: float, near_twin_bar: float, keep: int = 3) -> list[str]:
-    fused = fuse(candidates(ROWS), plan(), probe(), PLAIN)
-    rows = diversify(fused, relevance_weight, near_twin_bar, keep)
-    return [fused.candidates.memory_id[row] for row in rows]
+    fused = ranked(candidates(ROWS), plan(), probe())
+    places, _ = diversify(fused, relevance_weight, near_twin_bar, keep)
+    return [fused.memory_ids[place] for place in places]
 
 
 def test_an_older_version_of_the_best_hit_goes_to_the_end() -> None:
@@ -40,10 +37,5 @@ def test_keep_bounds_the_result() -> None:
 
 def test_a_twin_is_marked_where_it_follows_its_better() -> None:
     """S2-07."""
-    vectors = np.array([row.vector for row in ROWS], np.float32)
-    assert near_twins(vectors, 0.9).tolist() == [False, True, False]
-    assert near_twins(vectors[:0], 0.9).tolist() == []
-
-
-def test_memories_without_vectors_are_nobodys_twins() -> None:
-    assert not near_twins(np.zeros((3, 4), np.float32), 0.9).any()
+    places, is_twin = diversify(ranked(candidates(ROWS), plan(), probe()), 0.7, 0.9, 3)
+    assert dict(zip(places.tolist(), is_twin.tolist(), strict=True)) == {0: 0, 1: 1, 2: 0}

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode
-from hummock.recall.fuse import Fused, fuse
-from tests.recall.candidates import DAY, NOW, PLAIN, Row, candidates, plan, probe
+from hummock.recall.fuse import Fused
+from tests.recall.candidates import DAY, NOW, Row, candidates, plan, probe, ranked
 
 BOTH = FoundBy.VECTOR | FoundBy.KEYWORD
 FOURTEEN_DAYS = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
 
 
 def order(rows: Sequence[Row], decay: Decay | None = None) -> tuple[str, ...]:
-    return fused(rows, decay).candidates.memory_id
+    return fused(rows, decay).memory_ids
 
 
 def fused(rows: Sequence[Row], decay: Decay | None = None) -> Fused:
-    return fuse(candidates(rows), plan(decay=decay), probe(), PLAIN)
+    return ranked(candidates(rows), plan(decay=decay), probe())
 
 
 def test_no_candidates_give_no_hits() -> None:
-    assert len(fused([]).candidates) == 0
+    assert len(fused([])) == 0
 
 
 def test_equal_scores_are_ordered_by_memory_id() -> None:
@@ -41,8 +41,8 @@ def test_equal_scores_are_ordered_by_memory_id() -> None:
 def test_what_a_user_or_model_said_is_no_answer_to_itself_at_any_age(origin: Origin, age_days: float) -> None:
     """S4-27, S4-48, 1.1-2."""
     rows = [Row(id="echo", origin=origin, age_days=age_days, text_hash=7), Row(id="other", text_hash=8)]
-    result = fuse(candidates(rows), plan(), probe(hashes=frozenset({7})), PLAIN)
-    assert result.candidates.memory_id == ("other",)
+    result = ranked(candidates(rows), plan(), probe(hashes=frozenset({7})))
+    assert result.memory_ids == ("other",)
     assert result.echo == 1
 
 
@@ -50,7 +50,7 @@ def test_what_a_user_or_model_said_is_no_answer_to_itself_at_any_age(origin: Ori
 def test_a_manual_note_equal_to_the_query_is_a_hit(origin: Origin) -> None:
     """1.1-2."""
     rows = [Row(id="note", origin=origin, text_hash=7)]
-    assert fuse(candidates(rows), plan(), probe(hashes=frozenset({7})), PLAIN).candidates.memory_id == ("note",)
+    assert ranked(candidates(rows), plan(), probe(hashes=frozenset({7}))).memory_ids == ("note",)
 
 
 def test_of_equal_texts_the_newest_is_kept() -> None:
@@ -61,24 +61,24 @@ def test_of_equal_texts_the_newest_is_kept() -> None:
         Row(id="x", text_hash=6),
     ]
     result = fused(rows)
-    assert set(result.candidates.memory_id) == {"new", "x"}
+    assert set(result.memory_ids) == {"new", "x"}
     assert result.duplicate == 1
 
 
 def test_a_hit_of_the_vector_path_below_the_minimum_is_dropped() -> None:
     """S4-26."""
-    result = fuse(
-        candidates([Row(id="far", cosine=0.29), Row(id="near", cosine=0.31)]), plan(min_similarity=0.30), probe(), PLAIN
+    result = ranked(
+        candidates([Row(id="far", cosine=0.29), Row(id="near", cosine=0.31)]), plan(min_similarity=0.30), probe()
     )
-    assert result.candidates.memory_id == ("near",)
+    assert result.memory_ids == ("near",)
     assert result.below_min_similarity == 1
 
 
 def test_a_hit_of_the_keyword_path_is_exempt_from_the_minimum() -> None:
     """1.1-10."""
     rows = [Row(id="word", cosine=0.1, keyword=3.0, matched=1, found_by=FoundBy.KEYWORD), Row(id="near", cosine=0.9)]
-    result = fuse(candidates(rows), plan(min_similarity=0.30), probe(), PLAIN)
-    assert set(result.candidates.memory_id) == {"near", "word"}
+    result = ranked(candidates(rows), plan(min_similarity=0.30), probe())
+    assert set(result.memory_ids) == {"near", "word"}
 
 
 def test_fourteen_days_leave_0_368_of_a_score() -> None:
@@ -102,15 +102,14 @@ def test_ages_so_great_that_scores_underflow_keep_their_order() -> None:
 
 def test_a_memory_from_the_future_has_age_zero() -> None:
     """1.1-3."""
-    result = fuse(candidates([Row(id="a", age_days=-3)]), plan(decay=FOURTEEN_DAYS), probe(), PLAIN)
-    assert result.age_days[0] == 0
-    assert result.decay[0] == 1
+    result = ranked(candidates([Row(id="a", age_days=-3)]), plan(decay=FOURTEEN_DAYS), probe())
+    assert result.log_decay[0] == 0
 
 
 def test_as_of_is_the_now_of_ages() -> None:
     """1.1-3."""
-    result = fuse(candidates([Row(id="a")]), plan(as_of=NOW + 2.5 * DAY), probe(), PLAIN)
-    assert result.age_days[0] == pytest.approx(2.5)
+    result = ranked(candidates([Row(id="a")]), plan(decay=FOURTEEN_DAYS, as_of=NOW + 2.5 * DAY), probe())
+    assert result.log_decay[0] == pytest.approx(-2.5 / 14)
 
 
 def test_exempt_origins_do_not_decay() -> None:
@@ -127,7 +126,7 @@ def test_a_domain_that_the_query_names_comes_first_with_full_score() -> None:
         Row(id="named", cosine=0.1, kind=MemoryKind.DOMAIN_KNOWLEDGE, found_by=FoundBy.DOMAIN),
     ]
     result = fused(rows)
-    assert result.candidates.memory_id == ("named", "near")
+    assert result.memory_ids == ("named", "near")
     assert result.score[0] == 1
 
 
@@ -142,8 +141,8 @@ def test_a_fragment_of_a_named_domains_key_file_rises() -> None:
 
 def test_a_model_that_cannot_read_the_query_has_no_say_when_words_match() -> None:
     rows = [Row(id="word", cosine=0.1, keyword=2.0, matched=3, found_by=BOTH), Row(id="noise", cosine=0.9)]
-    result = fuse(candidates(rows), plan(), probe(known=0.0), PLAIN)
-    assert result.candidates.memory_id[0] == "word"
+    result = ranked(candidates(rows), plan(), probe(known=0.0))
+    assert result.memory_ids[0] == "word"
     assert result.vector_share == 0
 
 
@@ -179,14 +178,14 @@ NAMED = [
 
 def test_a_name_of_code_that_is_found_letter_by_letter_outranks_what_sounds_alike() -> None:
     """1.1-13."""
-    by_name = fuse(candidates(NAMED), plan(), probe(is_name=True), PLAIN)
-    assert by_name.candidates.memory_id == ("holds it", "sounds alike")
+    by_name = ranked(candidates(NAMED), plan(), probe(is_name=True))
+    assert by_name.memory_ids == ("holds it", "sounds alike")
     assert by_name.vector_share < fused(NAMED).vector_share
 
 
 def test_a_name_that_nothing_holds_leaves_the_vector_path_its_share() -> None:
     rows = [replace(row, matched=2) for row in NAMED]
-    by_name = fuse(candidates(rows), plan(), probe(is_name=True), PLAIN)
+    by_name = ranked(candidates(rows), plan(), probe(is_name=True))
     assert by_name.vector_share == fused(rows).vector_share
 
 
@@ -221,13 +220,13 @@ def test_a_memory_without_a_vector_is_ranked_by_its_words() -> None:
 )
 def test_fused_results_are_unique_ordered_and_in_range(rows: list[Row]) -> None:
     """S0-13, S4-24."""
-    result = fuse(candidates(rows), plan(decay=FOURTEEN_DAYS), probe(hashes=frozenset({1})), PLAIN)
-    hashes = result.candidates.text_hash.tolist()
+    result = ranked(candidates(rows), plan(decay=FOURTEEN_DAYS), probe(hashes=frozenset({1})))
+    hashes = result.candidates.text_hash[result.row].tolist()
     assert len(set(hashes)) == len(hashes)
     assert np.isfinite(result.score).all()
     assert (result.score >= 0).all()
     assert (result.score <= 1).all()
-    named = result.candidates.found_by == FoundBy.DOMAIN
+    named = result.candidates.found_by[result.row] == FoundBy.DOMAIN
     assert (np.diff(named.astype(int)) <= 0).all()
     for group in (named, ~named):
         assert (np.diff(result.relevance[group]) <= 1e-6).all()
@@ -241,6 +240,6 @@ def test_of_equal_texts_one_that_is_similar_enough_answers_for_a_newer_one_that_
         Row(id="old", cosine=0.1, keyword=2.0, matched=1, found_by=FoundBy.KEYWORD, age_days=9, text_hash=7),
         Row(id="new", cosine=0.1, age_days=1, text_hash=7),
     ]
-    result = fuse(candidates(rows), plan(min_similarity=0.3), probe(), PLAIN)
-    assert result.candidates.memory_id == ("old",)
+    result = ranked(candidates(rows), plan(min_similarity=0.3), probe())
+    assert result.memory_ids == ("old",)
     assert (result.below_min_similarity, result.duplicate) == (1, 0)

@@ -75,8 +75,8 @@ def test_the_receipt_says_what_ran(recalled: recall.RecallResponse) -> None:
         "intent",
         "embed",
         "gather",
+        "late_interaction",
         "fuse",
-        "rerank",
         "diversify",
         "load",
     ]

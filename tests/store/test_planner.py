@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hummock.core.memory import Filter
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.columns import ROW, Columns
+from hummock.store.domain_names import DomainNames
 from hummock.store.growing import Growing
 from hummock.store.limits import PlanLimits
 from hummock.store.planner import Plan, nearest, plan_for
@@ -37,8 +38,7 @@ SIGNS = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1000, pool_per_result=20
 TIGHT = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1, pool_per_result=1, pool_share=10**9, widening=2)
 """The same with pools that are too small."""
 
-GATHER = PlanLimits(sign_rows=10**9, gather_share=0)
-SCAN = PlanLimits(sign_rows=10**9, gather_share=10**9)
+SCAN = PlanLimits(sign_rows=10**9)
 
 
 def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> ProjectView:
@@ -55,6 +55,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
         vectors=Growing.of(halves),
         row_doc=Growing.of(np.repeat(np.arange(len(rows), dtype=np.int32), chunk_counts)),
         postings=Postings.of(ForwardLists.none(), inverted=False),
+        domain_names=DomainNames.none(),
         plans=plans,
         signs=Growing.of(sign_bits(halves)) if plans.sign_rows <= len(halves) else None,
     )
@@ -62,7 +63,9 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
 
 def exact(view: ProjectView, allowed: NDArray[np.uint8], query: Floats, minimum: float, k: int) -> list[int]:
     """What a scan of everything finds."""
-    found: list[int] = scan(view.vectors.values, view.row_doc.values, allowed, query, minimum, k)[0].tolist()
+    columns = view.columns
+    start, count = columns.chunk_start.values, columns.chunk_count.values
+    found: list[int] = scan(view.vectors.values, start, count, allowed, query, minimum, k)[0].tolist()
     return found
 
 
@@ -105,11 +108,12 @@ def small_views(draw: st.DrawFn, plans: PlanLimits) -> tuple[ProjectView, NDArra
     return view_of(vectors, chunk_counts, plans), allowed, random.integers(-2, 3, dim).astype(np.float32)
 
 
-@pytest.mark.parametrize("plans", [GATHER, SCAN], ids=["gather", "scan"])
 @given(data=st.data(), minimum=st.sampled_from([-np.inf, 0.0, 2.0]), k=st.integers(-1, 9))
-def test_gathering_and_scanning_are_exact(plans: PlanLimits, data: st.DataObject, minimum: float, k: int) -> None:
-    view, allowed, query = data.draw(small_views(plans))
-    expected = reference.scan(view.vectors.values, view.row_doc.values, allowed, query, minimum, k)[0].tolist()
+def test_scanning_is_exact(data: st.DataObject, minimum: float, k: int) -> None:
+    view, allowed, query = data.draw(small_views(SCAN))
+    columns = view.columns
+    start, count = columns.chunk_start.values, columns.chunk_count.values
+    expected = reference.scan(view.vectors.values, start, count, allowed, query, minimum, k)[0].tolist()
     assert nearest(view, allowed, query, minimum, k).tolist() == expected
 
 
@@ -145,23 +149,20 @@ def test_equally_near_memories_come_in_the_order_of_their_writes() -> None:
     assert found.tolist() == [0, 1, 2]
 
 
-PLANS = PlanLimits(sign_rows=400, exact_rows=200, gather_share=10)
+PLANS = PlanLimits(sign_rows=400, exact_rows=200)
 
 
 @pytest.mark.parametrize(
     ("memories", "chunks", "passing", "plan"),
     [
-        (0, 1, 0, Plan.GATHER),
-        (1000, 1, 0, Plan.GATHER),
-        (1000, 1, 100, Plan.GATHER),
-        (1000, 1, 101, Plan.SCAN),
+        (0, 1, 0, Plan.SCAN),
+        (1000, 1, 0, Plan.SCAN),
         (1000, 1, 200, Plan.SCAN),
         (1000, 1, 201, Plan.SIGNS),
         (1000, 1, 1000, Plan.SIGNS),
         (399, 1, 399, Plan.SCAN),
-        (399, 1, 39, Plan.GATHER),
         (200, 2, 100, Plan.SCAN),
-        (9999, 2, 100, Plan.GATHER),
+        (9999, 2, 100, Plan.SCAN),
         (200, 2, 101, Plan.SIGNS),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hummock.text.keywords import keywords
 from hummock.text.normalise import prose
 from hummock.text.stopwords import CHINESE_STOP_WORDS, ENGLISH_STOP_WORDS
-from hummock.text.windows import MAX_CHARACTERS, domain_windows
+from hummock.text.windows import MAX_CHARACTERS, domain_windows, names_within
 
 MIXED = st.text(st.sampled_from("还款的目和平在线先本后息aB1 ,。-_.+'/#’\n"), max_size=40)
 
@@ -74,6 +74,17 @@ def test_every_window_is_a_normal_form_found_in_the_text(text: str) -> None:
     for window in domain_windows(text):
         assert window in normal
         assert window == prose(window)
+
+
+@given(MIXED, st.sets(MIXED.map(prose).filter(bool), max_size=6), st.data())
+def test_the_names_within_a_text_are_those_among_its_windows(text: str, names: set[str], data: st.DataObject) -> None:
+    windows = sorted(domain_windows(text))
+    if windows:
+        names |= data.draw(st.sets(st.sampled_from(windows), max_size=3))
+    lengths: dict[str, set[int]] = {}
+    for name in names:
+        lengths.setdefault(name[0], set()).add(len(name))
+    assert names_within(text, names, lengths) == names & set(windows)
 
 
 def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:

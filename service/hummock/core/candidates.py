@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from enum import IntFlag
 from typing import Self
 
@@ -31,7 +31,8 @@ class GroupQuery:
         vector: (dim,) float32 unit vector, or None.
         minimum_cosine: The vector path stops at this cosine.
         terms: Analysed terms of the query, at most 32 are used.
-        domain_names: Names to look up exactly, normalised as prose.
+        domain_names: Names of domains to look up exactly, normalised as prose.
+        domain_text: A text that may hold names of domains (`text.windows`); looked through as well.
         pool: Candidates per path.
         with_key_files: Also fragments of the key files of the domains that any group before found by name.
         with_tokens: Whether the candidates bring the token vectors of their best chunks.
@@ -43,6 +44,7 @@ class GroupQuery:
     minimum_cosine: float = -1.0
     terms: tuple[str, ...] = ()
     domain_names: frozenset[str] = frozenset()
+    domain_text: str = ""
     pool: int = 50
     with_key_files: bool = False
     with_tokens: bool = False
@@ -50,21 +52,15 @@ class GroupQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TokenVectors:
-    """Token vectors of candidates, one candidate's behind the other's; taking some candidates copies none of them.
+    """Token vectors of candidates, one candidate's behind the other's.
 
     Attributes:
         values: (t, token_dim) int8, unit vectors times 127.
-        start: (m + 1,) int64, from 0 to t: block i is from start[i] to start[i + 1]; a memory without any has none.
-        block: (n,) int64, the block of each candidate.
+        start: (n + 1,) int64, from 0 to t: candidate i has those from start[i] to start[i + 1], perhaps none.
     """
 
     values: NDArray[np.int8]
     start: NDArray[np.int64]
-    block: NDArray[np.int64]
-
-    def take(self, rows: NDArray[np.int64]) -> Self:
-        """Those of these candidates, in their order."""
-        return replace(self, block=self.block[rows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,21 +107,6 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.memory_id)
-
-    def take(self, rows: NDArray[np.int64]) -> Self:
-        """The candidates of these rows, in their order."""
-        columns: dict[str, object] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                columns[field.name] = value[rows]
-        columns["memory_id"] = tuple([self.memory_id[row] for row in rows.tolist()])
-        columns["tokens"] = None if self.tokens is None else self.tokens.take(rows)
-        return replace(self, **columns)  # type: ignore[arg-type] # every column is an array of the field's own type
-
-    def where(self, keep: NDArray[np.bool_]) -> Self:
-        """The candidates that are to be kept, in their order; nothing is copied when all are."""
-        return self if keep.all() else self.take(np.flatnonzero(keep))
 
     @classmethod
     def empty(cls, name: str, dim: int) -> Self:

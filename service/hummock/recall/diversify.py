@@ -9,8 +9,10 @@ from hummock.recall.fuse import Fused
 from hummock_kernels.mmr import mmr
 
 
-def diversify(fused: Fused, relevance_weight: float, near_twin_bar: float, keep: int) -> NDArray[np.int64]:
-    """Rows of `fused` in the order picked, at most `keep`.
+def diversify(
+    fused: Fused, relevance_weight: float, near_twin_bar: float, keep: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Places in the order of `fused`, in the order picked, at most `keep`; and which of them are near-twins.
 
     Near-twins of a picked one come last, then the others by maximal marginal relevance (S2-05, 1.1-7).
 
@@ -20,12 +22,4 @@ def diversify(fused: Fused, relevance_weight: float, near_twin_bar: float, keep:
         near_twin_bar: Cosine from which two are near-twins; above 1 there are none.
         keep: Upper bound on the result.
     """
-    vectors = np.ascontiguousarray(fused.candidates.vector, dtype=np.float32)
-    relevance = np.ascontiguousarray(fused.relevance, dtype=np.float32)
-    return mmr(vectors, relevance, relevance_weight, near_twin_bar, keep)
-
-
-def near_twins(vectors: NDArray[np.float32], near_twin_bar: float) -> NDArray[np.bool_]:
-    """Which of these says nearly the same as one before it: (n, dim) unit or zero vectors -> (n,)."""
-    close = np.tril(vectors @ vectors.T >= near_twin_bar, k=-1)
-    return np.asarray(close.any(axis=1), dtype=np.bool_)
+    return mmr(fused.candidates.vector, fused.row, fused.relevance, relevance_weight, near_twin_bar, keep)

@@ -27,7 +27,8 @@ class Probe:
         vector: (dim,) float32 unit vector; None when there is none.
         tokens: (q, token_dim) int8 token vectors for late interaction; none where it does not run.
         terms: Analysed terms, unique, at most MAX_TERMS.
-        domain_names: Names that could be domains, normalised as prose.
+        domain_names: Domains that the caller named, normalised as prose.
+        domain_text: Where domains are looked for by name; empty when the caller named some.
         text_hashes: First 8 bytes of the content hash of the query, as prose and as code.
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
         known_share: Share of the query's letters, in [0, 1], whose script the model knows.
@@ -38,6 +39,7 @@ class Probe:
     tokens: NDArray[np.int8]
     terms: tuple[str, ...]
     domain_names: frozenset[str]
+    domain_text: str
     text_hashes: frozenset[int]
     is_name: bool
     known_share: float
@@ -62,6 +64,7 @@ def _group_query(plan: Plan, group: GroupPlan, probe: Probe) -> GroupQuery:
         vector=probe.vector if RecallPath.VECTOR in group.paths else None,
         terms=probe.terms if RecallPath.KEYWORD in group.paths else (),
         domain_names=probe.domain_names if RecallPath.DOMAIN in group.paths else frozenset(),
+        domain_text=probe.domain_text if RecallPath.DOMAIN in group.paths else "",
         pool=group.pool,
         with_key_files=group.with_key_files,
         with_tokens=len(probe.tokens) > 0,

@@ -10,56 +10,68 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.memory import Memory
 from hummock.core.recall import GroupCount, Hit
-from hummock.recall.diversify import near_twins
 from hummock.recall.fuse import Fused
+
+_SECONDS_A_DAY = 86_400.0
 
 
 def make_hits(
     fused: Fused,
-    rows: NDArray[np.int64],
+    places: NDArray[np.int64],
+    is_twin: NDArray[np.uint8],
     memories: Sequence[Memory | None],
     terms: Sequence[str],
-    near_twin_bar: float,
+    as_of: float,
 ) -> tuple[Hit, ...]:
-    """Hits in the order of `rows`; rows whose memory was removed meanwhile (None) are left out.
+    """Hits in the order of `places`; those whose memory was removed meanwhile (None) are left out.
 
     Args:
         fused: The ranked group.
-        rows: Rows of `fused`, best first.
-        memories: One for each row.
+        places: Places in its order, best first.
+        is_twin: Which of them are near-twins of one before.
+        memories: One for each place.
         terms: The query's terms, in the order of the bits of `matched`.
-        near_twin_bar: Cosine from which two hits are near-twins.
+        as_of: Unix seconds from which ages count.
     """
-    twins = near_twins(fused.candidates.vector[rows], near_twin_bar)
-    # Once for all of them: they are worked out anew at each reading.
-    columns = zip(rows.tolist(), memories, fused.score[rows].tolist(), fused.decay[rows].tolist(), twins, strict=True)
-    return tuple(
-        _hit(fused, row, memory, terms, score=score, decay=decay, near_twin=bool(twin))
-        for row, memory, score, decay, twin in columns
-        if memory is not None
-    )
-
-
-def _hit(
-    fused: Fused, row: int, memory: Memory, terms: Sequence[str], *, score: float, decay: float, near_twin: bool
-) -> Hit:
     found = fused.candidates
-    cosine = float(found.cosine[row])
-    late = float(fused.late[row])
-    matched = int(found.matched[row])
-    return Hit(
-        memory=memory,
-        score=score,
-        similarity=float(fused.similarity[row]),
-        cosine=0.0 if np.isnan(cosine) else cosine,
-        keyword_score=float(found.keyword[row]),
-        late_interaction_score=0.0 if np.isnan(late) else late,
-        found_by=FoundBy(int(found.found_by[row])),
-        matched_terms=tuple(term for bit, term in enumerate(terms) if matched >> bit & 1),
-        age_days=float(fused.age_days[row]),
-        decay=decay,
-        near_twin=near_twin,
+    rows = fused.row[places]
+    columns = zip(
+        memories,
+        fused.score[places].tolist(),
+        fused.similarity[places].tolist(),
+        np.nan_to_num(found.cosine[rows]).tolist(),
+        found.keyword[rows].tolist(),
+        np.nan_to_num(fused.late[rows]).tolist(),
+        found.found_by[rows].tolist(),
+        found.matched[rows].tolist(),
+        np.maximum(0.0, (as_of - found.create_time[rows]) / _SECONDS_A_DAY).tolist(),
+        np.exp(fused.log_decay[places]).tolist(),
+        is_twin.tolist(),
+        strict=True,
     )
+    return tuple(
+        [
+            Hit(
+                memory=memory,
+                score=score,
+                similarity=similarity,
+                cosine=cosine,
+                keyword_score=keyword,
+                late_interaction_score=late,
+                found_by=_FOUND_BY[found_by],
+                matched_terms=tuple([term for bit, term in enumerate(terms) if matched >> bit & 1]),
+                age_days=age_days,
+                decay=decay,
+                near_twin=bool(twin),
+            )
+            for memory, score, similarity, cosine, keyword, late, found_by, matched, age_days, decay, twin in columns
+            if memory is not None
+        ]
+    )
+
+
+# A look-up is a tenth of a call of the enum.
+_FOUND_BY = tuple(FoundBy(bits) for bits in range(16))
 
 
 def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:

@@ -15,8 +15,6 @@ class PlanLimits:
     Attributes:
         sign_rows: Vector rows from which a project keeps sign bits; a scan of fewer costs less than an inference.
         exact_rows: So many rows that pass the filter are all scored: about as fast as a prefilter, and exact.
-        gather_share: When at most one row in so many passes, their list is made first, since a scan stumbles over
-            every row that it must skip.
         pool_rows: Fewest rows that the sign bits select for exact scoring: half would do for texts, but not where
             many rows lie equally near.
         pool_per_result: As many rows for each memory that is asked for.
@@ -26,7 +24,6 @@ class PlanLimits:
 
     sign_rows: int = 32_768
     exact_rows: int = 16_384
-    gather_share: int = 2
     pool_rows: int = 4000
     pool_per_result: int = 40
     pool_share: int = 100

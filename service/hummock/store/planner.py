@@ -1,7 +1,7 @@
 """The memories of a view that are nearest to a query, by the cheapest way that finds them.
 
-Up to a moderate number of rows, and in a project without sign bits, every row that passes the filter is scored: from a
-list of them where a part of the project passes, else in one scan. Of more, the sign bits give a pool that is scored.
+Up to a moderate number of rows, and in a project without sign bits, every row that passes the filter is scored. Of
+more, the sign bits give a pool that is scored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ Vector = NDArray[np.float32]
 class Plan(Enum):
     """How the nearest are found."""
 
-    GATHER = auto()
     SCAN = auto()
     SIGNS = auto()
 
@@ -32,17 +31,14 @@ class Plan(Enum):
 def plan_for(view: ProjectView, allowed_count: int) -> Plan:
     """The plan for a filter that so many memories pass."""
     limits = view.plans
-    rows = view.row_doc.size
-    passing_rows = _passing_rows(view, allowed_count)
-    if view.signs is not None and passing_rows > limits.exact_rows:
-        return Plan.SIGNS
-    return Plan.GATHER if passing_rows * limits.gather_share <= rows else Plan.SCAN
+    is_large = _passing_rows(view, allowed_count) > limits.exact_rows
+    return Plan.SIGNS if view.signs is not None and is_large else Plan.SCAN
 
 
 def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
     """The k memories with the best chunks, best first, ties by the smaller ordinal.
 
-    GATHER and SCAN are exact. SIGNS may take a farther one for one in a hundred, so that a minimum may cut it off;
+    SCAN is exact. SIGNS may take a farther one for one in a hundred, so that a minimum may cut it off;
     without a minimum there are min(k, matches) of them by every plan.
 
     Args:
@@ -54,13 +50,11 @@ def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k:
     """
     allowed_count = int(np.count_nonzero(allowed))
     plan = plan_for(view, allowed_count)
-    if plan is Plan.GATHER:
-        return _best(view, _rows_of(view, allowed), query, minimum, k)[0]
     found = (
         _by_signs(view, allowed, _passing_rows(view, allowed_count), query, minimum, k) if plan is Plan.SIGNS else None
     )
     if found is None:
-        return scan(view.vectors.values, view.row_doc.values, allowed, query, minimum, k)[0]
+        return _scanned(view, allowed, query, minimum, k)
     return found
 
 
@@ -85,12 +79,10 @@ def _passing_rows(view: ProjectView, allowed_count: int) -> int:
     return view.row_doc.size * allowed_count // max(len(view.columns), 1)
 
 
-def _rows_of(view: ProjectView, allowed: Flags) -> NDArray[np.int64]:
-    """The rows of the allowed memories, ascending."""
-    ordinals = np.flatnonzero(allowed.view(np.bool_))
-    count = view.columns.chunk_count.values[ordinals].astype(np.int64)
-    offsets = np.cumsum(count) - count
-    return np.repeat(view.columns.chunk_start.values[ordinals] - offsets, count) + np.arange(count.sum())
+def _scanned(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
+    columns = view.columns
+    start, count = columns.chunk_start.values, columns.chunk_count.values
+    return scan(view.vectors.values, start, count, allowed, query, minimum, k)[0]
 
 
 def _best(view: ProjectView, picks: NDArray[np.int64], query: Vector, minimum: float, k: int) -> tuple[Ordinals, int]:

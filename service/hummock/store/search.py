@@ -16,12 +16,14 @@ from hummock.store.limits import MAX_QUERY_TERMS
 from hummock.store.planner import nearest
 from hummock.store.postings import NO_TERM
 from hummock.store.view import ProjectView
-from hummock_kernels.cosine import decode_rows, score_rows
+from hummock_kernels.cosine import best_chunks
 from hummock_kernels.topk import top_k
 
 Ordinals = NDArray[np.int64]
 
 _NO_MINIMUM = -np.inf
+_NOTHING: Ordinals = np.empty(0, np.int64)
+_NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,7 +71,7 @@ class Search:
 
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if query.vector is None:
-            return np.empty(0, np.int64)
+            return _NOTHING
         # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
@@ -89,26 +91,20 @@ class Search:
 
     def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
         """The names that name an allowed domain, and the newest of those domains."""
-        if not query.domain_names:
-            return (), np.empty(0, np.int64)
+        known = self._view.domain_names
+        asked = known.among(query.domain_names) | known.within(query.domain_text)
+        if not asked:
+            return (), _NOTHING
         domains = allowed & (self._view.columns.kind.values == MemoryKind.DOMAIN_KNOWLEDGE)
-        named = np.zeros(len(domains), np.uint8)
-        names = []
-        asked = sorted(query.domain_names) if domains.any() else []
-        for name, number in zip(asked, self._numbers_of([facets.domain(name) for name in asked]), strict=True):
-            if number is None:
-                continue
-            holders = marked(self._view, [number]) & domains
-            if holders.any():
-                names.append(name)
-                named |= holders
-        found = np.flatnonzero(named)[-query.pool :] if query.pool > 0 else np.empty(0, np.int64)
+        holders_of = {name: marked(self._view, [number]) & domains for name, number in sorted(asked.items())}
+        names = tuple(name for name, holders in holders_of.items() if holders.any())
+        found = np.flatnonzero(np.any(list(holders_of.values()), axis=0))[-query.pool :] if query.pool > 0 else _NOTHING
         self._domains.append(found)
-        return tuple(names), found
+        return names, found
 
     def _by_key_file(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if not query.with_key_files or not self._domains:
-            return np.empty(0, np.int64)
+            return _NOTHING
         docs = self._view.columns.doc.values[np.unique(np.concatenate(self._domains))]
         paths = self._key_files_of(docs.tolist())
         holders = holding(self._view, [facets.path(path) for path in paths], self._numbers_of) & allowed
@@ -125,11 +121,13 @@ class Search:
         domain_names: tuple[str, ...],
     ) -> Candidates:
         columns = self._view.columns
-        at = np.unique(np.concatenate(list(found.values())))
-        found_by = np.zeros(len(at), np.uint8)
+        marks = np.zeros(len(columns), np.uint8)
         for path, ordinals in found.items():
-            found_by[np.searchsorted(at, ordinals)] |= np.uint8(path)
-        cosine, vector, best_chunk = self._best_chunks(at, query.vector)
+            marks[ordinals] |= np.uint8(path)
+        at = np.flatnonzero(marks.view(np.bool_))
+        start, count = columns.chunk_start.values, columns.chunk_count.values
+        asked = _NO_VECTOR if query.vector is None else query.vector
+        cosine, best_chunk, vector = best_chunks(self._view.vectors.values, start, count, at, asked)
         return Candidates(
             name=query.name,
             searched=searched,
@@ -143,40 +141,15 @@ class Search:
             cosine=cosine,
             keyword=np.zeros(len(at), np.float32) if keywords is None else keywords.score[at],
             matched=np.zeros(len(at), np.uint32) if keywords is None else keywords.matched[at],
-            found_by=found_by,
+            found_by=marks[at],
             vector=vector,
             best_chunk=best_chunk,
             domain_names=domain_names,
         )
 
-    def _best_chunks(
-        self, at: Ordinals, query_vector: NDArray[np.float32] | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], Ordinals]:
-        """Cosine, vector and number of each memory's best chunk; of the first, and NaN, without a query vector."""
-        rows = self._view.vectors.values
-        count = self._view.columns.chunk_count.values[at].astype(np.int64)
-        start = self._view.columns.chunk_start.values[at]
-        cosine = np.full(len(at), np.nan, np.float32)
-        vector = np.zeros((len(at), rows.shape[1]), np.float32)
-        embedded = np.flatnonzero(count)
-        best = start[embedded]
-        if query_vector is not None and len(embedded):
-            offsets = np.cumsum(count[embedded]) - count[embedded]
-            picks = np.repeat(best - offsets, count[embedded]) + np.arange(count.sum())
-            scores = score_rows(rows, query_vector, picks)
-            cosine[embedded] = np.maximum.reduceat(scores, offsets)
-            is_best = scores == np.repeat(cosine[embedded], count[embedded])
-            # Of equal chunks the first: the last write to a place wins, so they are written backwards.
-            owner = np.repeat(np.arange(len(embedded)), count[embedded])[is_best][::-1]
-            best = best.copy()
-            best[owner] = picks[is_best][::-1]
-        vector[embedded] = decode_rows(rows, best)
-        best_chunk = np.zeros(len(at), np.int64)
-        best_chunk[embedded] = best - start[embedded]
-        return cosine.clip(-1, 1), vector, best_chunk
-
 
 def _by_keyword(query: GroupQuery, allowed: Flags, keywords: _Keywords | None) -> Ordinals:
     if keywords is None:
-        return np.empty(0, np.int64)
-    return top_k(keywords.score, allowed & (keywords.score > 0), query.pool)
+        return _NOTHING
+    best = top_k(keywords.score, allowed, query.pool)
+    return best[keywords.score[best] > 0]

@@ -29,5 +29,4 @@ def _tokens(found: Candidates, read: ReadTokens, token_dim: int) -> TokenVectors
     return TokenVectors(
         values=np.frombuffer(b"".join(chunks), np.int8).reshape(-1, token_dim),
         start=np.fromiter(itertools.accumulate(counts, initial=0), np.int64, len(chunks) + 1),
-        block=np.arange(len(chunks)),
     )

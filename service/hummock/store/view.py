@@ -12,8 +12,10 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.core.memory import MemoryKind
 from hummock.store import codec, keys, operations, scan
 from hummock.store.columns import Columns
+from hummock.store.domain_names import DomainNames
 from hummock.store.environment import Environment
 from hummock.store.errors import RecordDamaged
 from hummock.store.growing import Growing
@@ -35,6 +37,7 @@ class ProjectView:
         vectors: (rows, dim) float16 in uint16; the chunks of a memory are neighbours.
         row_doc: (rows,) int32, the ordinal of each row, ascending.
         postings: Terms to ordinals.
+        domain_names: Of the project's domains, removed ones too.
         plans: How its nearest vectors are found.
         signs: (rows, words), the vectors' sign bits; None in a project that is small, or has only just grown.
         line: The same in views that have the same memories in the same places, but for those added at the end.
@@ -47,6 +50,7 @@ class ProjectView:
     vectors: Growing[np.uint16]
     row_doc: Growing[np.int32]
     postings: Postings
+    domain_names: DomainNames
     plans: PlanLimits
     signs: Growing[np.uint64] | None = None
     line: object = field(default_factory=object)
@@ -77,6 +81,7 @@ def load(
         vectors=stored.halves,
         row_doc=Growing.of(row_doc[:0]).extended(row_doc),
         postings=Postings.of(stored.lists, inverted=len(stored.rows) > limits.delta_docs),
+        domain_names=DomainNames.read(environment, txn, number),
         plans=limits.plans,
         signs=signs_of(stored.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
     )
@@ -107,6 +112,8 @@ def catch_up(
     newer = replace(_reduced(view, changes), seq=record.seq, content_seq=record.content_seq)
     if changes.put:
         newer = _extended(newer, read_docs(environment, txn, view.number, record.active_space, changes.put))
+        if (newer.columns.kind.values[len(view.columns) :] == MemoryKind.DOMAIN_KNOWLEDGE).any():
+            newer = replace(newer, domain_names=DomainNames.read(environment, txn, view.number))
     return newer
 
 

@@ -1,6 +1,7 @@
 """Substrings of a query that could be a known domain's name."""
 
 import re
+from collections.abc import Container, Mapping
 from typing import Final
 
 from hummock.text.cjk import CJK
@@ -22,12 +23,38 @@ def domain_windows(text: str) -> frozenset[str]:
     `4s店 管理`), joined by nothing, one space, or a mark that occurs inside names. Only the first 512 characters of
     the text are looked at.
     """
-    normal_form = prose(text[:MAX_CHARACTERS])[:MAX_CHARACTERS]
+    normal_form = _normal_form(text)
     units = list(_UNIT.finditer(normal_form))
     windows: set[str] = set()
     for i in range(len(units)):
         windows.update(_windows_from(normal_form, units, i))
     return frozenset(windows)
+
+
+def names_within(text: str, names: Container[str], lengths: Mapping[str, Container[int]]) -> set[str]:
+    """Those of the names that are among `domain_windows(text)`, at a cost that does not grow with their number.
+
+    Args:
+        text: As it was written.
+        names: Normalised as prose.
+        lengths: From the first character of a name to the lengths of all names that begin with it.
+    """
+    normal_form = _normal_form(text)
+    if lengths.keys().isdisjoint(normal_form):
+        return set()
+    units = list(_UNIT.finditer(normal_form))
+    found: set[str] = set()
+    for i, unit in enumerate(units):
+        some = lengths.get(normal_form[unit.start()], ())
+        if some:
+            found.update(
+                window for window in _windows_from(normal_form, units, i) if len(window) in some and window in names
+            )
+    return found
+
+
+def _normal_form(text: str) -> str:
+    return prose(text[:MAX_CHARACTERS])[:MAX_CHARACTERS]
 
 
 def _windows_from(normal_form: str, units: list[re.Match[str]], first: int) -> list[str]:

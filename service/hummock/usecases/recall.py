@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,13 +28,15 @@ from hummock.recall.diversify import diversify
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.gather import MAX_TERMS, Probe, group_queries, is_name
 from hummock.recall.hits import count, make_hits
-from hummock.recall.intent import analyse_intent, domain_guesses
+from hummock.recall.intent import analyse_intent
+from hummock.recall.late_interaction import late_scores
 from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
-from hummock.recall.rerank import rerank
 from hummock.text.analyzer import query_terms
-from hummock.text.normalise import text_hash
+from hummock.text.normalise import prose, text_hash
 from hummock.text.script import is_han, known_share
 from hummock.usecases.given_vector import given_embedding
+
+_Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
 
 _ATTEMPTS = 3
 """Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
@@ -78,23 +80,31 @@ class Recall:
         )
 
     def _search(self, query: RecallQuery, plan: Plan, probe: Probe, stages: _Stages) -> _Search:
-        """Gather, fuse, rerank, diversify and load, once."""
+        """Gather, score late, fuse, diversify and load, once."""
         with stages.time("gather"):
             gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
+        late = self._late(gathered, probe, stages)
         with stages.time("fuse"):
-            fused = [fuse(found, plan, probe, self._embedder.space.calibration) for found in gathered.groups]
-        if len(probe.tokens):
-            with stages.time("rerank"):
-                fused = [rerank(ranked, probe) for ranked in fused]
+            calibration = self._embedder.space.calibration
+            fused = [
+                fuse(found, scores, plan, probe, calibration)
+                for found, scores in zip(gathered.groups, late, strict=True)
+            ]
         with stages.time("diversify"):
             chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
         with stages.time("load"):
             hits = {
-                group.name: self._hits(query, plan, ranked, rows, probe)
-                for group, ranked, rows in zip(plan.groups, fused, chosen, strict=True)
+                group.name: self._hits(query, plan, ranked, picked, probe)
+                for group, ranked, picked in zip(plan.groups, fused, chosen, strict=True)
             }
-        is_whole = sum(map(len, hits.values())) == sum(map(len, chosen))
+        is_whole = sum(map(len, hits.values())) == sum(len(places) for places, _ in chosen)
         return _Search(gathered=gathered, fused=tuple(fused), hits=hits, is_whole=is_whole)
+
+    @staticmethod
+    def _late(gathered: Gathered, probe: Probe, stages: _Stages) -> list[NDArray[np.float32]]:
+        """Late interaction's scores of each group; no stage where the query has no token vectors."""
+        with stages.time("late_interaction") if len(probe.tokens) else nullcontext():
+            return [late_scores(found, probe) for found in gathered.groups]
 
     def _embedding(self, query: RecallQuery, space: EmbeddingSpace) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails costs the vector path, not the recall."""
@@ -108,12 +118,11 @@ class Recall:
         except Exception as error:  # whatever the runtime raises: the other paths still answer
             return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
 
-    def _hits(
-        self, query: RecallQuery, plan: Plan, fused: Fused, rows: NDArray[np.int64], probe: Probe
-    ) -> tuple[Hit, ...]:
-        docs = fused.candidates.doc[rows].tolist()
+    def _hits(self, query: RecallQuery, plan: Plan, fused: Fused, picked: _Picked, probe: Probe) -> tuple[Hit, ...]:
+        places, is_twin = picked
+        docs = fused.candidates.doc[fused.row[places]].tolist()
         memories = self._store.load(query.project, docs, full=query.full)
-        return make_hits(fused, rows, memories, probe.terms, plan.near_twin_bar)
+        return make_hits(fused, places, is_twin, memories, probe.terms, plan.as_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -152,12 +161,14 @@ class _Stages:
 def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: EmbeddingSpace) -> Probe:
     # What the caller names comes first: a long query has more terms than are looked for.
     words = [*(query.intent.keywords if query.intent else ()), query.text]
+    named = query.intent.domains if query.intent else ()
     hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
     return Probe(
         vector=None if embedding is None else embedding.vector,
         tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
         terms=tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
-        domain_names=domain_guesses(query.text, query.intent),
+        domain_names=frozenset(map(prose, named)),
+        domain_text="" if named else query.text,
         text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
         is_name=is_name(query.text),
         known_share=known_share(query.text, space.scripts),
@@ -165,10 +176,11 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
     )
 
 
-def _chosen(plan: Plan, group: GroupPlan, ranked: Fused) -> NDArray[np.int64]:
-    """Rows of the hits, best first. Domains are looked up by name: there is nothing to make different."""
+def _chosen(plan: Plan, group: GroupPlan, ranked: Fused) -> _Picked:
+    """Places of the hits, best first. Domains are looked up by name: there is nothing to make different."""
     if group.name == DOMAINS:
-        return np.arange(min(group.top_k, len(ranked.candidates)))
+        places = np.arange(min(group.top_k, len(ranked)))
+        return places, np.zeros(len(places), np.uint8)
     return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
 
 

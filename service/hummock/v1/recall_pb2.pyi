@@ -253,7 +253,9 @@ class StageTime(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """"intent", "embed", "gather", "fuse", "rerank", "diversify" or "load"; "cache" alone when the answer came from there."""
+    """"intent", "embed", "gather", "late_interaction", "fuse", "diversify" or "load"; "cache" alone when the answer came
+    from there.
+    """
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
         """Wall-clock time."""

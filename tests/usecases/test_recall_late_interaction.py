@@ -17,7 +17,7 @@ def stages(recalled: Recalled) -> list[str]:
 def test_joined_paths_are_ranked_again_by_late_interaction(desk: Desk) -> None:
     desk.teach(note("the harbour is deep", "a"), note("a lighthouse 灯塔 shines", "b"))
     answer = desk.recall("the harbour is deep")
-    assert stages(answer) == ["intent", "embed", "gather", "fuse", "rerank", "diversify", "load"]
+    assert stages(answer) == ["intent", "embed", "gather", "late_interaction", "fuse", "diversify", "load"]
     assert answer.receipt.late_interaction_weight > 0
     assert answer.hits[0].memory.id == "a"
     assert answer.hits[0].late_interaction_score == pytest.approx(1, abs=0.02)
@@ -35,7 +35,7 @@ def test_the_vector_path_alone_is_never_ranked_again_under_chat(desk: Desk) -> N
     """S4-24, 1.1-10: the score is the similarity, times the age."""
     desk.teach(note("the harbour is deep", "a"), note("the harbour", "b"), note("deep harbour", "c"))
     answer = desk.recall("the harbour", preset=Preset.CHAT, paths=VECTOR, min_similarity=-1.0)
-    assert "rerank" not in stages(answer)
+    assert "late_interaction" not in stages(answer)
     assert answer.receipt.late_interaction_weight == 0
     assert [hit.late_interaction_score for hit in answer.hits] == [0, 0, 0]
     assert [hit.score for hit in answer.hits] == pytest.approx([hit.similarity for hit in answer.hits], abs=1e-6)
@@ -44,7 +44,7 @@ def test_the_vector_path_alone_is_never_ranked_again_under_chat(desk: Desk) -> N
 def test_a_callers_vector_has_no_tokens_to_rank_by_and_that_is_no_degradation(desk: Desk) -> None:
     desk.teach(note("the harbour", "a"))
     answer = desk.recall("harbour", vector=desk.pointing(1), late_interaction=True)
-    assert "rerank" not in stages(answer)
+    assert "late_interaction" not in stages(answer)
     assert answer.degraded == ()
     assert ids(answer) == ["a"]
 
@@ -60,5 +60,5 @@ def test_a_memory_that_came_with_its_own_vector_is_not_scored_by_late_interactio
 def test_late_interaction_can_be_switched_off(desk: Desk) -> None:
     desk.teach(note("the harbour", "a"))
     answer = desk.recall("the harbour", late_interaction=False)
-    assert "rerank" not in stages(answer)
+    assert "late_interaction" not in stages(answer)
     assert answer.hits[0].late_interaction_score == 0

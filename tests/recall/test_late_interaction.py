@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind
 from hummock.core.recall import Decay, DecayMode
-from hummock.recall.fuse import Fused, fuse
-from hummock.recall.rerank import LARGEST_SHARE, rerank
-from tests.recall.candidates import PLAIN, Row, candidates, plan, probe
+from hummock.recall.fuse import LATE_SHARE, Fused
+from tests.recall.candidates import Row, candidates, plan, probe, ranked
 
 FOURTEEN_DAYS = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
 ASKED = (1, 2)
@@ -25,31 +24,31 @@ def reranked(
     rows: Sequence[Row], *, asked: Sequence[int] = ASKED, known: float = 1.0, decay: Decay | None = None
 ) -> Fused:
     query = probe(asked=asked, known=known)
-    return rerank(fuse(candidates(rows), plan(decay=decay), query, PLAIN), query)
+    return ranked(candidates(rows), plan(decay=decay), query)
 
 
 def order(rows: Sequence[Row]) -> tuple[str, ...]:
-    return reranked(rows).candidates.memory_id
+    return reranked(rows).memory_ids
 
 
 def test_no_candidates_stay_none() -> None:
-    assert len(reranked([]).candidates) == 0
+    assert len(reranked([])) == 0
 
 
 def test_a_memory_whose_words_answer_each_word_of_the_query_rises() -> None:
     rows = [Row(id="near", cosine=0.8, tokens=(3, 4)), Row(id="says it", cosine=0.7, tokens=(5, 2, 1))]
     result = reranked(rows)
-    assert result.candidates.memory_id == ("says it", "near")
-    assert result.late == pytest.approx([1, 0])
+    assert result.memory_ids == ("says it", "near")
+    assert result.late[result.row] == pytest.approx([1, 0])
 
 
 def test_half_of_the_words_are_half_of_the_score() -> None:
     result = reranked([Row(id="a", tokens=(1, 2)), Row(id="b", tokens=(2, 2, 7))])
-    assert result.late == pytest.approx([1, 0.5])
+    assert result.late[result.row] == pytest.approx([1, 0.5])
 
 
 def test_late_interaction_has_its_whole_share_where_the_model_is_at_home() -> None:
-    assert reranked([Row(id="a", cosine=0.9, tokens=(1,))]).late_share == pytest.approx(LARGEST_SHARE)
+    assert reranked([Row(id="a", cosine=0.9, tokens=(1,))]).late_share == pytest.approx(LATE_SHARE)
 
 
 @pytest.mark.parametrize("cosine", [-0.5, 0.0, 0.1])
@@ -69,47 +68,49 @@ def test_a_model_that_cannot_read_the_query_has_no_say() -> None:
     ]
     result = reranked(rows, known=0.0)
     assert result.late_share == 0
-    assert result.candidates.memory_id == ("word", "noise")
+    assert result.memory_ids == ("word", "noise")
 
 
 def test_late_interaction_says_little_about_a_name_of_code_that_is_found() -> None:
     rows = [Row(id="a", cosine=0.9, keyword=2.0, matched=3, tokens=(1,))]
     query = probe(asked=ASKED, is_name=True)
-    assert rerank(fuse(candidates(rows), plan(), query, PLAIN), query).late_share == pytest.approx(LARGEST_SHARE / 10)
+    assert ranked(candidates(rows), plan(), query).late_share == pytest.approx(LATE_SHARE / 10)
 
 
-def test_without_token_vectors_of_the_query_nothing_changes() -> None:
-    fused = fuse(candidates([Row(id="a", tokens=(1,)), Row(id="b", tokens=(2,))]), plan(), probe(), PLAIN)
-    assert rerank(fused, probe()) is fused
+def test_without_token_vectors_of_the_query_late_interaction_has_no_share() -> None:
+    found = candidates([Row(id="a", tokens=(1,)), Row(id="b", tokens=(2,))])
+    result = ranked(found, plan(), probe())
+    assert np.isnan(result.late).all()
+    assert result.late_share == 0
 
 
 def test_candidates_that_brought_no_token_vectors_stay_as_they_are() -> None:
-    found = replace(candidates([Row(id="a"), Row(id="b")]), tokens=None)
-    fused = fuse(found, plan(), probe(), PLAIN)
-    assert rerank(fused, probe(asked=ASKED)) is fused
+    found = replace(candidates([Row(id="a", tokens=(1,)), Row(id="b")]), tokens=None)
+    with_tokens, without = ranked(found, plan(), probe(asked=ASKED)), ranked(found, plan(), probe())
+    assert with_tokens.memory_ids == without.memory_ids
+    assert with_tokens.relevance.tolist() == without.relevance.tolist()
 
 
 def test_a_memory_without_token_vectors_keeps_its_relevance() -> None:
-    rows = [Row(id="with", cosine=0.9, tokens=(3, 4)), Row(id="without", cosine=0.6)]
-    fused = fuse(candidates(rows), plan(), probe(), PLAIN)
-    result = rerank(fused, probe(asked=ASKED))
-    at = result.candidates.memory_id.index("without")
-    assert np.isnan(result.late[at])
-    assert result.relevance[at] == fused.relevance[fused.candidates.memory_id.index("without")]
+    found = candidates([Row(id="with", cosine=0.9, tokens=(3, 4)), Row(id="without", cosine=0.6)])
+    plain, result = ranked(found, plan(), probe()), ranked(found, plan(), probe(asked=ASKED))
+    at = result.memory_ids.index("without")
+    assert np.isnan(result.late[result.row[at]])
+    assert result.relevance[at] == plain.relevance[plain.memory_ids.index("without")]
 
 
 def test_decay_lowers_the_blended_relevance() -> None:
     """S4-22, S4-29."""
     rows = [Row(id="old", age_days=14, tokens=(1, 2)), Row(id="new", tokens=(1, 2))]
     result = reranked(rows, decay=FOURTEEN_DAYS)
-    assert result.candidates.memory_id == ("new", "old")
+    assert result.memory_ids == ("new", "old")
     assert result.score[1] / result.score[0] == pytest.approx(math.exp(-1), rel=1e-5)
 
 
 def test_ages_so_great_that_scores_underflow_keep_their_order() -> None:
     """1.1-3."""
     rows = [Row(id=f"{days:05}", age_days=days, tokens=(1,)) for days in (30_000, 12_000, 20_000, 15_000)]
-    assert reranked(rows, decay=FOURTEEN_DAYS).candidates.memory_id == ("12000", "15000", "20000", "30000")
+    assert reranked(rows, decay=FOURTEEN_DAYS).memory_ids == ("12000", "15000", "20000", "30000")
 
 
 def test_a_domain_that_the_query_names_stays_first_with_full_score() -> None:
@@ -119,7 +120,7 @@ def test_a_domain_that_the_query_names_stays_first_with_full_score() -> None:
         Row(id="named", cosine=0.1, kind=MemoryKind.DOMAIN_KNOWLEDGE, found_by=FoundBy.DOMAIN, tokens=(3,)),
     ]
     result = reranked(rows)
-    assert result.candidates.memory_id == ("named", "says it")
+    assert result.memory_ids == ("named", "says it")
     assert result.score[0] == 1
 
 
@@ -151,7 +152,7 @@ ROWS = st.builds(
 @given(st.lists(ROWS, max_size=8, unique_by=lambda row: row.id), st.sampled_from([None, FOURTEEN_DAYS]))
 def test_nothing_is_lost_or_added_and_the_best_relevance_comes_first(rows: list[Row], decay: Decay | None) -> None:
     result = reranked(rows, decay=decay)
-    assert sorted(result.candidates.memory_id) == sorted(row.id for row in rows)
+    assert sorted(result.memory_ids) == sorted(row.id for row in rows)
     assert (np.diff(result.relevance) <= 1e-6).all()
     assert ((result.relevance >= 0) & (result.relevance <= 1 + 1e-6)).all()
     assert ((result.score >= 0) & (result.score <= result.relevance + 1e-6)).all()

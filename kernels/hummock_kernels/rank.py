@@ -1,0 +1,325 @@
+"""One order of candidates out of what several paths say of them."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from hummock_kernels._jit import helper, kernel
+from hummock_kernels._types import (
+    F32_1D,
+    F64_1D,
+    I32_1D,
+    I64,
+    OUT_F32_1D,
+    OUT_F64_1D,
+    OUT_I64_1D,
+    U8_1D,
+    U32_1D,
+    U64_1D,
+    Docs,
+    Doubles,
+    Flags,
+    Indices,
+    Longs,
+    Tuple,
+    Vector,
+    Words,
+    named_f64,
+)
+
+VECTOR, KEYWORD, NAMED, KEY_FILE = 1, 2, 4, 8
+"""Bits of `found_by`: the paths; NAMED is a domain that the query names, KEY_FILE a fragment of such a domain."""
+
+CODE, SAID, AGELESS = 1, 2, 4
+"""Bits of `marks`: code; said by a user or a model; does not age."""
+
+
+class Weights(NamedTuple):
+    """What the query is, and what the paths are worth.
+
+    Attributes:
+        unrelated: Cosine of unrelated texts, below 1; similarity counts from there.
+        min_similarity: Of what the vector path alone found.
+        vector_share: Largest share of the vector path and of late interaction, in [0, 1].
+        decay_rate: By which the logarithm of a score falls in a day; 0 switches decay off.
+        as_of: Unix seconds from which ages are counted.
+        even_similarity: Best similarity of the pool at which the vector path weighs as much as the keyword path.
+        steepness: The odds of the vector path grow with that similarity as its power.
+        code_odds: Factor of those odds for code.
+        name_odds: Factor of those odds, and of late interaction's share, where a candidate holds all of the query.
+        key_file_evidence: How far a fragment of a key file moves towards the best score, in [0, 1].
+        late_share: Largest share of late interaction, in [0, 1].
+        late_from: Best similarity of the pool up to which late interaction has no share.
+        late_full: That from which on it has its largest.
+    """
+
+    unrelated: float
+    min_similarity: float
+    vector_share: float
+    decay_rate: float
+    as_of: float
+    even_similarity: float
+    steepness: float
+    code_odds: float
+    name_odds: float
+    key_file_evidence: float
+    late_share: float
+    late_from: float
+    late_full: float
+
+
+@helper()
+def _bit_count(word: np.uint32) -> int:
+    count = 0
+    rest = np.int64(word)
+    while rest:
+        rest &= rest - 1
+        count += 1
+    return count
+
+
+@helper()
+def _similarities(cosine: Vector, unrelated: np.float32) -> Vector:
+    similarity = np.zeros(cosine.shape[0], np.float32)
+    for row in range(cosine.shape[0]):
+        if not np.isnan(cosine[row]):
+            scaled = (cosine[row] - unrelated) / (np.float32(1) - unrelated)
+            similarity[row] = min(max(scaled, np.float32(-1)), np.float32(1))
+    return similarity
+
+
+@helper()
+def _is_among(value: np.uint64, values: Longs) -> bool:
+    is_among = False
+    for i in range(values.shape[0]):
+        is_among |= values[i] == value
+    return bool(is_among)
+
+
+@helper()
+def _has_newer_copy(row: int, near: Indices, text_hash: Longs, create_time: Doubles, tie: Docs, tally: Indices) -> bool:
+    for i in range(near.shape[0]):
+        other = near[i]
+        if text_hash[other] != text_hash[row] or other == row:
+            continue
+        if create_time[other] == create_time[row]:
+            tally[3] += 1
+            if tie[other] < tie[row]:
+                return True
+        elif create_time[other] > create_time[row]:
+            return True
+    return False
+
+
+@helper()
+def _kept(
+    similarity: Vector,
+    found_by: Flags,
+    marks: Flags,
+    text_hash: Longs,
+    create_time: Doubles,
+    tie: Docs,
+    echo_hashes: Longs,
+    min_similarity: np.float32,
+    tally: Indices,
+) -> Indices:
+    """Rows that stay; `tally` counts echoes, older copies, too dissimilar ones and ties."""
+    near = np.empty(similarity.shape[0], np.int64)
+    size = 0
+    for row in range(similarity.shape[0]):
+        if marks[row] & SAID and _is_among(text_hash[row], echo_hashes):
+            tally[0] += 1
+        elif found_by[row] == VECTOR and similarity[row] < min_similarity:
+            tally[2] += 1
+        else:
+            near[size] = row
+            size += 1
+    near = near[:size]
+    kept = np.empty(size, np.int64)
+    size = 0
+    for i in range(near.shape[0]):
+        if _has_newer_copy(near[i], near, text_hash, create_time, tie, tally):
+            tally[1] += 1
+        else:
+            kept[size] = near[i]
+            size += 1
+    return kept[:size]
+
+
+@helper()
+def _best(values: Vector, rows: Indices) -> np.float32:
+    """The largest of these values that is above 0; else 0."""
+    best = np.float32(0)
+    for i in range(rows.shape[0]):
+        if values[rows[i]] > best:
+            best = values[rows[i]]
+    return best
+
+
+@helper()
+def _most_terms(matched: Words, rows: Indices) -> int:
+    most = 0
+    for i in range(rows.shape[0]):
+        most = max(most, _bit_count(matched[rows[i]]))
+    return most
+
+
+@helper()
+def _of_best(value: np.float32, best: np.float32) -> np.float32:
+    return max(value, np.float32(0)) / best if best > 0 else np.float32(0)
+
+
+@helper()
+def _joined(
+    rows: Indices, similarity: Vector, keyword: Vector, late: Vector, marks: Flags, shares: Vector, mean: Doubles
+) -> Vector:
+    """The paths' scores, each divided by the pool's best, joined by the shares of prose, code and late interaction."""
+    best_similarity, best_keyword, best_late = _best(similarity, rows), _best(keyword, rows), _best(late, rows)
+    joined = np.empty(rows.shape[0], np.float32)
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        share = shares[1] if marks[row] & CODE else shares[0]
+        by_vector = _of_best(similarity[row], best_similarity)
+        by_keyword = _of_best(keyword[row], best_keyword)
+        joined[i] = share * by_vector + (np.float32(1) - share) * by_keyword
+        mean[0] += share / rows.shape[0]
+        if not np.isnan(late[row]):
+            by_late = _of_best(late[row], best_late)
+            joined[i] = (np.float32(1) - shares[2]) * joined[i] + shares[2] * by_late
+            mean[1] += shares[2] / rows.shape[0]
+    return joined
+
+
+@helper()
+def _goes_before(one: int, other: int, first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> bool:
+    if first[one] != first[other]:
+        return bool(first[one] > first[other])
+    if order[one] != order[other]:
+        return bool(order[one] > order[other])
+    if similarity[one] != similarity[other]:
+        return bool(similarity[one] > similarity[other])
+    return bool(tie[one] < tie[other])
+
+
+@helper()
+def _sink(heap: Indices, start: int, size: int, first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> None:
+    """Restore the heap (last in the order on top) below `start`."""
+    parent = start
+    while 2 * parent + 1 < size:
+        child = 2 * parent + 1
+        if child + 1 < size and _goes_before(heap[child], heap[child + 1], first, order, similarity, tie):
+            child += 1
+        if not _goes_before(heap[parent], heap[child], first, order, similarity, tie):
+            return
+        heap[parent], heap[child] = heap[child], heap[parent]
+        parent = child
+
+
+@helper()
+def _sorted(first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> Indices:
+    places = np.arange(first.shape[0])
+    for start in range(places.shape[0] // 2 - 1, -1, -1):
+        _sink(places, start, places.shape[0], first, order, similarity, tie)
+    for last in range(places.shape[0] - 1, 0, -1):
+        places[0], places[last] = places[last], places[0]
+        _sink(places, 0, last, first, order, similarity, tie)
+    return places
+
+
+_FLOATS = Tuple((OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F64_1D))
+_INPUTS = (F32_1D, F32_1D, U32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, I32_1D, U64_1D, I64, named_f64(Weights))
+
+
+@kernel(Tuple((OUT_I64_1D, _FLOATS, OUT_I64_1D, OUT_F64_1D))(*_INPUTS))
+def rank(
+    cosine: Vector,
+    keyword: Vector,
+    matched: Words,
+    late: Vector,
+    found_by: Flags,
+    marks: Flags,
+    text_hash: Longs,
+    create_time: Doubles,
+    tie: Docs,
+    echo_hashes: Longs,
+    term_count: int,
+    weights: Weights,
+) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
+    """Candidates by relevance: echoes, too dissimilar ones and older copies left out, paths joined, ages counted.
+
+    Left out are, in this order: what was said and equals the query; what the vector path alone found and is below the
+    minimum; of equal texts all but the newest. What is left scores the convex sum of its similarity and its keyword
+    score, each divided by the best of the pool; how much either weighs follows from how similar the best of the pool
+    is. Late interaction has its share of that in the same way. Fragments of key files are raised, domains that the
+    query names come first, the others by the logarithm of the score less the loss by age (float32 scores of old
+    memories would underflow). Ties go to the more similar, then to the smaller `tie`.
+
+    Args:
+        cosine: (n,) of the best chunk; NaN without a vector.
+        keyword: (n,) BM25, not negative.
+        matched: (n,) bit i is set where term i of the query matched.
+        late: (n,) max-sim of the token vectors; NaN without any.
+        found_by: (n,) bits VECTOR, KEYWORD, NAMED and KEY_FILE.
+        marks: (n,) bits CODE, SAID and AGELESS.
+        text_hash: (n,) equal for equal texts.
+        create_time: (n,) Unix seconds.
+        tie: (n,) numbers that break ties.
+        echo_hashes: Hashes of the query's own text.
+        term_count: Terms of the query.
+        weights: What the paths are worth.
+
+    Returns:
+        Rows in order, (m,). Of each: the paths' joined score in [0, 1]; calibrated similarity, 0 without a vector;
+        relevance in [0, 1], which is the joined score raised and aged; the score to show, which is that times how well
+        the best candidate fits at all; the logarithm of the factor of age. Echoes, older copies, too dissimilar ones,
+        and how often `tie` decided (4,). Mean shares of the vector path and of late interaction (2,).
+
+    Source: Bruch, Gai & Ingber, TOIS 2023 (convex combination of normalised scores).
+    """
+    tally = np.zeros(4, np.int64)
+    similarities = _similarities(cosine, np.float32(weights.unrelated))
+    minimum = np.float32(weights.min_similarity)
+    rows = _kept(similarities, found_by, marks, text_hash, create_time, tie, echo_hashes, minimum, tally)
+
+    closest = np.float64(_best(similarities, rows))
+    covered = _most_terms(matched, rows)
+    by_name = weights.name_odds if covered >= term_count else 1.0
+    odds = (closest / weights.even_similarity) ** weights.steepness * by_name
+    understood = (closest - weights.late_from) / (weights.late_full - weights.late_from)
+    shares = np.ones(3, np.float32)
+    if _best(keyword, rows) > 0:
+        shares[0] = weights.vector_share * odds / (odds + 1)
+        shares[1] = weights.vector_share * odds * weights.code_odds / (odds * weights.code_odds + 1)
+    shares[2] = weights.late_share * weights.vector_share * min(1.0, max(0.0, understood)) * by_name
+    means = np.zeros(2, np.float64)
+    joined = _joined(rows, similarities, keyword, late, marks, shares, means)
+
+    is_first = np.zeros(rows.shape[0], np.uint8)
+    lifted = joined.copy()
+    log_decay = np.zeros(rows.shape[0], np.float64)
+    order = np.empty(rows.shape[0], np.float64)
+    for i in range(rows.shape[0]):
+        if found_by[rows[i]] & KEY_FILE:
+            lifted[i] += (np.float32(1) - lifted[i]) * np.float32(weights.key_file_evidence)
+        if found_by[rows[i]] & NAMED:
+            is_first[i] = 1
+            lifted[i] = 1
+        if weights.decay_rate > 0 and not marks[rows[i]] & AGELESS:
+            age_days = max(0.0, (weights.as_of - create_time[rows[i]]) / 86400.0)
+            log_decay[i] = -weights.decay_rate * age_days
+        order[i] = (math.log(lifted[i]) if lifted[i] > 0 else -np.inf) + log_decay[i]
+
+    places = _sorted(is_first, order, similarities[rows], tie[rows])
+    fit = min(1.0, max(closest, covered / max(1, term_count)))
+    relevance = np.empty(rows.shape[0], np.float32)
+    score = np.empty(rows.shape[0], np.float32)
+    for i in range(rows.shape[0]):
+        relevance[i] = lifted[places[i]] * math.exp(log_decay[places[i]])
+        score[i] = relevance[i] * (1.0 if is_first[places[i]] else fit)
+    rows, is_first, order = rows[places], is_first[places], order[places]
+    similarities = similarities[rows]
+    for i in range(1, rows.shape[0]):
+        is_tie = is_first[i] == is_first[i - 1] and order[i] == order[i - 1] and similarities[i] == similarities[i - 1]
+        tally[3] += is_tie
+    return rows, (joined[places], similarities, relevance, score, log_decay[places]), tally, means

@@ -1,0 +1,113 @@
+"""The order of candidates against its twin."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hummock_kernels import reference
+from hummock_kernels.rank import AGELESS, CODE, KEY_FILE, KEYWORD, NAMED, SAID, VECTOR, Weights, rank
+
+NOW = 1_000_000.0
+PLAIN = Weights(
+    unrelated=0.0,
+    min_similarity=-1.0,
+    vector_share=1.0,
+    decay_rate=0.0,
+    as_of=NOW,
+    even_similarity=0.5,
+    steepness=3.0,
+    code_odds=1.5,
+    name_odds=1.0,
+    key_file_evidence=0.5,
+    late_share=0.5,
+    late_from=0.2,
+    late_full=0.7,
+)
+SIMILAR = st.floats(-1, 1, width=32) | st.just(float("nan"))
+PATHS = st.sampled_from([VECTOR, KEYWORD, VECTOR | KEYWORD, NAMED, KEY_FILE])
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> tuple[Any, ...]:
+    """The arguments of `rank`; some texts are equal, some were said."""
+    n = draw(st.integers(0, 9))
+
+    def column(dtype: Any, elements: st.SearchStrategy[Any]) -> Any:
+        array = draw(hnp.arrays(dtype, n, elements=elements))
+        array.flags.writeable = False
+        return array
+
+    weights = PLAIN._replace(
+        unrelated=draw(st.sampled_from([0.0, 0.3])),
+        min_similarity=draw(st.sampled_from([-1.0, 0.3])),
+        vector_share=draw(st.sampled_from([0.0, 0.5, 1.0])),
+        decay_rate=draw(st.sampled_from([0.0, 0.1])),
+        name_odds=draw(st.sampled_from([0.1, 1.0])),
+    )
+    return (
+        column(np.float32, SIMILAR),
+        column(np.float32, st.floats(0, 30, width=32)),
+        column(np.uint32, st.integers(0, 7)),
+        column(np.float32, SIMILAR),
+        column(np.uint8, PATHS),
+        column(np.uint8, st.sampled_from([0, CODE, SAID, AGELESS, SAID | AGELESS])),
+        column(np.uint64, st.integers(1, 7)),
+        column(np.float64, st.integers(0, 20).map(lambda days: NOW + 86_400 - 86_400 * days)),
+        np.array(draw(st.permutations(range(n))), np.int32),
+        np.array([1, 2], np.uint64),
+        draw(st.integers(1, 4)),
+        weights,
+    )
+
+
+@given(pools())
+def test_the_order_equals_its_twin(pool: tuple[Any, ...]) -> None:
+    """S0-13, S4-24."""
+    rows, columns, tally, means = rank(*pool)
+    expected_rows, expected_columns, expected_tally, expected_means = reference.rank(*pool)
+    assert sorted(rows.tolist()) == sorted(expected_rows.tolist())
+    assert tally[:3].tolist() == expected_tally[:3].tolist()
+    np.testing.assert_allclose(means, expected_means, atol=1e-6)
+    # Scores that differ in their last bits alone may stand in either order; of each place they are the same.
+    for found, expected in zip(columns[2:4], expected_columns[2:4], strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    by_row = dict(zip(expected_rows.tolist(), zip(*expected_columns, strict=True), strict=True))
+    for row, *values in zip(rows.tolist(), *columns, strict=True):
+        np.testing.assert_allclose(np.array(values), np.array(by_row[row]), atol=1e-5)
+
+
+def ranked(n: int, tie: list[int], **columns: Any) -> tuple[list[int], int]:
+    """Rows in order, and how many ties there were, of `n` like candidates but for these columns."""
+    given: dict[str, Any] = {
+        "cosine": np.full(n, 0.5, np.float32),
+        "keyword": np.zeros(n, np.float32),
+        "matched": np.zeros(n, np.uint32),
+        "late": np.full(n, np.nan, np.float32),
+        "found_by": np.full(n, VECTOR, np.uint8),
+        "marks": np.zeros(n, np.uint8),
+        "text_hash": np.arange(n, dtype=np.uint64),
+        "create_time": np.full(n, NOW),
+    } | columns
+    rows, _, tally, _ = rank(
+        **given, tie=np.array(tie, np.int32), echo_hashes=np.empty(0, np.uint64), term_count=1, weights=PLAIN
+    )
+    return rows.tolist(), int(tally[3])
+
+
+def test_ties_are_counted_and_broken_by_the_smaller_number() -> None:
+    assert ranked(3, [2, 0, 1]) == ([1, 2, 0], 2)
+    assert ranked(2, [1, 0], cosine=np.array([0.6, 0.5], np.float32)) == ([0, 1], 0)
+
+
+def test_of_equal_texts_of_one_moment_the_smaller_number_stays() -> None:
+    rows, ties = ranked(2, [1, 0], text_hash=np.ones(2, np.uint64))
+    assert rows == [1]
+    assert ties > 0
+
+
+def test_the_more_similar_comes_first_where_scores_are_equal() -> None:
+    cosine = np.array([-0.5, -0.25], np.float32)
+    assert ranked(2, [0, 1], cosine=cosine)[0] == [1, 0]
