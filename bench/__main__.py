@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import exact, load, recall, start
+from bench import exact, kernels, learn, load, model, recall, start
 from bench.command import Options, options_of, options_parser
 from bench.machine import Machine
 from bench.rows import Findings, Report
@@ -25,7 +25,10 @@ QUICK: Mapping[str, Measure] = {
     "recall": recall.measure,
     "load": load.measure,
     "exact": exact.measure,
+    "kernels": kernels.measure,
+    "learn": learn.measure,
     "start": start.measure,
+    "model": model.measure,
 }
 LONG: Mapping[str, Measure] = {}
 _RESULTS = Path(__file__).parent / "results"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from bench.latency import Latency
 from bench.service import Bench
@@ -22,18 +23,24 @@ def in_process_latency(
         for request in warm_up:
             read_all(use_cases.recall(recall_query(request)))
         queries = [recall_query(request) for request in asked]
-        # As the service does at its start: what is there need not be looked through during calls.
-        gc.collect()
-        gc.freeze()
-        try:
-            times_s = []
+        times_s = []
+        with settled():
             for query in queries:
                 started_s = time.perf_counter()
                 read_all(use_cases.recall(query))
                 times_s.append(time.perf_counter() - started_s)
-        finally:
-            gc.unfreeze()
     return Latency.of(times_s)
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """As in the service after its start: the collector need not look through what is there already."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def read_all(recalled: Recalled) -> int:

@@ -6,6 +6,7 @@ a copy.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -25,6 +26,7 @@ from bench import words
 from bench.corpus import TAG_SHARES, Batch, Corpus, Space, place_of
 from bench.service import Bench, BenchFailed, Serving
 from bench.stub_model import build_stub
+from hummock.models import ModelDescription
 from hummock.models.basis import load_basis
 from hummock.models.space import embedding_space
 from hummock.store import codec, keys
@@ -43,11 +45,12 @@ _DECIDING = tuple(Path(str(module.__file__)) for module in (bench_corpus, words,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How many memories in how many projects."""
+    """How many memories in how many projects; those that have the tag `embedded` bring no vector."""
 
     name: str
     memories: int
     projects: int
+    embedded: str = ""
 
     def corpus(self, space: Space | None) -> Corpus:
         """What is learnt."""
@@ -56,6 +59,8 @@ class Setting:
 
 A = Setting(name="A", memories=100_000, projects=16)
 B = Setting(name="B", memories=100_000, projects=1)
+ONE_OF_A = Setting(name="one-of-A", memories=A.memories // A.projects, projects=1, embedded="quarter")
+"""As large as a project of A, with vectors by a real model where the filter of A's recalls looks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,7 @@ class Filled:
         with TemporaryDirectory(prefix="copy-", dir=self.bench.directory.parent) as directory:
             bench = Bench.with_model(Path(directory), self.bench.model, self.bench.settings().models_dir)
             shutil.copytree(self.bench.data_dir, bench.data_dir)
+            os.sync()  # otherwise the first writes wait for the copy to reach the disk
             yield Filled(setting=self.setting, bench=bench, corpus=self.corpus, reused=self.reused)
 
 
@@ -93,23 +99,27 @@ class Stores:
     directory: Path
 
     def filled(self, setting: Setting) -> Filled:
-        """The store of a setting; learnt now unless it is there. Raises: BenchFailed."""
+        """The store of a setting with a stub for the model; learnt now unless it is there. Raises: BenchFailed."""
+        models_dir = self.directory.absolute() / "models"
+        return self.filled_with(setting, build_stub(models_dir, DIM), models_dir)
+
+    def filled_with(self, setting: Setting, model: ModelDescription, models_dir: Path) -> Filled:
+        """The same with another model, which is in `models_dir`."""
         folder = self.directory.absolute()
-        model = build_stub(folder / "models", DIM)
         space_id = embedding_space(model, load_basis(model.basis, model.dim)).id
-        corpus = setting.corpus(Space.seeded(space_id, DIM, SEED))
-        stem = f"{setting.name}-{setting.memories}-{setting.projects}-{DIM}"
+        corpus = setting.corpus(Space.seeded(space_id, model.dim, SEED))
+        stem = f"{setting.name}-{setting.memories}-{setting.projects}-{model.dim}"
         directory = folder / f"{stem}-{_key(space_id)}"
         reused = (directory / _READY).exists()
         if not reused:
             for old in folder.glob(f"{stem}-*"):
                 shutil.rmtree(old)
             directory.mkdir(parents=True)
-        bench = Bench.with_model(directory, model.name, folder / "models")
+        bench = Bench.with_model(directory, model.name, models_dir)
         if reused:
             say(f"setting {setting.name}: {setting.memories} memories of an earlier run, as the same code makes them")
         else:
-            _fill(bench, corpus, setting.name)
+            _fill(bench, setting, corpus, model.dim)
         return Filled(setting=setting, bench=bench, corpus=corpus, reused=reused)
 
 
@@ -142,11 +152,12 @@ def learn_all(service: Serving, batches: Iterable[Batch], count: int, name: str)
     say(f"setting {name}: {created} memories learnt in {seconds:.0f} s, making them up included")
 
 
-def _fill(bench: Bench, corpus: Corpus, name: str) -> None:
-    vectors = open_memmap(bench.directory / _VECTORS, "w+", np.float32, (corpus.size, DIM))
+def _fill(bench: Bench, setting: Setting, corpus: Corpus, dim: int) -> None:
+    vectors = open_memmap(bench.directory / _VECTORS, "w+", np.float32, (corpus.size, dim))
     tagged = {tag: np.zeros(corpus.size, np.bool_) for tag in (*words.TAGS, *TAG_SHARES)}
+    batches = _noted(corpus.batches(BATCH_MEMORIES), vectors, tagged, setting.embedded)
     with bench.serving() as service:
-        learn_all(service, _noted(corpus.batches(BATCH_MEMORIES), vectors, tagged), corpus.size, name)
+        learn_all(service, batches, corpus.size, setting.name)
     vectors.flush()
     with (bench.directory / _TAGS).open("wb") as file:
         np.savez(file, allow_pickle=False, **tagged)
@@ -155,15 +166,17 @@ def _fill(bench: Bench, corpus: Corpus, name: str) -> None:
 
 
 def _noted(
-    batches: Iterable[Batch], vectors: NDArray[np.float32], tagged: Mapping[str, NDArray[np.bool_]]
+    batches: Iterable[Batch], vectors: NDArray[np.float32], tagged: Mapping[str, NDArray[np.bool_]], embedded: str
 ) -> Iterator[Batch]:
-    """The batches, whose vectors and tags are written down on their way."""
+    """The batches, whose vectors and tags are written down on their way, without the vectors of a tag's memories."""
     for project, memories in batches:
         for memory in memories:
             place = place_of(memory.id)
             vectors[place] = np.frombuffer(memory.vector.values, "<f4")
             for tag in memory.index.tags:
                 tagged[tag][place] = True
+            if embedded in memory.index.tags:
+                memory.ClearField("vector")
         yield project, memories
 
 

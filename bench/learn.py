@@ -1,0 +1,167 @@
+"""`python -m bench.learn`: durable writes into setting A, one after the other and from 64 writers (row 9)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from threading import Barrier
+from typing import TypeVar
+
+from bench.asking import LEARN, RECALL, caller, recall_requests, timed
+from bench.command import Options, run_part
+from bench.corpus import Corpus
+from bench.generator import Generator
+from bench.inside import settled
+from bench.latency import Latency
+from bench.rows import Findings, Row
+from bench.service import BenchFailed, Serving
+from bench.stores import A
+from hummock.core.learn import LearnCommand, Learned, LearnStatus
+from hummock.rpc.parse_memory import learn_command
+from hummock.rpc.parse_recall import recall_query
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import recall_pb2
+from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock.wiring import open_use_cases
+
+Given = TypeVar("Given")
+
+PART = "learn"
+_WRITERS = 64
+_ALONE, _WARM_UP = 300, 100
+_TOGETHER = 100 * _WRITERS
+_CHECKED = 20
+_OWN_MS, _IN_PROCESS_PER_S, _GRPC_PER_S = 1.2, 8000.0, 2500.0
+_PAGE_BYTES = 4096
+_PAGES = 256
+NOT_MEASURED = (
+    "learning while others recall, and memories that the service must embed",
+    "a disk that loses what it has acknowledged: fsync is believed",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alone:
+    """Writes one after the other, and the fsyncs between them."""
+
+    learn: Latency
+    fsync: Latency
+
+    def row(self, how: str) -> Row:
+        """Beside its target."""
+        what = "one durable Learn (vector given), which is recallable when it answers, 100,000 memories in the store"
+        limit_ms = _OWN_MS + self.fsync.p50_ms
+        note = f"1.2 ms and one fsync between the writes, p50 {self.fsync.p50_ms:.3f} ms"
+        return Row.at_most(9, f"{what}; {how}, p50", limit_ms, self.learn.p50_ms, "ms", note=note)
+
+
+def measure(options: Options) -> Findings:
+    """Row 9, on a copy of the store, with all its projects in memory."""
+    generator = Generator.compiled(options.stores.directory)
+    with options.stores.filled(A).copied() as filled:
+        fresh = _fresh(filled.corpus)
+        with filled.bench.serving() as service:
+            loads = [request.SerializeToString() for request in recall_requests(filled.corpus, range(A.projects))]
+            timed(caller(service.channel, RECALL), loads, ())
+            alone, together = _messages(fresh, _WARM_UP + _ALONE), _messages(fresh, _TOGETHER)
+            over_grpc = _alone(caller(service.channel, LEARN), alone, filled.bench.directory)
+            _check_recallable(service, islice(fresh, _CHECKED))
+            load = generator.run(service.target, LEARN, together, _WRITERS)
+        if load.failed:
+            raise BenchFailed(f"{load.failed} of {load.calls} writes failed")
+        with open_use_cases(filled.bench.settings(), say=lambda line: None) as use_cases:
+            for request in recall_requests(filled.corpus, range(A.projects)):
+                use_cases.recall(recall_query(request))
+            commands = [learn_command(request) for request in islice(fresh, _WARM_UP + _ALONE + _TOGETHER)]
+            with settled():
+                in_process = _alone(use_cases.learn, commands[:-_TOGETHER], filled.bench.directory)
+                per_s = _together(use_cases.learn, commands[-_TOGETHER:])
+    what = "64 writers of one memory at a time (vector given)"
+    return Findings(
+        part=PART,
+        rows=(
+            over_grpc.row("over gRPC"),
+            in_process.row("in process"),
+            Row.at_least(9, f"{what}, in process", _IN_PROCESS_PER_S, per_s, "memories/s"),
+            Row.at_least(9, f"{what}, over gRPC, closed loop", _GRPC_PER_S, load.calls_per_s, "memories/s"),
+        ),
+        figures=(
+            ("one Learn over gRPC", over_grpc.learn.line()),
+            ("one Learn in process", in_process.learn.line()),
+            ("fsync of 4 KiB written in place, between the Learns", in_process.fsync.line()),
+            ("64 writers over gRPC", load.line()),
+            ("calls before those that count", str(_WARM_UP)),
+        ),
+        not_measured=NOT_MEASURED,
+    )
+
+
+def _fresh(corpus: Corpus) -> Iterator[pb.LearnRequest]:
+    """Memories beyond those of the store, each to be learnt alone."""
+    for place in count(corpus.size):
+        yield pb.LearnRequest(project=corpus.project_name(place), memories=[corpus.memory(place)])
+
+
+def _messages(fresh: Iterator[pb.LearnRequest], number: int) -> list[bytes]:
+    return [request.SerializeToString() for request in islice(fresh, number)]
+
+
+def _alone(learn: Callable[[Given], object], given: Sequence[Given], directory: Path) -> Alone:
+    """Each in its turn, and an fsync behind each, for a disk is not the same at all times."""
+    learns_s, syncs_s = [], []
+    with NamedTemporaryFile(dir=directory) as file:
+        file.write(bytes(_PAGES * _PAGE_BYTES))
+        os.fsync(file.fileno())
+        for number, one in enumerate(given):
+            started_s = time.perf_counter()
+            learn(one)
+            learnt_s = time.perf_counter()
+            os.pwrite(file.fileno(), os.urandom(_PAGE_BYTES), number % _PAGES * _PAGE_BYTES)
+            written_s = time.perf_counter()
+            os.fsync(file.fileno())
+            learns_s.append(learnt_s - started_s)
+            syncs_s.append(time.perf_counter() - written_s)
+    return Alone(learn=Latency.of(learns_s[_WARM_UP:]), fsync=Latency.of(syncs_s[_WARM_UP:]))
+
+
+def _together(learn: Callable[[LearnCommand], Learned], commands: Sequence[LearnCommand]) -> float:
+    """Memories a second that as many threads as there are writers learn, each the next one as soon as it may."""
+    ready = Barrier(_WRITERS + 1)
+
+    def write(first: int) -> None:
+        ready.wait()
+        for command in commands[first::_WRITERS]:
+            (result,) = learn(command).results
+            if result.status != LearnStatus.CREATED:
+                raise BenchFailed(f"a memory was not created: {result}")
+
+    with ThreadPoolExecutor(_WRITERS) as writers:
+        running = [writers.submit(write, first) for first in range(_WRITERS)]
+        ready.wait()
+        started_s = time.perf_counter()
+        for each in running:
+            each.result()
+        return len(commands) / (time.perf_counter() - started_s)
+
+
+def _check_recallable(service: Serving, requests: Iterable[pb.LearnRequest]) -> None:
+    """Raises: BenchFailed: a recall right behind the answer does not find what was learnt."""
+    context = ContextServiceStub(service.channel)
+    for request in requests:
+        seq = context.Learn(request).seq
+        memory = request.memories[0]
+        asked = recall_pb2.RecallRequest(
+            project=request.project, query_text=memory.id, query_vector=memory.vector, min_seq=seq
+        )
+        if memory.id not in {hit.memory.id for hit in context.Recall(asked).hits}:
+            raise BenchFailed(f"{memory.id} was acknowledged and is not recalled")
+
+
+if __name__ == "__main__":
+    run_part(measure, __doc__)
