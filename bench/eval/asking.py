@@ -64,6 +64,7 @@ def request(question: Question, path: Path) -> recall_pb2.RecallRequest:
         late_interaction=path is Path.RERANKED,
         relevance_weight=_NO_DIFFERENCE,
         near_twin_bar=_NO_TWINS,
+        as_of=question.as_of,
         view=memory_pb2.MEMORY_VIEW_INDEX,
     )
 

@@ -13,7 +13,7 @@ from hummock.v1 import memory_pb2 as pb
 Record = Mapping[str, Any]
 """A line of a data file; which fields it has depends on the file."""
 
-_FIRST_TURN_HOUR = 12
+_FIRST_EXCHANGE = timedelta(hours=12)
 
 
 def note(record: Record) -> pb.MemoryInput:
@@ -34,11 +34,9 @@ def code(record: Record) -> pb.MemoryInput:
 def exchange(record: Record) -> pb.MemoryInput:
     """What a user said and what was answered, a line each: one memory. The day is its session.
 
-    Exchanges of a day are a minute apart, from noon UTC on; only their order is known.
+    Exchanges of a day are a minute apart, from noon UTC on; only their order is known. They are learnt then.
     """
-    day = datetime.fromisoformat(record["day"]).replace(tzinfo=UTC)
-    time = Timestamp()
-    time.FromDatetime(day + timedelta(hours=_FIRST_TURN_HOUR, minutes=record["position"]))
+    time = _timestamp(_noon(record["day"]) + timedelta(minutes=record["position"]))
     return pb.MemoryInput(
         id=record["_id"],
         kind=pb.MEMORY_KIND_NOTE,
@@ -47,4 +45,20 @@ def exchange(record: Record) -> pb.MemoryInput:
         session_id=record["day"],
         speaker=record["user"],
         event_time=time,
+        create_time=time,
     )
+
+
+def day_after(record: Record) -> Timestamp:
+    """Noon UTC of the day after an exchange."""
+    return _timestamp(_noon(record["day"]) + timedelta(days=1))
+
+
+def _noon(day: str) -> datetime:
+    return datetime.fromisoformat(day).replace(tzinfo=UTC) + _FIRST_EXCHANGE
+
+
+def _timestamp(time: datetime) -> Timestamp:
+    stamp = Timestamp()
+    stamp.FromDatetime(time)
+    return stamp

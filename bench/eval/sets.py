@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from bench.eval.halves import drawn
 from bench.eval.made import function_names, is_chinese_of_two, mixed_sentence, two_character_words
-from bench.eval.memories import Record, code, exchange, note
+from bench.eval.memories import Record, code, day_after, exchange, note
 from hummock.v1 import memory_pb2 as pb
 
 _MOST_MADE = 300
@@ -18,12 +20,13 @@ _MOST_MADE = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, of which project, and the ids of the memories that answer it."""
+    """What is asked, of which project, and the ids of the memories that answer it; `as_of` of None is the clock's."""
 
     id: str
     project: str
     text: str
     relevant: frozenset[str]
+    as_of: Timestamp | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,15 +125,26 @@ def cosqa(datasets: Path) -> Corpus:
 
 
 def memorybank(datasets: Path, language: str) -> Corpus:
-    """Conversations of one language ("zh", "en"): a project for each user, a session for each day."""
+    """Conversations of one language ("zh", "en"): a project for each user, a session for each day.
+
+    Questions are asked on the day after the user's last exchange, so that "May 2nd" is of that year.
+    """
     folder = datasets / "memorybank-zh-en"
     name = f"memorybank-{language}"
     by_project: dict[str, list[pb.MemoryInput]] = {}
-    for record in _records(folder / f"corpus.{language}.jsonl"):
+    asked_at: dict[str, Timestamp] = {}
+    for record in sorted(_records(folder / f"corpus.{language}.jsonl"), key=lambda each: str(each["day"])):
         by_project.setdefault(f"{name}-{record['user']}", []).append(exchange(record))
+        asked_at[record["user"]] = day_after(record)
     relevant = _relevant(folder / f"qrels.{language}.tsv")
     questions = tuple(
-        Question(id=each["_id"], project=f"{name}-{each['user']}", text=each["text"], relevant=relevant[each["_id"]])
+        Question(
+            id=each["_id"],
+            project=f"{name}-{each['user']}",
+            text=each["text"],
+            relevant=relevant[each["_id"]],
+            as_of=asked_at[each["user"]],
+        )
         for each in _records(folder / f"queries.{language}.jsonl")
     )
     slices = (Slice(set="memorybank", name=language, questions=questions),)

@@ -60,6 +60,14 @@ def test_an_exchange_is_one_memory_with_its_day_as_session(corpora: dict[str, Co
     assert first.payload.content == "I baked bread.\nOh."
     assert (first.session_id, first.speaker, first.origin) == ("2023-05-02", "u00", pb.ORIGIN_USER_INPUT)
     assert second.event_time.seconds - first.event_time.seconds == 60
+    assert first.create_time == first.event_time
+
+
+def test_conversations_are_asked_about_on_the_day_after_their_last(corpora: dict[str, Corpus]) -> None:
+    question = corpora["memorybank-en"].slices[0].questions[0]
+    assert question.as_of is not None
+    assert question.as_of.ToJsonString() == "2023-05-03T12:00:00Z"
+    assert all(each.as_of is None for each in corpora["xquad-zh"].slices[0].questions)
 
 
 def test_titles_are_not_used(corpora: dict[str, Corpus]) -> None:
