@@ -5,9 +5,11 @@ LOCKS := $(wildcard service/locks/*.txt)
 SETUP := pyproject.toml service/setup/setup.sh service/setup/install.py $(LOCKS)
 # The repository that `make demo` indexes.
 REPO ?= $(CURDIR)
+FUZZ_CASES ?= 100000
+FUZZ_SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo test lint bench eval proto lock clean
+.PHONY: help setup model demo test fuzz lint bench eval proto lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +32,9 @@ demo: model ## Start the service, index REPO, learn a sample, ask three question
 
 test: $(VENV)/.dev ## Run the tests
 	@$(BIN)/python -m pytest
+
+fuzz: $(VENV)/.dev ## Render hostile memories and read them back (FUZZ_CASES, FUZZ_SEED)
+	@$(BIN)/python -m tests.render.fuzz --cases $(FUZZ_CASES) --seed $(FUZZ_SEED)
 
 lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and its stubs
 	$(BIN)/ruff check

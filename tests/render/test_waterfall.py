@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Locale, Tier
-from hummock.render import WATERFALL_BUDGET_TOKENS, Section, Selected, render_waterfall, wording_of
-from hummock.text.tokens import EstimatedTokens
+from hummock.render import WATERFALL_BUDGET_TOKENS, Frame, Section, Selected, render_waterfall, wording_of
+from hummock.text.tokens import EstimatedTokens, TokenCounter
 from tests.render.golden import assert_golden
 from tests.render.samples import dates, domain, fragment, memory, note, record, repayment, selected
 from tests.render.test_context import GrowingCounter
@@ -18,8 +18,12 @@ EN = wording_of(Locale.EN)
 COUNTER = EstimatedTokens()
 
 
+def frame(budget_tokens: int, counter: TokenCounter = COUNTER) -> Frame:
+    return Frame(wording=EN, budget_tokens=budget_tokens, counter=counter)
+
+
 def render(items: list[Selected], budget_tokens: int = WATERFALL_BUDGET_TOKENS) -> Section:
-    return render_waterfall(items, EN, budget_tokens, COUNTER)
+    return render_waterfall(items, frame(budget_tokens))
 
 
 def tiers(section: Section) -> dict[str, Tier]:
@@ -41,7 +45,10 @@ def test_the_chinese_form() -> None:
         "世界.图鉴", "等额本息的推导。" * 90, title="等额本息", summary="每期还款额相同的推导。", tags=("还款", "公式")
     )
     items = [*repayment()[:2], Selected(memory=long, score=0.92), *repayment()[2:]]
-    assert_golden("waterfall.zh.txt", render_waterfall(items, wording_of(Locale.ZH), 600, COUNTER).text)
+    assert_golden(
+        "waterfall.zh.txt",
+        render_waterfall(items, Frame(wording=wording_of(Locale.ZH), budget_tokens=640, counter=COUNTER)).text,
+    )
 
 
 def test_the_index_looks_like_the_documents_view() -> None:
@@ -160,12 +167,12 @@ ITEMS = st.lists(
 def test_only_the_best_memory_alone_is_above_the_budget(items: list[Selected], budget_tokens: int) -> None:
     """S2-08, S2-10, 1.1-6, S2-26: the frame is charged too."""
     for counter in (COUNTER, GrowingCounter()):
-        section = render_waterfall(items, EN, budget_tokens, counter)
+        section = render_waterfall(items, frame(budget_tokens, counter))
         assert section.token_count == counter.count(section.text)
         assert section.over_budget == (section.token_count > budget_tokens)
         if section.over_budget:
             assert [one.tier for one in section.memories] == [Tier.FULL] + [Tier.DROPPED] * (len(items) - 1)
-            assert counter.count(render_waterfall(items[:1], EN, 1, counter).text) > budget_tokens
+            assert counter.count(render_waterfall(items[:1], frame(1, counter)).text) > budget_tokens
 
 
 @given(items=ITEMS, budget_tokens=st.integers(1, 900))

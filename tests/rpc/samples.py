@@ -18,7 +18,7 @@ from hummock.core.recall import (
     Receipt,
     StageTime,
 )
-from hummock.core.render import Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
+from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
 from hummock.core.search import Searched, SearchQuery, SearchResult
 from hummock.core.status import ServiceStatus, StoreStatus
 
@@ -116,7 +116,15 @@ def rendered(query: RenderQuery) -> Rendered:
         over_budget=False,
         memories=(
             RenderedMemory(
-                memory_id=MEMORY.id, kind=MEMORY.kind, tier=Tier.INDEX, token_count=6, reason="fits", score=0.75
+                trust=0.5,
+                origin=Origin.INDEXER,
+                marks=(MemoryMark.STALE,),
+                memory_id=MEMORY.id,
+                kind=MEMORY.kind,
+                tier=Tier.INDEX,
+                token_count=6,
+                reason="fits",
+                score=0.75,
             ),
         ),
         tools=(
@@ -126,6 +134,10 @@ def rendered(query: RenderQuery) -> Rendered:
                 input_schema={"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}},
             ),
         ),
+        messages=(),
+        instructions="",
+        prefix=None,
+        counter="estimate",
         missing_ids=("gone",),
         intent=None,
         receipt=None,

@@ -18,7 +18,7 @@ from hummock.core.memory import DomainKnowledge, Draft, Filter, LearningRecord, 
 from hummock.core.recall import DecayMode, Preset, RecallPath, RecallQuery
 from hummock.core.render import Locale, RenderForm
 from hummock.core.search import SearchScope
-from hummock.rpc import parse_memory, parse_recall, parse_values
+from hummock.rpc import parse_memory, parse_recall, parse_render, parse_values
 from hummock.rpc.page_token import page_position, page_token
 from hummock.rpc.parse import parse
 from hummock.v1 import context_service_pb2 as context_pb
@@ -105,7 +105,7 @@ def test_any_bytes_are_a_unit_vector_or_a_named_error(data: bytes) -> None:
 
 
 def test_a_render_gives_its_recall_its_project() -> None:
-    query = parse_recall.render_query(
+    query = parse_render.render_query(
         context_pb.RenderRequest(
             project="p", recall=recall_pb2.RecallRequest(query_text="q", view=memory_pb2.MEMORY_VIEW_INDEX)
         )
@@ -116,7 +116,7 @@ def test_a_render_gives_its_recall_its_project() -> None:
 
 
 def test_a_render_by_ids_has_no_recall() -> None:
-    query = parse_recall.render_query(
+    query = parse_render.render_query(
         context_pb.RenderRequest(
             project="p", memories=context_pb.MemorySelection(ids=["b", "a"]), locale=context_pb.LOCALE_EN
         )
@@ -126,7 +126,7 @@ def test_a_render_by_ids_has_no_recall() -> None:
 
 def test_a_render_and_its_recall_name_one_project() -> None:
     recall = recall_pb2.RecallRequest(project="other", query_text="q")
-    assert broken(parse_recall.render_query, context_pb.RenderRequest(project="p", recall=recall)).field == (
+    assert broken(parse_render.render_query, context_pb.RenderRequest(project="p", recall=recall)).field == (
         "recall.project"
     )
 
@@ -144,7 +144,7 @@ def test_a_render_and_its_recall_name_one_project() -> None:
 def test_the_recall_of_a_render_keeps_every_rule(recall: recall_pb2.RecallRequest, field: str) -> None:
     data = context_pb.RenderRequest(project="p", recall=recall).SerializeToString()
     request = parse(context_pb.RenderRequest, data)
-    assert broken(parse_recall.render_query, request).field == field
+    assert broken(parse_render.render_query, request).field == field
 
 
 def test_a_search_has_ten_results_of_both_kinds_by_default() -> None:

@@ -12,7 +12,7 @@ from hummock.core.memory import Detail, DomainKnowledge, LearningRecord, MemoryK
 from hummock.core.recall import RecallQuery
 from hummock.core.render import RenderQuery
 from hummock.core.search import SearchQuery
-from hummock.rpc import parse_memory, present_memory, present_recall, present_service, present_values
+from hummock.rpc import parse_memory, present_memory, present_recall, present_render, present_service, present_values
 from hummock.rpc.gate import Load
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import samples
@@ -106,7 +106,7 @@ def test_a_recall_keeps_its_receipt() -> None:
 
 
 def test_a_rendering_without_a_recall_has_no_intent_and_no_receipt() -> None:
-    reply = present_recall.render_response(samples.rendered(RenderQuery(project="p", memory_ids=("a",))))
+    reply = present_render.render_response("p", samples.rendered(RenderQuery(project="p", memory_ids=("a",))))
     assert not reply.HasField("intent")
     assert not reply.HasField("receipt")
     assert MessageToDict(reply.tools[0].input_schema) == {

@@ -12,6 +12,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import Project, ProjectInfo
+from hummock.core.prompt import PromptMessage, PromptRole
 from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery, Receipt
 from hummock.core.render import Locale, Rendered, RenderForm, RenderQuery, Tier
 from hummock.ports import Store
@@ -201,9 +202,10 @@ def test_every_kind_can_be_rendered_by_id() -> None:
         memory("e1", MemoryKind.ENTRY, "潮汐木芯是木材。", title="潮汐木芯"),
     )
     for form in RenderForm:
-        query = RenderQuery(project="p", memory_ids=tuple(one.id for one in memories), form=form)
+        current = PromptMessage(role=PromptRole.USER, content="还款日？") if form is RenderForm.MESSAGES else None
+        query = RenderQuery(project="p", memory_ids=tuple(one.id for one in memories), form=form, current=current)
         rendered = render(Answer(), Shelf(PROJECT, *memories), query)
-        assert {one.tier for one in rendered.memories} == {Tier.FULL}
+        assert {one.tier for one in rendered.memories} == {Tier.INDEX if form is RenderForm.INDEX else Tier.FULL}
         assert {one.kind for one in rendered.memories} == set(MemoryKind)
 
 

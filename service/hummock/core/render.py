@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import MemoryKind, Origin
+from hummock.core.prompt import PromptMessage, PromptTarget, PromptTemplate
 from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
 
 MAX_BUDGET_TOKENS = 1_000_000
+READ_TOOLS = ("read_memory", "read_memory_artifact")
 
 
 class RenderForm(IntEnum):
@@ -18,6 +20,9 @@ class RenderForm(IntEnum):
 
     CONTEXT = 1
     WATERFALL = 2
+    INDEX = 3
+    MEMORIES = 4
+    MESSAGES = 5
 
 
 class Locale(IntEnum):
@@ -35,11 +40,81 @@ class Tier(IntEnum):
     DROPPED = 3
 
 
+class MemoryMark(IntEnum):
+    """What a reader should know about a memory."""
+
+    STALE = 1
+    UNVERIFIED = 2
+    INSTRUCTION_LIKE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """How many memories of a kind the context form shows."""
+
+    domains: int = 3
+    learning_records: int = 5
+    code_fragments: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenMemory:
+    """A memory that turns have recalled: how many, and which was the last."""
+
+    memory_id: str
+    turns: int
+    last_turn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixState:
+    """What the turns so far have left behind; a caller hands it from one rendering to the next.
+
+    Attributes:
+        turn: Renderings so far.
+        base_turn: That in which the prefix was laid out.
+        as_of: The "now" of the prefix, in Unix seconds, so that its marks stay as they are.
+        locale: The language of the whole text; it stays when a later turn is written in another.
+        prefix_ids: The memories of the prefix, in its order.
+        seen: What was recalled, the most often recalled first.
+        prefix_tokens: Tokens of the prefix, summed over the turns since it was laid out.
+        all_tokens: Tokens of the whole text, summed likewise.
+    """
+
+    turn: int
+    base_turn: int
+    as_of: float
+    locale: Locale
+    prefix_ids: tuple[str, ...]
+    seen: tuple[SeenMemory, ...] = ()
+    prefix_tokens: int = 0
+    all_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailPlacement:
+    """That a stable prefix is wanted. `state` is None in the first turn; `rebase` lays the prefix out anew."""
+
+    state: PrefixState | None = None
+    rebase: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderQuery:
     """A rendering as it was asked for: either of a recall, or of memories by id.
 
-    `budget_tokens` of None means the form's own; `locale` of None follows the query's script.
+    Attributes:
+        budget_tokens: None means the form's own.
+        locale: None follows the query's script.
+        prompt: What the section is put into; None for nothing. At most one of it and `template` is given.
+        target: Whose prompt that is.
+        history: Earlier messages, for MESSAGES only.
+        current: The user's message of this turn; for MESSAGES and for it only.
+        read_ids: Memories that stand before all others, in full.
+        tail: None keeps all in one place.
+        as_of: The "now" of ages in Unix seconds; None means the clock's.
+        utc_offset_minutes: By which the reader's clock is ahead.
+        read_tool: The name of the tool that reads a memory, one of `READ_TOOLS`.
     """
 
     project: str
@@ -48,12 +123,30 @@ class RenderQuery:
     form: RenderForm = RenderForm.CONTEXT
     budget_tokens: int | None = None
     locale: Locale | None = None
+    prompt: str | None = None
+    template: PromptTemplate | None = None
+    target: PromptTarget | None = None
+    history: tuple[PromptMessage, ...] = ()
+    current: PromptMessage | None = None
+    read_ids: tuple[str, ...] = ()
+    quotas: Quotas = field(default_factory=Quotas)
+    tail: TailPlacement | None = None
+    as_of: float | None = None
+    utc_offset_minutes: int = 0
+    read_tool: str = READ_TOOLS[0]
 
     def __post_init__(self) -> None:
         if (self.recall is None) == (not self.memory_ids):
             raise InvalidRequest("source", "must be either recall or memories")
         if self.budget_tokens is not None and not 1 <= self.budget_tokens <= MAX_BUDGET_TOKENS:
             raise InvalidRequest("budget_tokens", f"is {self.budget_tokens}; it must be 1 to {MAX_BUDGET_TOKENS}")
+        if self.form is RenderForm.MESSAGES:
+            if self.current is None:
+                raise InvalidRequest("current", "is required for MESSAGES")
+            if self.target is not None:
+                raise InvalidRequest("target", "is not for MESSAGES, whose memories are a message of their own")
+        elif self.current is not None or self.history:
+            raise InvalidRequest("current" if self.current else "history", f"is for MESSAGES, not for {self.form.name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +159,9 @@ class RenderedMemory:
     token_count: int
     reason: str
     score: float
+    trust: float
+    origin: Origin
+    marks: tuple[MemoryMark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +172,45 @@ class ToolDefinition:
     description: str
     input_schema: Mapping[str, object]
 
+    def openai(self) -> dict[str, object]:
+        """As an element of OpenAI's `tools`."""
+        function = {"name": self.name, "description": self.description, "parameters": self.input_schema}
+        return {"type": "function", "function": function}
+
+    def anthropic(self) -> dict[str, object]:
+        """As an element of Anthropic's `tools`."""
+        return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
+
+    def mcp(self) -> dict[str, object]:
+        """As MCP lists tools."""
+        return {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StablePrefix:
+    """The part of a text that stays from turn to turn, and what the next turn has to bring back.
+
+    `rebase_advised` says that it holds too small a part of the text and that laying it out anew would help.
+    """
+
+    text: str
+    token_count: int
+    state: PrefixState
+    rebase_advised: bool
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
     """A prompt section.
 
     Attributes:
-        token_count: Estimated tokens of the text.
-        over_budget: True when the best memory alone is larger than the budget and was rendered all the same.
+        token_count: Of the text.
+        over_budget: True when what is forced into the text is larger than the budget and was rendered all the same.
         memories: Every memory that was considered, in the order of the text.
+        messages: The finished prompt; empty when only a section was asked for.
+        instructions: What a system prompt should say beside a text that speaks of tools.
+        prefix: None unless a stable prefix was asked for.
+        counter: What counted the tokens.
         intent: None without a recall, as is `receipt`.
     """
 
@@ -94,7 +220,11 @@ class Rendered:
     over_budget: bool
     memories: tuple[RenderedMemory, ...]
     tools: tuple[ToolDefinition, ...]
+    messages: tuple[PromptMessage, ...]
+    instructions: str
+    prefix: StablePrefix | None
     missing_ids: tuple[str, ...]
+    counter: str
     intent: Intent | None
     receipt: Receipt | None
     degraded: tuple[Degradation, ...]

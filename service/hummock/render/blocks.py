@@ -8,9 +8,11 @@ from typing import Final
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, MemoryKind
 from hummock.core.project import ProjectInfo
+from hummock.core.render import Quotas
 from hummock.render import fence
 from hummock.render.headings import Wording
-from hummock.render.selection import Selected
+from hummock.render.marks import UNVERIFIED, is_unverified
+from hummock.render.selection import Frame, Selected
 
 _BODY_CHARACTERS: Final = 500
 _FILES: Final = 5
@@ -43,9 +45,9 @@ class Chapter:
 class _Layout:
     kinds: frozenset[MemoryKind]
     heading: Callable[[Wording], str]
-    quota: int | None
+    quota: Callable[[Quotas], int | None]
     ends_text: bool
-    write: Callable[[Selected, int, Wording], Block]
+    write: Callable[[Selected, int, Frame], Block]
 
 
 def project_block(info: ProjectInfo, wording: Wording) -> str:
@@ -57,37 +59,40 @@ def project_block(info: ProjectInfo, wording: Wording) -> str:
     )
 
 
-def chapters_of(selected: Sequence[Selected], wording: Wording) -> tuple[Chapter, ...]:
+def chapters_of(selected: Sequence[Selected], frame: Frame) -> tuple[Chapter, ...]:
     """The chapters in the order of the text, the most important first."""
-    return tuple(_chapter(layout, selected, wording) for layout in _LAYOUTS)
+    return tuple(_chapter(layout, selected, frame) for layout in _LAYOUTS)
 
 
-def _chapter(layout: _Layout, selected: Sequence[Selected], wording: Wording) -> Chapter:
+def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> Chapter:
     items = [item for item in selected if item.memory.kind in layout.kinds]
-    shown = items[: layout.quota]
+    quota = layout.quota(frame.quotas)
+    shown = items[:quota]
     return Chapter(
         ends_text=layout.ends_text,
-        heading=layout.heading(wording) + "\n",
-        blocks=tuple(layout.write(item, number, wording) for number, item in enumerate(shown, start=1)),
+        heading=layout.heading(frame.wording) + "\n",
+        blocks=tuple(layout.write(item, number, frame) for number, item in enumerate(shown, start=1)),
         beyond_quota=tuple(items[len(shown) :]),
-        quota_reason=f"this form shows the first {layout.quota} of its kind",
+        quota_reason=f"this form shows the first {quota} of its kind",
     )
 
 
-def _domain(item: Selected, _number: int, wording: Wording) -> Block:
+def _domain(item: Selected, _number: int, frame: Frame) -> Block:
+    wording = frame.wording
     detail = item.memory.payload.detail if item.memory.payload else None
     if not isinstance(detail, DomainKnowledge):
         detail = DomainKnowledge(domain=item.memory.index.title, summary=item.memory.index.summary)
     summary = _text(detail.summary)
     text = _lines(
-        f"### {fence.one_line(detail.domain)}",
+        f"### {fence.heading(detail.domain)}{_unverified(item)}",
         _prose(summary, wording),
         _listed(wording.key_files, detail.key_files[:_FILES]),
     )
     return Block(item=item, text=text, reason=_reason(summary))
 
 
-def _record(item: Selected, number: int, wording: Wording) -> Block:
+def _record(item: Selected, number: int, frame: Frame) -> Block:
+    wording = frame.wording
     detail = item.memory.payload.detail if item.memory.payload else None
     if not isinstance(detail, LearningRecord):
         detail = LearningRecord(question=item.memory.index.title, answer=item.memory.index.summary)
@@ -95,7 +100,7 @@ def _record(item: Selected, number: int, wording: Wording) -> Block:
     relevance = "" if item.score is None else f" ({wording.relevance} {int(item.score * 100)}%)"
     question, answer = _text(detail.question), _text(detail.answer)
     text = _lines(
-        f"{wording.record} {number}{relevance}",
+        f"{wording.record} {number}{relevance}{_unverified(item)}",
         _labelled(wording.question, _prose(question, wording)),
         _labelled(wording.answer, _prose(answer, wording)),
         _listed(wording.source_files, detail.source_files[:_FILES]),
@@ -103,23 +108,31 @@ def _record(item: Selected, number: int, wording: Wording) -> Block:
     return Block(item=item, text=text, reason=_reason(question, answer))
 
 
-def _remembered(item: Selected, number: int, wording: Wording) -> Block:
-    title = fence.one_line(item.memory.index.title)
+def _remembered(item: Selected, number: int, frame: Frame) -> Block:
+    wording = frame.wording
+    title = fence.heading(item.memory.index.title)
     content = _text(_content(item))
     # A note's title is often its first line, or all of it.
-    repeats = content.strip() == title
+    repeats = content.strip() == fence.one_line(item.memory.index.title)
+    heading = f"### {title}" if title else f"{wording.memory} {number}"
+    text = _lines(heading + _unverified(item), "" if repeats else _prose(content, wording))
+    return Block(item=item, text=text, reason=_reason(content))
+
+
+def _code(item: Selected, _number: int, frame: Frame) -> Block:
+    wording = frame.wording
+    detail = item.memory.payload.detail if item.memory.payload else None
+    path = detail.path if isinstance(detail, CodeFragment) else item.memory.index.title
+    content = fence.clean(_content(item)).strip("\n")
     text = _lines(
-        f"### {title}" if title else f"{wording.memory} {number}", "" if repeats else _prose(content, wording)
+        f"{wording.code_file} {fence.inline(path)}{_unverified(item)}",
+        fence.fenced(_cut(content, wording, mark_below=True)),
     )
     return Block(item=item, text=text, reason=_reason(content))
 
 
-def _code(item: Selected, _number: int, wording: Wording) -> Block:
-    detail = item.memory.payload.detail if item.memory.payload else None
-    path = detail.path if isinstance(detail, CodeFragment) else item.memory.index.title
-    content = fence.clean(_content(item)).strip("\n")
-    text = _lines(f"{wording.code_file} {fence.one_line(path)}", fence.fenced(_cut(content, wording, mark_below=True)))
-    return Block(item=item, text=text, reason=_reason(content))
+def _unverified(item: Selected) -> str:
+    return f" {UNVERIFIED}" if is_unverified(item.memory) else ""
 
 
 def _content(item: Selected) -> str:
@@ -151,7 +164,7 @@ def _reason(*texts: str) -> str:
 
 
 def _listed(label: str, names: Iterable[str]) -> str:
-    listed = ", ".join(line for name in names if (line := fence.one_line(name)))
+    listed = ", ".join(line for name in names if (line := fence.inline(name)))
     return f"{label} {listed}" if listed else ""
 
 
@@ -163,28 +176,28 @@ _LAYOUTS: Final = (
     _Layout(
         kinds=frozenset({MemoryKind.DOMAIN_KNOWLEDGE}),
         heading=lambda wording: wording.domains,
-        quota=3,
+        quota=lambda quotas: quotas.domains,
         ends_text=False,
         write=_domain,
     ),
     _Layout(
         kinds=frozenset({MemoryKind.LEARNING_RECORD}),
         heading=lambda wording: wording.records,
-        quota=5,
+        quota=lambda quotas: quotas.learning_records,
         ends_text=True,
         write=_record,
     ),
     _Layout(
         kinds=frozenset({MemoryKind.NOTE, MemoryKind.ENTRY}),
         heading=lambda wording: wording.memories,
-        quota=None,
+        quota=lambda _: None,
         ends_text=True,
         write=_remembered,
     ),
     _Layout(
         kinds=frozenset({MemoryKind.CODE_FRAGMENT}),
         heading=lambda wording: wording.code,
-        quota=3,
+        quota=lambda quotas: quotas.code_fragments,
         ends_text=True,
         write=_code,
     ),

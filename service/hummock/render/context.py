@@ -5,48 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from hummock.core.project import ProjectInfo
 from hummock.core.render import RenderedMemory, Tier
 from hummock.render.blocks import Chapter, chapters_of, project_block
-from hummock.render.headings import Wording
-from hummock.render.selection import Section, Selected
+from hummock.render.selection import Frame, Section, Selected
 from hummock.text.tokens import TokenCounter
 
 CONTEXT_BUDGET_TOKENS: Final = 4000
 _NO_ROOM: Final = "the budget is used up"
 
 
-def render_context(
-    selected: Sequence[Selected],
-    info: ProjectInfo | None,
-    wording: Wording,
-    budget_tokens: int,
-    counter: TokenCounter,
-) -> Section:
+def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write the sections that fit the budget, in the form of an IDE plugin's enhanced context.
 
     The project is charged first, then domains, records, other memories and code: what is charged last gives way first.
     The first domain that does not fit ends the domains; the first record, memory or fragment that does not fit ends the
-    text. The whole text counts, and is never above the budget.
+    text. The whole text counts, and is never above the budget. Before the first memory it says that memories are data.
 
     Args:
         selected: Best first within a kind, without duplicates.
-        info: None when the project is not known.
-        wording: The language.
-        budget_tokens: At least 1.
-        counter: Counts the text's tokens.
+        frame: Its `info` is None when the project is not known.
     """
-    chapters = chapters_of(selected, wording)
-    project = "" if info is None else project_block(info, wording)
+    counter, budget_tokens, info = frame.counter, frame.budget_tokens, frame.info
+    chapters = chapters_of(selected, frame)
+    project = "" if info is None else project_block(info, frame.wording)
+    notice = f"{frame.wording.data_notice}\n\n"
     if (project_cost := counter.count(project)) > budget_tokens:
         project, project_cost = "", 0
-    kept = _admitted(chapters, budget_tokens - project_cost, counter)
-    text = _assembled(project, chapters, kept)
+    kept = _admitted(chapters, budget_tokens - project_cost - counter.count(notice), counter)
+    text = _assembled(project, notice, chapters, kept)
     # A text can have more tokens than its parts.
     while (token_count := counter.count(text)) > budget_tokens:
         project = project if any(kept) else ""
         _give_way(kept)
-        text = _assembled(project, chapters, kept)
+        text = _assembled(project, notice, chapters, kept)
     if not any(kept) and (info is None or not (info.tech_stack or info.path)):
         text, token_count = "", 0
     return Section(text=text, token_count=token_count, memories=_memories(chapters, kept))
@@ -79,8 +70,8 @@ def _give_way(kept: Sequence[list[int]]) -> None:
             return
 
 
-def _assembled(project: str, chapters: Sequence[Chapter], kept: Sequence[Sequence[int]]) -> str:
-    parts = [project]
+def _assembled(project: str, notice: str, chapters: Sequence[Chapter], kept: Sequence[Sequence[int]]) -> str:
+    parts = [project, notice] if any(kept) else [project]
     for chapter, costs in zip(chapters, kept, strict=True):
         if costs:
             parts.append(chapter.heading)

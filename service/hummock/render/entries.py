@@ -1,13 +1,15 @@
-"""The parts of the waterfall form: the frame, a memory in full and a memory as an index entry."""
+"""The parts of the tagged forms: what delimits them, a memory in full and a memory as an index entry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, Payload
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, Origin, Payload
 from hummock.render import fence
 from hummock.render.headings import Wording
+from hummock.render.marks import shown
+from hummock.render.selection import Frame
 
 _SUMMARY_CHARACTERS: Final = 100
 _TITLE_CHARACTERS: Final = 100
@@ -24,9 +26,14 @@ def closing() -> str:
     return f"</{fence.ENVELOPE}>\n"
 
 
-def index_opening(wording: Wording) -> str:
+def index_opening(frame: Frame) -> str:
     """What begins the index: it says how to read on."""
-    return f"<{fence.INDEX}>\n{wording.index_notice}\n\n"
+    return f"<{fence.INDEX}>\n{frame.wording.index_notice.format(tool=frame.read_tool)}\n\n"
+
+
+def index_opening_with_rule(frame: Frame) -> str:
+    """What begins an index beside memories in full: it also says when to read on."""
+    return index_opening(frame).removesuffix("\n") + frame.wording.read_on.format(tool=frame.read_tool) + "\n\n"
 
 
 def index_closing() -> str:
@@ -34,9 +41,10 @@ def index_closing() -> str:
     return f"</{fence.INDEX}>\n"
 
 
-def full_entry(memory: Memory, wording: Wording) -> str:
+def full_entry(memory: Memory, frame: Frame) -> str:
     """The whole memory between its tags. A title that is the body's first line is left out."""
-    body = _body(memory, wording).strip("\n")
+    wording = frame.wording
+    body = body_of(memory, wording).strip("\n")
     title = memory.index.title
     repeats = fence.one_line(body.partition("\n")[0]) in (title, f"{wording.question} {title}")
     attributes = {
@@ -44,23 +52,30 @@ def full_entry(memory: Memory, wording: Wording) -> str:
         "kind": memory.kind.name.lower(),
         "title": "" if repeats else title,
         "tags": _tags(memory.index.tags),
+        "origin": memory.origin.name.lower(),
+        "trust": "" if memory.trust >= 1 else f"{memory.trust:.2g}",
+        "note": shown(memory, frame.as_of).strip(),
     }
     written = "".join(f" {name}={fence.attribute(value)}" for name, value in attributes.items() if value)
     return f"<{fence.ENTRY}{written}>\n{fence.quoted(body)}\n</{fence.ENTRY}>\n\n"
 
 
-def index_entry(number: int, memory: Memory) -> str:
-    """Title, tags and summary; two lines, or one when there is no summary."""
+def index_entry(number: int, memory: Memory, as_of: float) -> str:
+    """Title, tags and summary; two lines, or one when there is no summary. An origin is named unless it is a person."""
     title = fence.string(fence.clip(memory.index.title, _TITLE_CHARACTERS))
-    tags = fence.untagged(_tags(memory.index.tags))
-    summary = fence.untagged(fence.clip(memory.index.summary, _SUMMARY_CHARACTERS))
-    lines = [f"{number}. [ID: {fence.listed_id(memory.id)}] {title}" + (f" (Tags: {tags})" if tags else "")]
+    tags = fence.inline(_tags(memory.index.tags))
+    summary = fence.inline(fence.clip(memory.index.summary, _SUMMARY_CHARACTERS))
+    notes = [f" (Tags: {tags})"] if tags else []
+    if memory.origin is not Origin.MANUAL:
+        notes.append(f" (Origin: {memory.origin.name.lower()})")
+    lines = [f"{number}. [ID: {fence.listed_id(memory.id)}] {title}{''.join(notes)}{shown(memory, as_of)}"]
     if summary:
         lines.append(f"   > Summary: {summary}")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _body(memory: Memory, wording: Wording) -> str:
+def body_of(memory: Memory, wording: Wording) -> str:
+    """All that a memory says, by the labels of its kind."""
     payload = memory.payload or Payload(content=memory.index.summary)
     match payload.detail:
         case LearningRecord(question=question, answer=answer, source_files=files):

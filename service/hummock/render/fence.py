@@ -1,10 +1,12 @@
-"""Stored text as data: it can neither close nor forge what delimits it.
+"""Stored text as data: it can neither close nor forge what delimits it, nor what a language model obeys.
 
 All escapes can be undone, line by line, so that a reader gets back exactly what was stored:
 
-- `prose` puts a backslash before a line that reads as a heading, a rule or a label of ours;
-- `quoted` writes "<" of our own tags as "&lt;" and puts a backslash before a line that reads as an index entry;
-- `fenced` fences code with more backticks than the code holds in a run.
+- markers of chat templates and tags of ours are disarmed everywhere (`markers`);
+- `prose` puts a backslash before a line that reads as a heading, a rule, a label of ours or a speaker;
+- `quoted` does so before a line that reads as an index entry or a speaker;
+- `fenced` fences code with more backticks than the code holds in a run;
+- `listed` indents every line but the first.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import re
 from typing import Final
 
 from hummock.render.headings import ALL_LABELS
+from hummock.render.markers import SPEAKER, inert
 
 ENVELOPE: Final = "recalled_memories"
 ENTRY: Final = "recalled_memory"
@@ -22,7 +25,9 @@ INDEX: Final = "memory_index"
 
 # Everything that some reader takes for the end of a line.
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+# Beside controls those that turn the direction of writing, and tag characters: a person sees neither, a model both.
+_UNSEEN = "\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
+_CONTROLS = re.compile(f"[{_UNSEEN}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 _BACKTICKS = re.compile("`+")
@@ -31,17 +36,16 @@ _FENCE_END = re.compile(r" {0,3}(`+|~+)[ \t]*$")
 _LABELS = "|".join(re.escape(label) for label in ALL_LABELS)
 _RULE = r"(?:-[ \t]*){3,}$|(?:=[ \t]*){3,}$|(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$"
 # A comment in a block of code looks like a title and is left alone; "\# " is escaped so that both can be told apart.
-_MARKED = re.compile(rf"^(?=\s*\\*(?:#{{2,}}|{_RULE}|{_LABELS})|\s*\\+#\s)(\s*)")
+_MARKED = re.compile(rf"^(?=\s*\\*(?:#{{2,}}|{_RULE}|{_LABELS}|{SPEAKER})|\s*\\+#\s)(\s*)")
 _TITLE = re.compile(r"^(?=\s*#\s)(\s*)")
-_LISTED = re.compile(r"^(?=[^\S\n]*\\*(?:\d+\. \[ID:|> Summary:))([^\S\n]*)", re.MULTILINE)
-# The bounds keep the time linear, whatever stands behind a "<".
-_OWN_TAG = re.compile(rf"(?:<|&(?:amp;)*lt;)(?=\s{{0,8}}/?\s{{0,8}}(?:{ENVELOPE}|{ENTRY}|{INDEX}))", re.IGNORECASE)
-_UNPLAIN_ID = re.compile(r'[\]\\"<>\s\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
-_UNPLAIN_ATTRIBUTE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_LISTED = re.compile(rf"^(?=[^\S\n]*\\*(?:\d+\. \[ID:|> Summary:|{SPEAKER}))([^\S\n]*)", re.MULTILINE)
+_SPOKEN = re.compile(rf"^(?=[^\S\n]*\\*{SPEAKER})([^\S\n]*)", re.MULTILINE)
+_UNPLAIN_ID = re.compile(rf'[\]\\"<>&\s{_UNSEEN}\u2028\u2029\ud800-\udfff]')
+_UNPLAIN_ATTRIBUTE = re.compile(rf"[\[\t\n\x0b-\x0d\u2028\u2029\ud800-\udfff{_UNSEEN}]")
 
 
 def clean(text: str) -> str:
-    """The text without control characters; every kind of line end is a newline, a lone surrogate is U+FFFD."""
+    """The text without what cannot be seen; every kind of line end is a newline, a lone surrogate is U+FFFD."""
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", _LINE_ENDS.sub("\n", text)))
 
 
@@ -50,16 +54,27 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
+def inline(text: str) -> str:
+    """One line that stands behind something of ours."""
+    return inert(one_line(text))
+
+
+def heading(text: str) -> str:
+    """One line that stands behind the "#" of a heading, which a speaker's name must not follow."""
+    return _SPOKEN.sub(r"\1\\", inline(text))
+
+
 def clip(text: str, limit_characters: int) -> str:
     """The beginning of a text as one line; an ellipsis ends what was cut, within the limit."""
-    line = one_line(text)
+    # So many words are never shorter than the limit; the rest of a long text need not be looked at.
+    line = one_line(" ".join(text.split(maxsplit=limit_characters)[: limit_characters + 1]))
     return line if len(line) <= limit_characters else line[: limit_characters - 1].rstrip() + "…"
 
 
 def prose(text: str) -> str:
     """Cleaned text that stands below a heading; a code block that it leaves open is closed."""
     lines, fence = [], ""
-    for line in clean(text).split("\n"):
+    for line in inert(clean(text)).split("\n"):
         fence = _fence_after(line, fence)
         escaped = _MARKED.sub(r"\1\\", line)
         lines.append(escaped if fence or escaped != line else _TITLE.sub(r"\1\\", line))
@@ -82,19 +97,20 @@ def opens_block(text: str) -> bool:
 
 def fenced(code: str) -> str:
     """Cleaned code between fences that it cannot close."""
-    body = clean(code).strip("\n")
+    body = _SPOKEN.sub(r"\1\\", inert(clean(code).strip("\n")))
     fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(body)), default=0))
     return f"{fence}\n{body}\n{fence}"
 
 
 def quoted(text: str) -> str:
     """Cleaned text that stands between our tags."""
-    return _LISTED.sub(r"\1\\", untagged(clean(text)))
+    return _LISTED.sub(r"\1\\", inert(clean(text)))
 
 
-def untagged(text: str) -> str:
-    """The text with our own tags escaped; what is escaped already is escaped once more."""
-    return _OWN_TAG.sub(lambda found: "&lt;" if found[0] == "<" else "&amp;" + found[0][1:], text)
+def listed(text: str) -> str:
+    """Cleaned text that stands behind the mark of a list; its other lines are indented."""
+    lines = _SPOKEN.sub(r"\1\\", inert(clean(text).strip("\n"))).split("\n")
+    return "\n  ".join(lines)
 
 
 def attribute(text: str) -> str:
@@ -105,7 +121,7 @@ def attribute(text: str) -> str:
 
 def string(text: str) -> str:
     """A line of text between double quotes; quotes and backslashes in it have a backslash before them."""
-    escaped = untagged(text).replace("\\", "\\\\").replace('"', '\\"')
+    escaped = inert(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
@@ -114,4 +130,4 @@ def listed_id(memory_id: str) -> str:
     if not _UNPLAIN_ID.search(memory_id):
         return memory_id
     quoted_id = json.dumps(memory_id, ensure_ascii=not memory_id.isprintable())
-    return quoted_id.replace("<", "\\u003c").replace("]", "\\u005d")
+    return quoted_id.replace("<", "\\u003c").replace("]", "\\u005d").replace("&", "\\u0026")

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from hummock.core.render import Tier
-from hummock.render.entries import closing, full_entry, index_closing, index_entry, index_opening, opening
-from hummock.render.headings import Wording
-from hummock.render.selection import Section, Selected
+from hummock.render.entries import closing, full_entry, index_closing, index_entry, index_opening_with_rule, opening
+from hummock.render.selection import Frame, Section, Selected
 from hummock.render.tools import read_memory
-from hummock.text.tokens import TokenCounter
 
 WATERFALL_BUDGET_TOKENS: Final = 2000
 
@@ -32,61 +30,56 @@ class _Placed:
     token_count: int = 0
 
 
-def render_waterfall(
-    selected: Sequence[Selected], wording: Wording, budget_tokens: int, counter: TokenCounter
-) -> Section:
+def render_waterfall(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write the best memory in full and as much of the others as the budget has room for.
 
     Each of the others is tried in full, then as an index entry; the first whose index entry does not fit is dropped
-    with all behind it. The whole text counts. It is above the budget only when the best memory alone is.
+    with all behind it. The whole text counts. It is above the budget only when the best memory alone is, and is forced.
 
     Args:
         selected: Best first, without duplicates.
-        wording: The language.
-        budget_tokens: At least 1.
-        counter: Counts the text's tokens.
+        frame: Its `info` is not said.
     """
-    if not selected:
-        return Section()
-    placed = _waterfall(selected, wording, budget_tokens, counter)
-    text = _assembled(placed, wording)
+    placed = _waterfall(selected, frame)
+    text = _assembled(placed, frame)
+    forced_count = int(frame.force_best)
     # A text can have more tokens than its parts.
-    while (token_count := counter.count(text)) > budget_tokens and _shown_count(placed) > 1:
+    while (token_count := frame.counter.count(text)) > frame.budget_tokens and _shown_count(placed) > forced_count:
         last = _shown_count(placed) - 1
         placed = [*placed[:last], *(_dropped(one.item) for one in placed[last:])]
-        text = _assembled(placed, wording)
+        text = _assembled(placed, frame)
     return Section(
         text=text,
         token_count=token_count,
-        over_budget=token_count > budget_tokens,
+        over_budget=token_count > frame.budget_tokens,
         memories=tuple(one.item.rendered(one.tier, one.token_count, one.reason) for one in _in_text_order(placed)),
-        tools=(read_memory(wording),) if any(one.tier is Tier.INDEX for one in placed) else (),
+        tools=(read_memory(frame),) if any(one.tier is Tier.INDEX for one in placed) else (),
     )
 
 
-def _waterfall(
-    selected: Sequence[Selected], wording: Wording, budget_tokens: int, counter: TokenCounter
-) -> list[_Placed]:
-    best = full_entry(selected[0].memory, wording)
-    placed = [_Placed(item=selected[0], tier=Tier.FULL, reason=_BEST, text=best, token_count=counter.count(best))]
-    room = budget_tokens - counter.count(opening(wording)) - counter.count(closing()) - placed[0].token_count
-    index_frame = counter.count(index_opening(wording)) + counter.count(index_closing())
-    number = 1
-    for item in selected[1:]:
-        full = full_entry(item.memory, wording)
-        if (cost := counter.count(full)) <= room:
-            placed.append(_Placed(item=item, tier=Tier.FULL, reason=_FITS, text=full, token_count=cost))
+def _waterfall(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
+    counter = frame.counter
+    room = frame.budget_tokens - counter.count(opening(frame.wording)) - counter.count(closing())
+    index_frame = counter.count(index_opening_with_rule(frame)) + counter.count(index_closing())
+    placed: list[_Placed] = []
+    listed_count = 0
+    for item in selected:
+        forced = frame.force_best and not placed
+        full = full_entry(item.memory, frame)
+        if (cost := counter.count(full)) <= room or forced:
+            reason = _BEST if forced else _FITS
+            placed.append(_Placed(item=item, tier=Tier.FULL, reason=reason, text=full, token_count=cost))
             room -= cost
             continue
-        line = index_entry(number, item.memory)
+        line = index_entry(listed_count + 1, item.memory, frame.as_of)
         cost = counter.count(line)
-        if cost + index_frame > room:
+        # All entries stand in the same frame.
+        needed = cost if listed_count else cost + index_frame
+        if needed > room:
             break
         placed.append(_Placed(item=item, tier=Tier.INDEX, reason=_INDEX_FITS, text=line, token_count=cost))
-        room -= cost + index_frame
-        # Later entries stand in the same frame.
-        index_frame = 0
-        number += 1
+        room -= needed
+        listed_count += 1
     return [*placed, *(_dropped(item) for item in selected[len(placed) :])]
 
 
@@ -102,8 +95,10 @@ def _in_text_order(placed: Sequence[_Placed]) -> list[_Placed]:
     return sorted(placed, key=lambda one: one.tier)
 
 
-def _assembled(placed: Sequence[_Placed], wording: Wording) -> str:
+def _assembled(placed: Sequence[_Placed], frame: Frame) -> str:
     full = [one.text for one in placed if one.tier is Tier.FULL]
     lines = [one.text for one in placed if one.tier is Tier.INDEX]
-    index = [index_opening(wording), *lines, index_closing()] if lines else []
-    return "".join([opening(wording), *full, *index, closing()])
+    if not (full or lines):
+        return ""
+    index = [index_opening_with_rule(frame), *lines, index_closing()] if lines else []
+    return "".join([opening(frame.wording), *full, *index, closing()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hummock.rpc import parse_memory, parse_recall, present_memory, present_recall
+from hummock.rpc import parse_memory, parse_recall, parse_render, present_memory, present_recall, present_render
 from hummock.rpc.use_cases import UseCases
 from hummock.v1 import context_service_pb2, recall_pb2
 
@@ -19,7 +19,8 @@ class ContextServicer:
 
     def Render(self, request: context_service_pb2.RenderRequest) -> context_service_pb2.RenderResponse:
         """Writes a prompt section."""
-        return present_recall.render_response(self._use_cases.render(parse_recall.render_query(request)))
+        rendered = self._use_cases.render(parse_render.render_query(request))
+        return present_render.render_response(request.project, rendered)
 
     def Search(self, request: context_service_pb2.SearchRequest) -> context_service_pb2.SearchResponse:
         """Searches code and knowledge together."""

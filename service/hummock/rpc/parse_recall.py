@@ -1,14 +1,12 @@
-"""Requests that read: recall, render and search."""
+"""Requests that read: recall and search."""
 
 from __future__ import annotations
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode, Intent, Preset, RecallPath, RecallQuery
-from hummock.core.render import Locale, RenderForm, RenderQuery
 from hummock.core.search import SearchQuery, SearchScope
 from hummock.rpc import parse_values as values
-from hummock.rpc.parse import check
 from hummock.v1 import context_service_pb2, recall_pb2
 
 _DEFAULT_SEARCH_TOP_K = 10
@@ -45,18 +43,6 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
     )
 
 
-def render_query(request: context_service_pb2.RenderRequest) -> RenderQuery:
-    """A rendering. The recall inside takes the outer project, is checked like one that came alone, and is full."""
-    return RenderQuery(
-        project=values.project_name("project", request.project),
-        recall=_inner_recall(request) if request.HasField("recall") else None,
-        memory_ids=values.identifiers("memories.ids", request.memories.ids),
-        form=RenderForm(request.form or RenderForm.CONTEXT),
-        budget_tokens=request.budget_tokens if request.HasField("budget_tokens") else None,
-        locale=Locale(request.locale) if request.locale else None,
-    )
-
-
 def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
     """A search."""
     if not request.query_text.strip():
@@ -70,17 +56,6 @@ def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
         min_seq=request.min_seq,
         as_of=values.time("as_of", request, "as_of"),
     )
-
-
-def _inner_recall(request: context_service_pb2.RenderRequest) -> RecallQuery:
-    recall = recall_pb2.RecallRequest()
-    recall.CopyFrom(request.recall)
-    if recall.project not in ("", request.project):
-        raise InvalidRequest("recall.project", "differs from project; leave it out")
-    recall.project = request.project
-    recall.ClearField("view")
-    check(recall, "recall.")
-    return recall_query(recall, "recall.")
 
 
 def _intent(sent: recall_pb2.Intent) -> Intent:

@@ -1,4 +1,4 @@
-"""Replies to reads: recall, render and search."""
+"""Replies to reads: recall and search."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Degradation, Hit, Intent, Recalled, Receipt
-from hummock.core.render import Rendered, RenderedMemory, ToolDefinition
 from hummock.core.search import Searched, SearchResult
 from hummock.rpc import present_values as values
 from hummock.rpc.present_memory import memory
-from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
+from hummock.v1 import context_service_pb2, recall_pb2
 
 _PATHS = (
     (FoundBy.VECTOR, recall_pb2.RECALL_PATH_VECTOR),
@@ -26,29 +25,11 @@ def recall_response(recalled: Recalled) -> recall_pb2.RecallResponse:
         hits=map(_hit, recalled.hits),
         code_fragments=map(_hit, recalled.code_fragments),
         domains=map(_hit, recalled.domains),
-        intent=_intent(recalled.intent),
-        receipt=_receipt(recalled.receipt),
-        degraded=_degraded(recalled.degraded),
+        intent=intent(recalled.intent),
+        receipt=receipt(recalled.receipt),
+        degraded=degradations(recalled.degraded),
         seq=recalled.seq,
         content_seq=recalled.content_seq,
-    )
-
-
-def render_response(rendered: Rendered) -> context_service_pb2.RenderResponse:
-    """A prompt section."""
-    return context_service_pb2.RenderResponse(
-        text=rendered.text,
-        token_count=rendered.token_count,
-        budget_tokens=rendered.budget_tokens,
-        over_budget=rendered.over_budget,
-        memories=map(_rendered_memory, rendered.memories),
-        tools=map(_tool, rendered.tools),
-        missing_ids=rendered.missing_ids,
-        intent=None if rendered.intent is None else _intent(rendered.intent),
-        receipt=None if rendered.receipt is None else _receipt(rendered.receipt),
-        degraded=_degraded(rendered.degraded),
-        render_elapsed=values.duration(rendered.render_elapsed_s),
-        seq=rendered.seq,
     )
 
 
@@ -57,8 +38,8 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
     return context_service_pb2.SearchResponse(
         results=map(_search_result, searched.results),
         text=searched.text,
-        receipt=_receipt(searched.receipt),
-        degraded=_degraded(searched.degraded),
+        receipt=receipt(searched.receipt),
+        degraded=degradations(searched.degraded),
     )
 
 
@@ -78,16 +59,17 @@ def _hit(hit: Hit) -> recall_pb2.Hit:
     )
 
 
-def _intent(intent: Intent) -> recall_pb2.Intent:
-    return recall_pb2.Intent(domains=intent.domains, action=intent.action, keywords=intent.keywords)
+def intent(known: Intent) -> recall_pb2.Intent:
+    """What the user wants."""
+    return recall_pb2.Intent(domains=known.domains, action=known.action, keywords=known.keywords)
 
 
-def _receipt(receipt: Receipt) -> recall_pb2.Receipt:
+def receipt(kept: Receipt) -> recall_pb2.Receipt:
+    """What ran and how long it took."""
     return recall_pb2.Receipt(
-        preset=recall_pb2.Preset.ValueType(receipt.preset),
+        preset=recall_pb2.Preset.ValueType(kept.preset),
         stages=[
-            recall_pb2.StageTime(stage=stage.stage, elapsed=values.duration(stage.elapsed_s))
-            for stage in receipt.stages
+            recall_pb2.StageTime(stage=stage.stage, elapsed=values.duration(stage.elapsed_s)) for stage in kept.stages
         ],
         groups=[
             recall_pb2.GroupCount(
@@ -101,36 +83,20 @@ def _receipt(receipt: Receipt) -> recall_pb2.Receipt:
                 below_min_similarity=group.below_min_similarity,
                 returned=group.returned,
             )
-            for group in receipt.groups
+            for group in kept.groups
         ],
-        emb_space=receipt.emb_space,
-        as_of=values.timestamp(receipt.as_of),
-        vector_weight=receipt.vector_weight,
-        elapsed=values.duration(receipt.elapsed_s),
-        cached=receipt.cached,
-        late_interaction_weight=receipt.late_interaction_weight,
+        emb_space=kept.emb_space,
+        as_of=values.timestamp(kept.as_of),
+        vector_weight=kept.vector_weight,
+        elapsed=values.duration(kept.elapsed_s),
+        cached=kept.cached,
+        late_interaction_weight=kept.late_interaction_weight,
     )
 
 
-def _degraded(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
+def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
+    """What could not be done."""
     return [recall_pb2.Degradation(path=one.path, reason=one.reason, message=one.message) for one in degraded]
-
-
-def _rendered_memory(rendered: RenderedMemory) -> context_service_pb2.RenderedMemory:
-    return context_service_pb2.RenderedMemory(
-        memory_id=rendered.memory_id,
-        kind=memory_pb2.MemoryKind.ValueType(rendered.kind),
-        tier=context_service_pb2.Tier.ValueType(rendered.tier),
-        token_count=rendered.token_count,
-        reason=rendered.reason,
-        score=rendered.score,
-    )
-
-
-def _tool(tool: ToolDefinition) -> context_service_pb2.ToolDefinition:
-    return context_service_pb2.ToolDefinition(
-        name=tool.name, description=tool.description, input_schema=values.struct(tool.input_schema)
-    )
 
 
 def _search_result(result: SearchResult) -> context_service_pb2.SearchResult:

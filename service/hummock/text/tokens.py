@@ -12,7 +12,12 @@ from hummock.text.cjk import CJK
 
 
 class TokenCounter(Protocol):
-    """Says how many tokens a language model makes of a text."""
+    """Says how many tokens a language model makes of a text. Safe to call from several threads."""
+
+    @property
+    def name(self) -> str:
+        """What counts, for people: "estimate" or the name of a file."""
+        ...
 
     def count(self, text: str) -> int:
         """The number of tokens, 0 for the empty text."""
@@ -50,6 +55,8 @@ _CLASSES = re.compile(
 
 class EstimatedTokens:
     """Estimates from the classes of characters: no file needed, linear time; allow a reserve of a tenth."""
+
+    name = "estimate"
 
     def count(self, text: str) -> int:
         """The estimate, rounded up."""

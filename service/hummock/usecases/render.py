@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
-from hummock.core.errors import InvalidRequest
+from hummock.core.errors import HummockError, InvalidRequest
 from hummock.core.project import Project
-from hummock.core.recall import Hit, Recalled, RecallQuery
-from hummock.core.render import Rendered, RenderForm, RenderQuery
+from hummock.core.prompt import PromptMessage, PromptRole, PromptTarget, PromptTemplate
+from hummock.core.recall import Degradation, Hit, Intent, Recalled, RecallQuery, Receipt
+from hummock.core.render import (
+    Locale,
+    PrefixState,
+    Rendered,
+    RenderForm,
+    RenderQuery,
+    StablePrefix,
+    ToolDefinition,
+)
 from hummock.ports import Clock, Store
 from hummock.render import (
-    CONTEXT_BUDGET_TOKENS,
-    WATERFALL_BUDGET_TOKENS,
+    FORMS,
+    Frame,
     Section,
     Selected,
+    Wording,
+    compose,
+    conversation,
+    joined,
     locale_of,
-    render_context,
-    render_waterfall,
+    marked,
+    render_stable,
+    search,
     wording_of,
 )
 from hummock.text.tokens import TokenCounter
-
-_BUDGET_TOKENS: Final = {RenderForm.CONTEXT: CONTEXT_BUDGET_TOKENS, RenderForm.WATERFALL: WATERFALL_BUDGET_TOKENS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +44,9 @@ class _Source:
     selected: tuple[Selected, ...]
     seq: int
     missing_ids: tuple[str, ...] = ()
-    recalled: Recalled | None = None
+    intent: Intent | None = None
+    receipt: Receipt | None = None
+    degraded: tuple[Degradation, ...] = ()
 
 
 class Render:
@@ -50,53 +63,124 @@ class Render:
     def __call__(self, query: RenderQuery) -> Rendered:
         """Answer with the section that fits the budget; an unknown project gives an empty text.
 
-        Raises: what the recall raises; fields that it finds wrong stand in `recall`.
+        Raises: what the recall raises on purpose; fields that it finds wrong stand in `recall`.
         """
-        recalled = None if query.recall is None else self._recalled(query.recall)
+        recalled = None if query.recall is None else self._recalled(query.recall, query.form)
         started = self._clock.monotonic()
         project = self._store.project(query.project)
-        if recalled is not None:
-            source = _Source(selected=_of_hits(recalled, query.form), seq=recalled.seq, recalled=recalled)
-        else:
-            source = self._by_id(query, project)
-        budget_tokens = query.budget_tokens or _BUDGET_TOKENS[query.form]
-        section = self._section(query, source.selected, project, budget_tokens)
-        return _rendered(section, source, budget_tokens, self._clock.monotonic() - started)
+        source = self._source(query, recalled, project)
+        read, missing_reads = self._by_id(query.project, query.read_ids)
+        locale = _locale(query)
+        frame = self._frame(query, locale, project)
+        section, prefix = self._composed(query, source.selected, read, frame, locale)
+        tools = _tools(query, section, frame.wording)
+        instructions = _instructions(section, frame)
+        return Rendered(
+            text=section.text,
+            token_count=section.token_count,
+            budget_tokens=frame.budget_tokens,
+            over_budget=section.over_budget,
+            memories=section.memories,
+            tools=tools,
+            messages=_messages(query, section.text, instructions, prefix, frame.wording),
+            instructions=instructions,
+            prefix=prefix,
+            missing_ids=tuple(dict.fromkeys((*source.missing_ids, *missing_reads))),
+            counter=self._counter.name,
+            intent=source.intent,
+            receipt=source.receipt,
+            degraded=source.degraded,
+            render_elapsed_s=self._clock.monotonic() - started,
+            seq=source.seq,
+        )
 
-    def _recalled(self, query: RecallQuery) -> Recalled:
+    def _recalled(self, query: RecallQuery, form: RenderForm) -> Recalled | Degradation:
+        """The recall's answer, or why there is none where the form has something to say without it."""
         try:
             return self._recall(replace(query, full=True))
         except InvalidRequest as error:
             error.move_into("recall.")
             raise
+        except HummockError:
+            raise
+        except Exception as error:
+            if form is not RenderForm.CONTEXT:
+                raise
+            return Degradation(path="recall", reason="RECALL_FAILED", message=type(error).__name__)
 
-    def _by_id(self, query: RenderQuery, project: Project | None) -> _Source:
-        ids = tuple(dict.fromkeys(query.memory_ids))
+    def _source(self, query: RenderQuery, recalled: Recalled | Degradation | None, project: Project | None) -> _Source:
         # The seq was read before the memories: what it counts is in them.
-        memories = self._store.get(query.project, ids, 0, full=True)
-        found = zip(ids, memories, strict=True)
+        seq = project.seq if project else 0
+        if isinstance(recalled, Degradation):
+            return _Source(selected=(), seq=seq, degraded=(recalled,))
+        if recalled is None:
+            selected, missing = self._by_id(query.project, query.memory_ids)
+            return _Source(selected=selected, seq=seq, missing_ids=missing)
         return _Source(
-            selected=tuple(Selected(memory=memory) for memory in memories if memory is not None),
-            seq=project.seq if project else 0,
-            missing_ids=tuple(memory_id for memory_id, memory in found if memory is None),
+            selected=_of_hits(recalled, by_kind=FORMS[query.form].by_kind),
+            seq=recalled.seq,
+            intent=recalled.intent,
+            receipt=recalled.receipt,
+            degraded=recalled.degraded,
         )
 
-    def _section(
-        self, query: RenderQuery, selected: Sequence[Selected], project: Project | None, budget_tokens: int
-    ) -> Section:
-        wording = wording_of(query.locale or locale_of(query.recall.text if query.recall else None))
-        if query.form is RenderForm.WATERFALL:
-            return render_waterfall(selected, wording, budget_tokens, self._counter)
-        return render_context(selected, project.info if project else None, wording, budget_tokens, self._counter)
+    def _by_id(self, project: str, asked: Sequence[str]) -> tuple[tuple[Selected, ...], tuple[str, ...]]:
+        """The memories of these ids, each once, and the ids that do not exist in this project."""
+        ids = tuple(dict.fromkeys(asked))
+        found = list(zip(ids, self._store.get(project, ids, 0, full=True) if ids else (), strict=True))
+        return (
+            tuple(Selected(memory=memory) for _, memory in found if memory is not None),
+            tuple(memory_id for memory_id, memory in found if memory is None),
+        )
+
+    def _frame(self, query: RenderQuery, locale: Locale, project: Project | None) -> Frame:
+        as_of = query.as_of if query.as_of is not None or query.recall is None else query.recall.as_of
+        return Frame(
+            wording=wording_of(locale),
+            budget_tokens=query.budget_tokens or FORMS[query.form].budget_tokens,
+            counter=self._counter,
+            info=project.info if project else None,
+            as_of=self._clock.now() if as_of is None else as_of,
+            utc_offset_minutes=query.utc_offset_minutes,
+            quotas=query.quotas,
+            read_tool=query.read_tool,
+        )
+
+    def _composed(
+        self,
+        query: RenderQuery,
+        selected: Sequence[Selected],
+        read: Sequence[Selected],
+        frame: Frame,
+        locale: Locale,
+    ) -> tuple[Section, StablePrefix | None]:
+        form = FORMS[query.form]
+        loaded: list[Selected] = [*selected, *read]
+
+        def load(ids: Sequence[str]) -> Sequence[Selected]:
+            found, _ = self._by_id(query.project, ids)
+            loaded.extend(found)
+            return found
+
+        if query.tail is None:
+            section, prefix = compose(selected, read, frame, form), None
+        else:
+            section, prefix = render_stable(selected, read, frame, form, query.tail, locale, load)
+        return replace(section, memories=marked(section.memories, loaded, frame)), prefix
 
 
-def _of_hits(recalled: Recalled, form: RenderForm) -> tuple[Selected, ...]:
+def _locale(query: RenderQuery) -> Locale:
+    kept: PrefixState | None = query.tail.state if query.tail and not query.tail.rebase else None
+    return query.locale or (kept.locale if kept else locale_of(query.recall.text if query.recall else None))
+
+
+def _of_hits(recalled: Recalled, *, by_kind: bool) -> tuple[Selected, ...]:
     """The hits of all groups, each memory once.
 
-    The context form keeps each group's order, its own groups before the main one. The waterfall takes the best next
-    hit of any group, so that each group's order holds; equal scores go to the smaller memory id.
+    A form that keeps each kind by itself has each group's order, its own groups before the main one. The others take
+    the best next hit of any group, so that each group's order holds; equal scores go to the smaller memory id.
     """
-    if form is RenderForm.CONTEXT:
+    if by_kind:
         hits: Iterable[Hit] = (*recalled.domains, *recalled.code_fragments, *recalled.hits)
     else:
         hits = _merged(recalled.hits, recalled.code_fragments, recalled.domains)
@@ -115,19 +199,29 @@ def _merged(*groups: Sequence[Hit]) -> list[Hit]:
     return merged
 
 
-def _rendered(section: Section, source: _Source, budget_tokens: int, elapsed_s: float) -> Rendered:
-    recalled = source.recalled
-    return Rendered(
-        text=section.text,
-        token_count=section.token_count,
-        budget_tokens=budget_tokens,
-        over_budget=section.over_budget,
-        memories=section.memories,
-        tools=section.tools,
-        missing_ids=source.missing_ids,
-        intent=recalled.intent if recalled else None,
-        receipt=recalled.receipt if recalled else None,
-        degraded=recalled.degraded if recalled else (),
-        render_elapsed_s=elapsed_s,
-        seq=source.seq,
-    )
+def _tools(query: RenderQuery, section: Section, wording: Wording) -> tuple[ToolDefinition, ...]:
+    return (search(wording), *section.tools) if query.template is PromptTemplate.CODE_ANALYST else section.tools
+
+
+def _instructions(section: Section, frame: Frame) -> str:
+    if not section.tools:
+        return ""
+    return f"{frame.wording.data_notice}\n{frame.wording.read_on.format(tool=frame.read_tool)}"
+
+
+def _messages(
+    query: RenderQuery, text: str, instructions: str, prefix: StablePrefix | None, wording: Wording
+) -> tuple[PromptMessage, ...]:
+    original = wording.code_analyst if query.template is PromptTemplate.CODE_ANALYST else query.prompt
+    if query.current is not None:
+        stable = text if prefix is None else prefix.text
+        behind = text.removeprefix(stable)
+        return conversation(original or "", stable, query.history, behind, query.current)
+    if original is None:
+        return ()
+    if query.target is PromptTarget.USER:
+        return (PromptMessage(role=PromptRole.USER, content=joined(original, text)),)
+    # Behind the text: a stable prefix stays where it is. The waterfall says them itself.
+    beside = "" if query.form is RenderForm.WATERFALL else instructions
+    section = "\n".join(part for part in (text, beside) if part)
+    return (PromptMessage(role=PromptRole.SYSTEM, content=joined(original, section)),)

@@ -36,6 +36,12 @@ class _RenderFormEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RenderForm
     """Markdown sections: project, domains, learning records, code fragments."""
     RENDER_FORM_WATERFALL: _RenderForm.ValueType  # 2
     """The best memory in full, the others in full while they fit, then as index entries, then left out."""
+    RENDER_FORM_INDEX: _RenderForm.ValueType  # 3
+    """Titles, tags and summaries, and a tool that reads on. Nothing is in full but what was read."""
+    RENDER_FORM_MEMORIES: _RenderForm.ValueType  # 4
+    """One entry a memory in full: time, origin, text. The memory context of a chat."""
+    RENDER_FORM_MESSAGES: _RenderForm.ValueType  # 5
+    """The messages of a chat turn: the persona, MEMORIES, the history, the current message."""
 
 class RenderForm(_RenderForm, metaclass=_RenderFormEnumTypeWrapper):
     """The form of a rendered section."""
@@ -46,7 +52,145 @@ RENDER_FORM_CONTEXT: RenderForm.ValueType  # 1
 """Markdown sections: project, domains, learning records, code fragments."""
 RENDER_FORM_WATERFALL: RenderForm.ValueType  # 2
 """The best memory in full, the others in full while they fit, then as index entries, then left out."""
+RENDER_FORM_INDEX: RenderForm.ValueType  # 3
+"""Titles, tags and summaries, and a tool that reads on. Nothing is in full but what was read."""
+RENDER_FORM_MEMORIES: RenderForm.ValueType  # 4
+"""One entry a memory in full: time, origin, text. The memory context of a chat."""
+RENDER_FORM_MESSAGES: RenderForm.ValueType  # 5
+"""The messages of a chat turn: the persona, MEMORIES, the history, the current message."""
 Global___RenderForm: _TypeAlias = RenderForm  # noqa: Y015
+
+class _PromptTarget:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PromptTargetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PromptTarget.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROMPT_TARGET_UNSPECIFIED: _PromptTarget.ValueType  # 0
+    """Not said. Means SYSTEM."""
+    PROMPT_TARGET_SYSTEM: _PromptTarget.ValueType  # 1
+    """The system prompt."""
+    PROMPT_TARGET_USER: _PromptTarget.ValueType  # 2
+    """The user's prompt."""
+
+class PromptTarget(_PromptTarget, metaclass=_PromptTargetEnumTypeWrapper):
+    """Which prompt a section goes into."""
+
+PROMPT_TARGET_UNSPECIFIED: PromptTarget.ValueType  # 0
+"""Not said. Means SYSTEM."""
+PROMPT_TARGET_SYSTEM: PromptTarget.ValueType  # 1
+"""The system prompt."""
+PROMPT_TARGET_USER: PromptTarget.ValueType  # 2
+"""The user's prompt."""
+Global___PromptTarget: _TypeAlias = PromptTarget  # noqa: Y015
+
+class _PromptTemplate:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PromptTemplateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PromptTemplate.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROMPT_TEMPLATE_UNSPECIFIED: _PromptTemplate.ValueType  # 0
+    """None."""
+    PROMPT_TEMPLATE_CODE_ANALYST: _PromptTemplate.ValueType  # 1
+    """An assistant that analyses code with the search tool, which is among the answer's tools."""
+
+class PromptTemplate(_PromptTemplate, metaclass=_PromptTemplateEnumTypeWrapper):
+    """A prompt that Hummock brings with it."""
+
+PROMPT_TEMPLATE_UNSPECIFIED: PromptTemplate.ValueType  # 0
+"""None."""
+PROMPT_TEMPLATE_CODE_ANALYST: PromptTemplate.ValueType  # 1
+"""An assistant that analyses code with the search tool, which is among the answer's tools."""
+Global___PromptTemplate: _TypeAlias = PromptTemplate  # noqa: Y015
+
+class _PromptRole:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PromptRoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PromptRole.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROMPT_ROLE_UNSPECIFIED: _PromptRole.ValueType  # 0
+    """Not said. Never sent."""
+    PROMPT_ROLE_SYSTEM: _PromptRole.ValueType  # 1
+    """The application."""
+    PROMPT_ROLE_USER: _PromptRole.ValueType  # 2
+    """The user."""
+    PROMPT_ROLE_ASSISTANT: _PromptRole.ValueType  # 3
+    """The model."""
+
+class PromptRole(_PromptRole, metaclass=_PromptRoleEnumTypeWrapper):
+    """Who speaks."""
+
+PROMPT_ROLE_UNSPECIFIED: PromptRole.ValueType  # 0
+"""Not said. Never sent."""
+PROMPT_ROLE_SYSTEM: PromptRole.ValueType  # 1
+"""The application."""
+PROMPT_ROLE_USER: PromptRole.ValueType  # 2
+"""The user."""
+PROMPT_ROLE_ASSISTANT: PromptRole.ValueType  # 3
+"""The model."""
+Global___PromptRole: _TypeAlias = PromptRole  # noqa: Y015
+
+class _Placement:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PlacementEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Placement.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PLACEMENT_UNSPECIFIED: _Placement.ValueType  # 0
+    """Not said. Means HEAD."""
+    PLACEMENT_HEAD: _Placement.ValueType  # 1
+    """All in one place: for MESSAGES before the history."""
+    PLACEMENT_TAIL: _Placement.ValueType  # 2
+    """A prefix whose bytes stay the same from turn to turn, then what this turn adds (for MESSAGES behind the history), so
+    that a cache of prompts keeps what it has read.
+    """
+
+class Placement(_Placement, metaclass=_PlacementEnumTypeWrapper):
+    """Where memories stand in a prompt."""
+
+PLACEMENT_UNSPECIFIED: Placement.ValueType  # 0
+"""Not said. Means HEAD."""
+PLACEMENT_HEAD: Placement.ValueType  # 1
+"""All in one place: for MESSAGES before the history."""
+PLACEMENT_TAIL: Placement.ValueType  # 2
+"""A prefix whose bytes stay the same from turn to turn, then what this turn adds (for MESSAGES behind the history), so
+that a cache of prompts keeps what it has read.
+"""
+Global___Placement: _TypeAlias = Placement  # noqa: Y015
+
+class _MemoryMark:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MemoryMarkEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryMark.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MEMORY_MARK_UNSPECIFIED: _MemoryMark.ValueType  # 0
+    """Not said. Never sent."""
+    MEMORY_MARK_STALE: _MemoryMark.ValueType  # 1
+    """Last written more than 90 days before as_of; WATERFALL and INDEX say "(Warning: Old)". What the indexer keeps up to
+    date is never stale.
+    """
+    MEMORY_MARK_UNVERIFIED: _MemoryMark.ValueType  # 2
+    """Its trust is below 0.5; CONTEXT, WATERFALL and INDEX say "[Unverified]"."""
+    MEMORY_MARK_INSTRUCTION_LIKE: _MemoryMark.ValueType  # 3
+    """It reads as if it gave a model orders, or imitates the markers of a chat. It is rendered as data all the same."""
+
+class MemoryMark(_MemoryMark, metaclass=_MemoryMarkEnumTypeWrapper):
+    """What a reader should know about a rendered memory."""
+
+MEMORY_MARK_UNSPECIFIED: MemoryMark.ValueType  # 0
+"""Not said. Never sent."""
+MEMORY_MARK_STALE: MemoryMark.ValueType  # 1
+"""Last written more than 90 days before as_of; WATERFALL and INDEX say "(Warning: Old)". What the indexer keeps up to
+date is never stale.
+"""
+MEMORY_MARK_UNVERIFIED: MemoryMark.ValueType  # 2
+"""Its trust is below 0.5; CONTEXT, WATERFALL and INDEX say "[Unverified]"."""
+MEMORY_MARK_INSTRUCTION_LIKE: MemoryMark.ValueType  # 3
+"""It reads as if it gave a model orders, or imitates the markers of a chat. It is rendered as data all the same."""
+Global___MemoryMark: _TypeAlias = MemoryMark  # noqa: Y015
 
 class _Locale:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -187,6 +331,83 @@ class MemorySelection(_message.Message):
 Global___MemorySelection: _TypeAlias = MemorySelection  # noqa: Y015
 
 @_typing.final
+class PromptMessage(_message.Message):
+    """One message of a chat."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    SEND_TIME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifies it; at most 256 bytes. A message whose id came before counts once. Empty is nobody's."""
+    role: Global___PromptRole.ValueType
+    """Who speaks. Required."""
+    content: _builtins.str
+    """The text, as it is to be sent; at most 256 KiB."""
+    @_builtins.property
+    def send_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was sent. Unset means when the message before it was."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        role: Global___PromptRole.ValueType = ...,
+        content: _builtins.str = ...,
+        send_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["send_time", b"send_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "id", b"id", "role", b"role", "send_time", b"send_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PromptMessage: _TypeAlias = PromptMessage  # noqa: Y015
+
+@_typing.final
+class SectionQuotas(_message.Message):
+    """How many memories CONTEXT shows of a kind, 0 to 200 each. The others are reported as dropped."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOMAINS_FIELD_NUMBER: _builtins.int
+    LEARNING_RECORDS_FIELD_NUMBER: _builtins.int
+    CODE_FRAGMENTS_FIELD_NUMBER: _builtins.int
+    domains: _builtins.int
+    """Unset means 3."""
+    learning_records: _builtins.int
+    """Unset means 5."""
+    code_fragments: _builtins.int
+    """Unset means 3."""
+    def __init__(
+        self,
+        *,
+        domains: _builtins.int | None = ...,
+        learning_records: _builtins.int | None = ...,
+        code_fragments: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__code_fragments: _TypeAlias = _typing.Literal["code_fragments"]  # noqa: Y015
+    _WhichOneofArgType__code_fragments: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments"]  # noqa: Y015
+    _WhichOneofReturnType__domains: _TypeAlias = _typing.Literal["domains"]  # noqa: Y015
+    _WhichOneofArgType__domains: _TypeAlias = _typing.Literal["_domains", b"_domains"]  # noqa: Y015
+    _WhichOneofReturnType__learning_records: _TypeAlias = _typing.Literal["learning_records"]  # noqa: Y015
+    _WhichOneofArgType__learning_records: _TypeAlias = _typing.Literal["_learning_records", b"_learning_records"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__code_fragments) -> _WhichOneofReturnType__code_fragments | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__domains) -> _WhichOneofReturnType__domains | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__learning_records) -> _WhichOneofReturnType__learning_records | None: ...
+
+Global___SectionQuotas: _TypeAlias = SectionQuotas  # noqa: Y015
+
+@_typing.final
 class RenderRequest(_message.Message):
     """Asks for a prompt section."""
 
@@ -198,6 +419,19 @@ class RenderRequest(_message.Message):
     FORM_FIELD_NUMBER: _builtins.int
     BUDGET_TOKENS_FIELD_NUMBER: _builtins.int
     LOCALE_FIELD_NUMBER: _builtins.int
+    PROMPT_FIELD_NUMBER: _builtins.int
+    TEMPLATE_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
+    CURRENT_FIELD_NUMBER: _builtins.int
+    READ_IDS_FIELD_NUMBER: _builtins.int
+    QUOTAS_FIELD_NUMBER: _builtins.int
+    PLACEMENT_FIELD_NUMBER: _builtins.int
+    PREFIX_TOKEN_FIELD_NUMBER: _builtins.int
+    REBASE_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    UTC_OFFSET_MINUTES_FIELD_NUMBER: _builtins.int
+    READ_TOOL_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to render from. Required, 1 to 256 characters; where recall is set, its project must be the same or
     empty.
@@ -205,9 +439,27 @@ class RenderRequest(_message.Message):
     form: Global___RenderForm.ValueType
     """Unset means CONTEXT."""
     budget_tokens: _builtins.int
-    """Upper bound on the tokens of the whole text, 1 to 1000000. Unset means 4000 for CONTEXT and 2000 for WATERFALL."""
+    """Upper bound on the tokens of the whole text, 1 to 1000000. Unset means 4000 for CONTEXT and 2000 for the others."""
     locale: Global___Locale.ValueType
     """Language of headings."""
+    prompt: _builtins.str
+    """This one; at most 256 KiB. The section stands behind it, below a line of "---"."""
+    template: Global___PromptTemplate.ValueType
+    """One that Hummock brings with it, in the language of the headings."""
+    target: Global___PromptTarget.ValueType
+    """Whose prompt the original is. Unset means SYSTEM; not for MESSAGES."""
+    placement: Global___Placement.ValueType
+    """Unset means HEAD."""
+    prefix_token: _builtins.bytes
+    """For TAIL: the prefix token of the answer before, of the same project. Empty means that the prefix begins anew."""
+    rebase: _builtins.bool
+    """For TAIL: lay the prefix out anew, from what the turns so far have recalled most."""
+    utc_offset_minutes: _builtins.int
+    """Minutes by which the reader's clock is ahead of UTC, -840 to 840, for the times that MEMORIES shows. Unset means UTC."""
+    read_tool: _builtins.str
+    """The name under which the caller offers the tool that reads a memory: "read_memory" or "read_memory_artifact". Unset
+    means read_memory.
+    """
     @_builtins.property
     def recall(self) -> _recall_pb2.RecallRequest:
         """Recall them. Its project may be left out; its view is ignored."""
@@ -215,6 +467,30 @@ class RenderRequest(_message.Message):
     @_builtins.property
     def memories(self) -> Global___MemorySelection:
         """Take these."""
+
+    @_builtins.property
+    def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___PromptMessage]:
+        """Earlier messages, for MESSAGES only; at most 1000. They are ordered by their time, equal times as they came."""
+
+    @_builtins.property
+    def current(self) -> Global___PromptMessage:
+        """The user's message of this turn. Required for MESSAGES, and for it only. It may be part of the history as well, by
+        its id, and is sent once.
+        """
+
+    @_builtins.property
+    def read_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Memories that the model has asked to read: they stand before all others, in full, even above the budget. At most 16;
+        ids that do not exist are reported as missing.
+        """
+
+    @_builtins.property
+    def quotas(self) -> Global___SectionQuotas:
+        """How many memories of a kind CONTEXT shows."""
+
+    @_builtins.property
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """The "now" of ages. Unset means the recall's, or else the server's clock."""
 
     def __init__(
         self,
@@ -225,17 +501,34 @@ class RenderRequest(_message.Message):
         form: Global___RenderForm.ValueType = ...,
         budget_tokens: _builtins.int | None = ...,
         locale: Global___Locale.ValueType = ...,
+        prompt: _builtins.str = ...,
+        template: Global___PromptTemplate.ValueType = ...,
+        target: Global___PromptTarget.ValueType = ...,
+        history: _abc.Iterable[Global___PromptMessage] | None = ...,
+        current: Global___PromptMessage | None = ...,
+        read_ids: _abc.Iterable[_builtins.str] | None = ...,
+        quotas: Global___SectionQuotas | None = ...,
+        placement: Global___Placement.ValueType = ...,
+        prefix_token: _builtins.bytes = ...,
+        rebase: _builtins.bool = ...,
+        as_of: _timestamp_pb2.Timestamp | None = ...,
+        utc_offset_minutes: _builtins.int = ...,
+        read_tool: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "budget_tokens", b"budget_tokens", "memories", b"memories", "recall", b"recall", "source", b"source"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "memories", b"memories", "original", b"original", "prompt", b"prompt", "quotas", b"quotas", "recall", b"recall", "source", b"source", "template", b"template"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "budget_tokens", b"budget_tokens", "form", b"form", "locale", b"locale", "memories", b"memories", "project", b"project", "recall", b"recall", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "form", b"form", "history", b"history", "locale", b"locale", "memories", b"memories", "original", b"original", "placement", b"placement", "prefix_token", b"prefix_token", "project", b"project", "prompt", b"prompt", "quotas", b"quotas", "read_ids", b"read_ids", "read_tool", b"read_tool", "rebase", b"rebase", "recall", b"recall", "source", b"source", "target", b"target", "template", b"template", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__budget_tokens: _TypeAlias = _typing.Literal["budget_tokens"]  # noqa: Y015
     _WhichOneofArgType__budget_tokens: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens"]  # noqa: Y015
+    _WhichOneofReturnType_original: _TypeAlias = _typing.Literal["prompt", "template"]  # noqa: Y015
+    _WhichOneofArgType_original: _TypeAlias = _typing.Literal["original", b"original"]  # noqa: Y015
     _WhichOneofReturnType_source: _TypeAlias = _typing.Literal["recall", "memories"]  # noqa: Y015
     _WhichOneofArgType_source: _TypeAlias = _typing.Literal["source", b"source"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__budget_tokens) -> _WhichOneofReturnType__budget_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_original) -> _WhichOneofReturnType_original | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_source) -> _WhichOneofReturnType_source | None: ...
 
@@ -253,6 +546,9 @@ class RenderedMemory(_message.Message):
     TOKEN_COUNT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
+    TRUST_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    MARKS_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """Its id."""
     kind: _memory_pb2.MemoryKind.ValueType
@@ -260,11 +556,19 @@ class RenderedMemory(_message.Message):
     tier: Global___Tier.ValueType
     """How much of it was rendered."""
     token_count: _builtins.int
-    """Estimated tokens that it takes in the text."""
+    """Tokens that it takes in the text."""
     reason: _builtins.str
     """Why it has this tier, for people: "best match: always in full", "the budget is used up"."""
     score: _builtins.float
     """Its score in the recall; 0 when it was named by id."""
+    trust: _builtins.float
+    """How far it is trusted, 0 to 1."""
+    origin: _memory_pb2.Origin.ValueType
+    """Who or what it comes from."""
+    @_builtins.property
+    def marks(self) -> _containers.RepeatedScalarFieldContainer[Global___MemoryMark.ValueType]:
+        """What a reader should know about it, INSTRUCTION_LIKE only of what was rendered."""
+
     def __init__(
         self,
         *,
@@ -274,14 +578,57 @@ class RenderedMemory(_message.Message):
         token_count: _builtins.int = ...,
         reason: _builtins.str = ...,
         score: _builtins.float = ...,
+        trust: _builtins.float = ...,
+        origin: _memory_pb2.Origin.ValueType = ...,
+        marks: _abc.Iterable[Global___MemoryMark.ValueType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "memory_id", b"memory_id", "reason", b"reason", "score", b"score", "tier", b"tier", "token_count", b"token_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "marks", b"marks", "memory_id", b"memory_id", "origin", b"origin", "reason", b"reason", "score", b"score", "tier", b"tier", "token_count", b"token_count", "trust", b"trust"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RenderedMemory: _TypeAlias = RenderedMemory  # noqa: Y015
+
+@_typing.final
+class StablePrefix(_message.Message):
+    """The part of a text whose bytes stay the same from turn to turn."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    TOKEN_COUNT_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    REBASE_ADVISED_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """The beginning of the text, or for MESSAGES the content of the message behind the persona; empty when nothing was
+    fit for it.
+    """
+    sha256: _builtins.str
+    """SHA-256 of the text, in hexadecimal."""
+    token_count: _builtins.int
+    """Tokens of the text."""
+    token: _builtins.bytes
+    """To be sent with the next Render. It holds all that Render needs to know of the turns before."""
+    rebase_advised: _builtins.bool
+    """True when the prefix holds less than 60 % of the text's tokens, and laying it out anew would put more into it."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        sha256: _builtins.str = ...,
+        token_count: _builtins.int = ...,
+        token: _builtins.bytes = ...,
+        rebase_advised: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rebase_advised", b"rebase_advised", "sha256", b"sha256", "text", b"text", "token", b"token", "token_count", b"token_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StablePrefix: _TypeAlias = StablePrefix  # noqa: Y015
 
 @_typing.final
 class ToolDefinition(_message.Message):
@@ -292,6 +639,9 @@ class ToolDefinition(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     INPUT_SCHEMA_FIELD_NUMBER: _builtins.int
+    OPENAI_FIELD_NUMBER: _builtins.int
+    ANTHROPIC_FIELD_NUMBER: _builtins.int
+    MCP_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """For example "read_memory"."""
     description: _builtins.str
@@ -300,16 +650,31 @@ class ToolDefinition(_message.Message):
     def input_schema(self) -> _struct_pb2.Struct:
         """JSON schema of its parameters."""
 
+    @_builtins.property
+    def openai(self) -> _struct_pb2.Struct:
+        """The same as an element of OpenAI's `tools`."""
+
+    @_builtins.property
+    def anthropic(self) -> _struct_pb2.Struct:
+        """The same as an element of Anthropic's `tools`."""
+
+    @_builtins.property
+    def mcp(self) -> _struct_pb2.Struct:
+        """The same as MCP lists tools."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         description: _builtins.str = ...,
         input_schema: _struct_pb2.Struct | None = ...,
+        openai: _struct_pb2.Struct | None = ...,
+        anthropic: _struct_pb2.Struct | None = ...,
+        mcp: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["input_schema", b"input_schema"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["anthropic", b"anthropic", "input_schema", b"input_schema", "mcp", b"mcp", "openai", b"openai"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "input_schema", b"input_schema", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anthropic", b"anthropic", "description", b"description", "input_schema", b"input_schema", "mcp", b"mcp", "name", b"name", "openai", b"openai"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -333,16 +698,28 @@ class RenderResponse(_message.Message):
     DEGRADED_FIELD_NUMBER: _builtins.int
     RENDER_ELAPSED_FIELD_NUMBER: _builtins.int
     SEQ_FIELD_NUMBER: _builtins.int
+    MESSAGES_FIELD_NUMBER: _builtins.int
+    INSTRUCTIONS_FIELD_NUMBER: _builtins.int
+    PREFIX_FIELD_NUMBER: _builtins.int
+    COUNTER_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text; empty when there is nothing to say."""
     token_count: _builtins.int
-    """Estimated tokens of the text."""
+    """Tokens of the text."""
     budget_tokens: _builtins.int
     """The budget that was kept."""
     over_budget: _builtins.bool
-    """True when the text is larger than the budget although it holds the best memory alone. Only WATERFALL does that."""
+    """True when the text is larger than the budget although it holds no memory but what was asked to be read or, where
+    there is none, the best one. CONTEXT and INDEX force nothing in but what was read.
+    """
     seq: _builtins.int
     """Writes accepted by the project when it was read."""
+    instructions: _builtins.str
+    """What a system prompt should say beside a text that speaks of tools. Empty when it speaks of none; part of `messages`
+    where the target is the system prompt.
+    """
+    counter: _builtins.str
+    """What counted the tokens: "estimate", or the name of the configured file."""
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[Global___RenderedMemory]:
         """Every memory that was considered, in the order of the text."""
@@ -371,6 +748,16 @@ class RenderResponse(_message.Message):
     def render_elapsed(self) -> _duration_pb2.Duration:
         """Time that rendering took after the recall."""
 
+    @_builtins.property
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PromptMessage]:
+        """The finished prompt: the original with the section, in one message, or for MESSAGES the whole turn. Empty when
+        there is neither an original nor MESSAGES.
+        """
+
+    @_builtins.property
+    def prefix(self) -> Global___StablePrefix:
+        """With TAIL only."""
+
     def __init__(
         self,
         *,
@@ -386,10 +773,14 @@ class RenderResponse(_message.Message):
         degraded: _abc.Iterable[_recall_pb2.Degradation] | None = ...,
         render_elapsed: _duration_pb2.Duration | None = ...,
         seq: _builtins.int = ...,
+        messages: _abc.Iterable[Global___PromptMessage] | None = ...,
+        instructions: _builtins.str = ...,
+        prefix: Global___StablePrefix | None = ...,
+        counter: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["intent", b"intent", "receipt", b"receipt", "render_elapsed", b"render_elapsed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["intent", b"intent", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_tokens", b"budget_tokens", "degraded", b"degraded", "intent", b"intent", "memories", b"memories", "missing_ids", b"missing_ids", "over_budget", b"over_budget", "receipt", b"receipt", "render_elapsed", b"render_elapsed", "seq", b"seq", "text", b"text", "token_count", b"token_count", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_tokens", b"budget_tokens", "counter", b"counter", "degraded", b"degraded", "instructions", b"instructions", "intent", b"intent", "memories", b"memories", "messages", b"messages", "missing_ids", b"missing_ids", "over_budget", b"over_budget", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed", "seq", b"seq", "text", b"text", "token_count", b"token_count", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

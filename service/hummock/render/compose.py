@@ -1,0 +1,72 @@
+"""A whole text: what was read, then the memories in their form; or a prefix that stays, then what a turn adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
+
+from hummock.core.render import MemoryMark, RenderedMemory, Tier
+from hummock.render.entries import body_of
+from hummock.render.forms import FormOfText
+from hummock.render.listing import render_read
+from hummock.render.marks import marks_of, reads_as_order
+from hummock.render.selection import Frame, Section, Selected
+
+
+def compose(selected: Sequence[Selected], read: Sequence[Selected], frame: Frame, form: FormOfText) -> Section:
+    """Write what was read in full, then the others in the form; what was read takes its room first.
+
+    Args:
+        selected: Best first, without duplicates; those that were read are not said twice.
+        read: What a model asked to read.
+        frame: The budget is that of the whole text.
+        form: Of the others.
+    """
+    first = render_read(read, frame)
+    others = without(selected, {item.memory.id for item in read})
+    return behind(first, others, replace(frame, force_best=not read), form)
+
+
+def without(items: Sequence[Selected], ids: Set[str]) -> tuple[Selected, ...]:
+    """The memories whose ids are not among these."""
+    return tuple(item for item in items if item.memory.id not in ids)
+
+
+def behind(first: Section, others: tuple[Selected, ...], frame: Frame, form: FormOfText) -> Section:
+    """Write memories in the form behind a text that stands already, within what it leaves of the budget."""
+    room = frame.budget_tokens - first.token_count
+    while True:
+        second = form.write(others, replace(frame, budget_tokens=max(room, 0)))
+        text = first.text + second.text
+        token_count = frame.counter.count(text) if first.text else second.token_count
+        excess = token_count - frame.budget_tokens
+        # A text can have more tokens than its parts.
+        if excess <= 0 or not second.text or second.over_budget or room <= 0:
+            return Section(
+                text=text,
+                token_count=token_count,
+                over_budget=excess > 0,
+                memories=(*first.memories, *second.memories),
+                tools=second.tools,
+            )
+        room -= excess
+
+
+def marked(memories: Iterable[RenderedMemory], items: Iterable[Selected], frame: Frame) -> tuple[RenderedMemory, ...]:
+    """What became of each memory, with what a reader should know about it."""
+    by_id = {item.memory.id: item for item in items}
+    return tuple(replace(one, marks=_marks(one, by_id[one.memory_id], frame)) for one in memories)
+
+
+def _marks(rendered: RenderedMemory, item: Selected, frame: Frame) -> tuple[MemoryMark, ...]:
+    memory = item.memory
+    marks = marks_of(memory, frame.as_of)
+    shown = [memory.index.title, *memory.index.tags]
+    match rendered.tier:
+        case Tier.FULL:
+            shown.append(body_of(memory, frame.wording))
+        case Tier.INDEX:
+            shown.append(memory.index.summary)
+        case Tier.DROPPED:
+            return marks
+    return (*marks, MemoryMark.INSTRUCTION_LIKE) if any(map(reads_as_order, shown)) else marks

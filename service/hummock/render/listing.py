@@ -1,0 +1,126 @@
+"""Forms that are lists, which stop at the first memory that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from hummock.core.render import Tier
+from hummock.render import fence
+from hummock.render.entries import body_of, closing, full_entry, index_closing, index_entry, index_opening, opening
+from hummock.render.selection import Frame, Section, Selected
+from hummock.render.tools import read_memory
+
+LIST_BUDGET_TOKENS: Final = 2000
+
+_MEMORIES: Final = "Relevant Memories (for reference):\n"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_SECOND: Final = -62_135_596_800  # 0001-01-01
+_LAST_SECOND: Final = 253_402_300_799  # 9999-12-31
+_NO_ROOM: Final = "the budget is used up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _List:
+    """How a list looks.
+
+    `write` makes an entry of a memory and its number. The first stands in it whatever it takes where `forces_first`.
+    """
+
+    opening: str
+    closing: str
+    write: Callable[[Selected, int], str]
+    tier: Tier
+    reason: str
+    forces_first: bool = False
+
+
+def render_index(selected: Sequence[Selected], frame: Frame) -> Section:
+    """Write titles, tags and summaries, and the tool that reads on; the first that does not fit ends the list."""
+    look = _List(
+        opening=index_opening(frame),
+        closing=index_closing(),
+        write=lambda item, number: index_entry(number, item.memory, frame.as_of),
+        tier=Tier.INDEX,
+        reason="index only: this form lists",
+    )
+    return _listed(selected, look, frame)
+
+
+def render_memories(selected: Sequence[Selected], frame: Frame) -> Section:
+    """Write memories in full, each behind its time and origin, as the memory context of a chat.
+
+    The time is the event's, else that of learning it, by the reader's clock.
+    """
+    look = _List(
+        opening=_MEMORIES,
+        closing=f"\n{frame.wording.data_notice}\n",
+        write=lambda item, _number: _line(item, frame),
+        tier=Tier.FULL,
+        reason="in full: it fits",
+        forces_first=frame.force_best,
+    )
+    return _listed(selected, look, frame)
+
+
+def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
+    """Write memories that a model asked to read: all of them in full, whatever they take."""
+    texts = [full_entry(item.memory, frame) for item in selected]
+    text = "".join([opening(frame.wording), *texts, closing()]) if texts else ""
+    token_count = frame.counter.count(text)
+    memories = [
+        item.rendered(Tier.FULL, frame.counter.count(each), "read: always in full")
+        for item, each in zip(selected, texts, strict=True)
+    ]
+    return Section(
+        text=text,
+        token_count=token_count,
+        over_budget=token_count > frame.budget_tokens,
+        memories=tuple(memories),
+    )
+
+
+def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
+    counter = frame.counter
+    room = frame.budget_tokens - counter.count(look.opening) - counter.count(look.closing)
+    entries: list[str] = []
+    costs: list[int] = []
+    for number, item in enumerate(selected, start=1):
+        entry = look.write(item, number)
+        cost = counter.count(entry)
+        if cost > room and (entries or not look.forces_first):
+            break
+        entries.append(entry)
+        costs.append(cost)
+        room -= cost
+    text = _assembled(entries, look)
+    # A text can have more tokens than its parts.
+    while (token_count := counter.count(text)) > frame.budget_tokens and len(entries) > look.forces_first:
+        entries.pop()
+        text = _assembled(entries, look)
+    shown = [
+        item.rendered(look.tier, cost, look.reason) for item, cost, _ in zip(selected, costs, entries, strict=False)
+    ]
+    return Section(
+        text=text,
+        token_count=token_count,
+        over_budget=token_count > frame.budget_tokens,
+        memories=(*shown, *(item.dropped(_NO_ROOM) for item in selected[len(shown) :])),
+        tools=(read_memory(frame),) if entries and look.tier is Tier.INDEX else (),
+    )
+
+
+def _assembled(entries: Sequence[str], look: _List) -> str:
+    return "".join([look.opening, *entries, look.closing]) if entries else ""
+
+
+def _line(item: Selected, frame: Frame) -> str:
+    memory = item.memory
+    moment = memory.create_time if memory.event_time is None else memory.event_time
+    seconds = min(max(moment + frame.utc_offset_minutes * 60, _FIRST_SECOND), _LAST_SECOND)
+    # Not fromtimestamp: it knows no years that are far off.
+    local = _EPOCH + timedelta(seconds=seconds)
+    text = fence.listed(body_of(memory, frame.wording))
+    return f"- [{local:%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {text}\n"

@@ -1,0 +1,75 @@
+"""Requests for a prompt section."""
+
+from __future__ import annotations
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.prompt import PromptMessage, PromptRole, PromptTarget, PromptTemplate
+from hummock.core.recall import RecallQuery
+from hummock.core.render import Locale, Quotas, RenderForm, RenderQuery, TailPlacement
+from hummock.rpc import parse_values as values
+from hummock.rpc.parse import check
+from hummock.rpc.parse_recall import recall_query
+from hummock.rpc.prefix_token import prefix_state
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import recall_pb2
+
+
+def render_query(request: pb.RenderRequest) -> RenderQuery:
+    """A rendering. The recall inside takes the outer project, is checked like one that came alone, and is full."""
+    project = values.project_name("project", request.project)
+    return RenderQuery(
+        project=project,
+        recall=_inner_recall(request) if request.HasField("recall") else None,
+        memory_ids=values.identifiers("memories.ids", request.memories.ids),
+        form=RenderForm(request.form or RenderForm.CONTEXT),
+        budget_tokens=request.budget_tokens if request.HasField("budget_tokens") else None,
+        locale=Locale(request.locale) if request.locale else None,
+        prompt=request.prompt if request.HasField("prompt") else None,
+        template=PromptTemplate(request.template) if request.template else None,
+        target=PromptTarget(request.target) if request.target else None,
+        history=tuple(_message(f"history[{index}]", sent) for index, sent in enumerate(request.history)),
+        current=_message("current", request.current) if request.HasField("current") else None,
+        read_ids=values.identifiers("read_ids", request.read_ids),
+        quotas=_quotas(request.quotas),
+        tail=_tail(project, request),
+        as_of=values.time("as_of", request, "as_of"),
+        utc_offset_minutes=request.utc_offset_minutes,
+        **({"read_tool": request.read_tool} if request.read_tool else {}),
+    )
+
+
+def _inner_recall(request: pb.RenderRequest) -> RecallQuery:
+    recall = recall_pb2.RecallRequest()
+    recall.CopyFrom(request.recall)
+    if recall.project not in ("", request.project):
+        raise InvalidRequest("recall.project", "differs from project; leave it out")
+    recall.project = request.project
+    recall.ClearField("view")
+    check(recall, "recall.")
+    return recall_query(recall, "recall.")
+
+
+def _message(field: str, sent: pb.PromptMessage) -> PromptMessage:
+    return PromptMessage(
+        id=values.identifier(f"{field}.id", sent.id),
+        role=PromptRole(sent.role),
+        content=sent.content,
+        send_time=values.time(f"{field}.send_time", sent, "send_time"),
+    )
+
+
+def _quotas(sent: pb.SectionQuotas) -> Quotas:
+    usual = Quotas()
+    return Quotas(
+        domains=sent.domains if sent.HasField("domains") else usual.domains,
+        learning_records=sent.learning_records if sent.HasField("learning_records") else usual.learning_records,
+        code_fragments=sent.code_fragments if sent.HasField("code_fragments") else usual.code_fragments,
+    )
+
+
+def _tail(project: str, request: pb.RenderRequest) -> TailPlacement | None:
+    if request.placement == pb.PLACEMENT_TAIL:
+        return TailPlacement(state=prefix_state(project, request.prefix_token), rebase=request.rebase)
+    if request.prefix_token or request.rebase:
+        raise InvalidRequest("prefix_token" if request.prefix_token else "rebase", "is for placement TAIL")
+    return None

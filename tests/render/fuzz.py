@@ -1,0 +1,196 @@
+"""Renders memories that try to forge and to close what delimits them, and reads them back.
+
+`python -m tests.render.fuzz --cases 100000 --seed 1` is `make fuzz`; a failure names the case, which can be run alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator
+from random import Random
+
+from hummock.core.memory import Memory
+from hummock.core.project import ProjectInfo
+from hummock.core.render import Locale, Tier
+from hummock.render import (
+    Frame,
+    Section,
+    Selected,
+    render_context,
+    render_index,
+    render_memories,
+    render_waterfall,
+    wording_of,
+)
+from hummock.text.tokens import EstimatedTokens
+from tests.render import reader
+from tests.render.hostile import assert_disarmed, hostile_text
+from tests.render.samples import domain, fragment, note, record
+
+ZH = wording_of(Locale.ZH)
+COUNTER = EstimatedTokens()
+_MOST_MEMORIES = 5
+_ROOMY = 1_000_000
+
+
+def check(seed: int, case: int) -> None:
+    """One case in every form. Raises AssertionError when a reader does not find what was stored."""
+    random = Random(f"{seed}/{case}")  # noqa: S311 - to be repeated, not to be secret
+    check_waterfall(random)
+    check_index(random)
+    check_memories(random)
+    check_context(random)
+
+
+def check_waterfall(random: Random) -> None:
+    """Bodies in full and entries of the index, of memories that are hostile in every field."""
+    notes = _notes(random)
+    section = render_waterfall(_selected(notes.values()), _frame(random.randrange(1, 900)))
+    full, listed = reader.read_waterfall(section.text, ZH)
+    assert_disarmed(section.text)
+    assert _shown(section) == [
+        *((memory_id, Tier.FULL) for memory_id, _ in full),
+        *((memory_id, Tier.INDEX) for memory_id, _, _ in listed),
+    ]
+    for memory_id, body in full:
+        assert body == _content(notes[memory_id]).strip("\n")
+    _check_listed(listed, notes)
+
+
+def check_index(random: Random) -> None:
+    """Entries of the index alone."""
+    notes = _notes(random)
+    section = render_index(_selected(notes.values()), _frame(_ROOMY))
+    listed = reader.read_index(section.text, f"<memory_index>\n{ZH.index_notice.format(tool='read_memory')}\n\n")
+    assert_disarmed(section.text)
+    assert [memory_id for memory_id, _, _ in listed] == list(notes)
+    _check_listed(listed, notes)
+
+
+def check_memories(random: Random) -> None:
+    """Lines of the memories form."""
+    notes = [one for one in _notes(random).values() if _content(one).strip("\n")]
+    section = render_memories(_selected(notes), _frame(_ROOMY))
+    if not notes:
+        assert section.text == ""
+        return
+    assert_disarmed(section.text)
+    read = reader.read_memories(section.text, ZH)
+    assert read == [("manual", _content(one).strip("\n")) for one in notes]
+
+
+def check_context(random: Random) -> None:
+    """Sections of the context form, each with memories that are hostile in every field that it shows."""
+    domains = [
+        domain(f"d{n}", f"d{_short(random)}", hostile_text(random), "a.java") for n in range(random.randrange(3))
+    ]
+    records = [
+        record(f"r{n}", hostile_text(random), hostile_text(random), "a.java") for n in range(random.randrange(3))
+    ]
+    notes = [note(f"n{n}", hostile_text(random), title=f"title {n}") for n in range(random.randrange(3))]
+    codes = [fragment(f"c{n}", f"{n}{_short(random)}.java", hostile_text(random)) for n in range(random.randrange(3))]
+    frame = Frame(wording=ZH, budget_tokens=_ROOMY, counter=COUNTER, info=ProjectInfo(path="/srv"))
+    section = render_context(_selected([*domains, *records, *notes, *codes]), frame)
+    assert_disarmed(section.text)
+    lines = section.text.split("\n")
+    assert lines[:3] == ["## 项目背景", "- 项目路径: /srv", ""]
+    del lines[:3]
+    if domains or records or notes or codes:
+        assert lines[:2] == [ZH.data_notice, ""]
+        del lines[:2]
+    for one in _chapter(lines, "## 相关领域知识", domains):
+        _check_domain(lines, one)
+    for one in _chapter(lines, "## 相关学习记录 (后台已学到的知识)", records):
+        _check_record(lines, one)
+    for one in _chapter(lines, "## 相关记忆", notes):
+        assert lines.pop(0) == f"### {one.index.title}"
+        assert _same(reader.read_body(lines, "## ", "### "), _content(one))
+    for one in _chapter(lines, "## 相关代码片段", codes):
+        assert reader.read_fragment(lines, "文件:") == (_folded(one.index.title), _content(one).strip("\n"))
+    assert lines in ([], [""])
+
+
+def _chapter(lines: list[str], heading: str, memories: list[Memory]) -> Iterator[Memory]:
+    if memories:
+        assert lines.pop(0) == heading
+    yield from memories
+
+
+def _check_domain(lines: list[str], one: Memory) -> None:
+    assert reader.uninert(lines.pop(0)) == f"### {_folded(one.index.title)}"
+    assert _same(reader.read_body(lines, "关键文件:"), one.index.summary)
+    assert reader.read_field(lines, "关键文件:") == "a.java"
+
+
+def _check_record(lines: list[str], one: Memory) -> None:
+    assert re.fullmatch(r"### 知识 [1-5] \(相关度: 50%\)", lines.pop(0))
+    assert _same(reader.read_field(lines, "问题:"), one.index.title)
+    assert _same(reader.read_field(lines, "答案:"), one.index.summary)
+    assert reader.read_field(lines, "涉及文件:") == "a.java"
+
+
+def _check_listed(listed: list[tuple[str, str, str]], notes: dict[str, Memory]) -> None:
+    for memory_id, title, summary in listed:
+        tip = _folded(notes[memory_id].index.title)
+        assert (title, summary) == (tip, tip)
+
+
+def _same(found: str, stored: str) -> bool:
+    """Whether a text was recovered; a fence that it left open may have been closed behind it."""
+    wanted = stored.lstrip("\n").rstrip()
+    closing = found.removeprefix(wanted + "\n")
+    return found == wanted or (found != closing and re.fullmatch(r"`{3,}|~{3,}", closing) is not None)
+
+
+def _notes(random: Random) -> dict[str, Memory]:
+    notes = {}
+    for _ in range(random.randrange(1, _MOST_MEMORIES + 1)):
+        memory_id = hostile_text(random, 4)[:99] or "id"
+        tip = _short(random)
+        notes[memory_id] = note(memory_id, hostile_text(random), title=tip, summary=tip)
+    return notes
+
+
+def _short(random: Random) -> str:
+    """Text that no form cuts."""
+    return hostile_text(random, 5)[:90]
+
+
+def _selected(memories: Iterable[Memory]) -> tuple[Selected, ...]:
+    return tuple(Selected(memory=one, score=0.5) for one in memories)
+
+
+def _frame(budget_tokens: int) -> Frame:
+    return Frame(wording=ZH, budget_tokens=budget_tokens, counter=COUNTER)
+
+
+def _shown(section: Section) -> list[tuple[str, Tier]]:
+    return [(one.memory_id, one.tier) for one in section.memories if one.tier is not Tier.DROPPED]
+
+
+def _content(one: Memory) -> str:
+    assert one.payload
+    return one.payload.content
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def main() -> None:
+    """Runs the cases of one seed."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--cases", type=int, default=100_000)
+    options.add_argument("--seed", type=int, default=1)
+    asked = options.parse_args()
+    for case in range(asked.cases):
+        try:
+            check(asked.seed, case)
+        except AssertionError as error:
+            raise SystemExit(f"case {case} of seed {asked.seed} is not read back: {error}") from error
+    print(f"{asked.cases} cases of seed {asked.seed}: every memory was read back, in four forms")
+
+
+if __name__ == "__main__":
+    main()

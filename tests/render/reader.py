@@ -1,0 +1,139 @@
+"""Readers that know only our delimiters, and get back exactly what was stored."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+from hummock.render import Wording
+from hummock.render.markers import inert
+
+# What speakers are called; the service's own list may be longer.
+SPEAKERS = "human|user|assistant|system|developer|ai|tool|observation|thought|action|final answer|用户|助手|系统|人类"
+_SPEAKER = rf"(?i:[*_#>]{{0,4}}[^\S\n]{{0,2}}(?:{SPEAKERS})[^\S\n]{{0,2}}[*_]{{0,4}}[^\S\n]{{0,2}}[:：])"
+_ENTITY = re.compile(r"&((?:amp;)*)(lt;|#91;)")
+
+
+def uninert(text: str) -> str:
+    """What `inert` was given: an entity stands for a character where the text behind it makes it dangerous."""
+    read = text
+    for found in reversed(list(_ENTITY.finditer(text))):
+        plain = f"&{found[1][4:]}{found[2]}" if found[1] else {"lt;": "<", "#91;": "["}[found[2]]
+        behind = read[found.end() :]
+        if inert(plain + behind[:60]).startswith(found[0]):
+            read = read[: found.start()] + plain + behind
+    return read
+
+
+def unspoken(text: str, also: str = r"(?!)") -> str:
+    """The text without the backslashes before lines that read as a speaker's, or as one of these."""
+    return re.sub(rf"(?m)^([^\S\n]*)\\(?=\\*(?:{also}|{_SPEAKER}))", r"\1", text)
+
+
+def unquoted(text: str) -> str:
+    return uninert(unspoken(text, r"\d+\. \[ID:|> Summary:"))
+
+
+def unstring(text: str) -> str:
+    return uninert(re.sub(r"\\(.)", r"\1", text))
+
+
+def read_entries(rest: str) -> tuple[list[tuple[str, str]], str]:
+    """Ids and bodies of the memories in full that a text begins with, and what is behind them."""
+    full = []
+    while rest.startswith("<recalled_memory "):
+        entry, _, rest = rest.partition("\n</recalled_memory>\n\n")
+        tag, _, body = entry.partition("\n")
+        identifier = re.match(r'<recalled_memory id="([^"]*)" kind="\w+"(?: \w+="[^"]*")*>$', tag)
+        assert identifier, tag
+        full.append((html.unescape(identifier[1]), unquoted(body)))
+    return full, rest
+
+
+def read_index(text: str, opening: str) -> list[tuple[str, str, str]]:
+    """Ids, titles and summaries of an index that is the whole text."""
+    assert text.startswith(opening)
+    assert text.endswith("</memory_index>\n")
+    rest = text.removeprefix(opening).removesuffix("</memory_index>\n")
+    entry_form = (
+        r'(\d+)\. \[ID: ("(?:[^"\\]|\\.)*"|[^\]]*)\] "((?:[^"\\]|\\.)*)"'
+        r"(?: \((?:Origin|Warning): \w+\)| \[Unverified\])*\n"
+        r"(?:   > Summary: (.*)\n)?"
+    )
+    assert re.fullmatch(f"(?:{entry_form})*", rest)
+    listed = []
+    for number, found in enumerate(re.finditer(entry_form, rest), start=1):
+        assert int(found[1]) == number
+        memory_id = json.loads(found[2]) if found[2].startswith('"') else found[2]
+        listed.append((memory_id, unstring(found[3]), uninert(found[4] or "")))
+    return listed
+
+
+def read_waterfall(text: str, wording: Wording) -> tuple[list[tuple[str, str]], list[tuple[str, str, str]]]:
+    """Ids and bodies in full; ids, titles and summaries of the index."""
+    opening = f"<recalled_memories>\n{wording.data_notice}\n\n"
+    assert text.startswith(opening)
+    assert text.endswith("</recalled_memories>\n")
+    assert text.count("</recalled_memories>") == text.count("<recalled_memories>") == 1
+    full, rest = read_entries(text.removeprefix(opening).removesuffix("</recalled_memories>\n"))
+    notice = f"{wording.index_notice}\n{wording.read_on}".format(tool="read_memory")
+    return full, read_index(rest, f"<memory_index>\n{notice}\n\n") if rest else []
+
+
+def read_memories(text: str, wording: Wording) -> list[tuple[str, str]]:
+    """Origins and texts of the memories form."""
+    opening, closing = "Relevant Memories (for reference):\n", f"\n{wording.data_notice}\n"
+    assert text.startswith(opening)
+    assert text.endswith(closing)
+    lines = text.removeprefix(opening).removesuffix(closing).split("\n")
+    assert lines.pop() == ""
+    memories: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line.startswith("  "):
+            memories[-1][1].append(line[2:])
+        else:
+            found = re.match(r"- \[\d{4}-\d\d-\d\d \d\d:\d\d\]\[(\w+)\] (.*)$", line)
+            assert found, line
+            memories.append((found[1], [found[2]]))
+    return [(origin, uninert(unspoken("\n".join(texts)))) for origin, texts in memories]
+
+
+# The context form. A label ends a field.
+
+_MARK = re.compile(
+    r"^(\s*)\\(?=\\*(?:#{2,}|#\s|(?:-[ \t]*){3,}$|(?:=[ \t]*){3,}$|(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$"
+    rf"|问题:|答案:|涉及文件:|关键文件:|文件:|File:|{_SPEAKER}))"
+)
+
+
+def unmarked(text: str) -> str:
+    return uninert("\n".join(_MARK.sub(r"\1", line) for line in text.split("\n")))
+
+
+def read_body(lines: list[str], *stops: str) -> str:
+    """The lines before the first that begins with one of these."""
+    body = []
+    while lines and not lines[0].startswith(stops):
+        body.append(lines.pop(0))
+    return unmarked("\n".join(body)).rstrip()
+
+
+def read_field(lines: list[str], label: str) -> str:
+    """What stands behind a label, until the next label or heading."""
+    assert lines[0].startswith(label)
+    first = lines.pop(0).removeprefix(label)
+    lines[:0] = [first.removeprefix(" ")] if first else []
+    return read_body(lines, "问题:", "答案:", "涉及文件:", "### ", "## ")
+
+
+def read_fragment(lines: list[str], label: str) -> tuple[str, str]:
+    """Path and code of the fragment that the lines begin with, and the empty line behind it."""
+    assert lines[0].startswith(f"{label} ")
+    path = uninert(lines.pop(0).removeprefix(f"{label} "))
+    delimiter = lines.pop(0)
+    assert re.fullmatch("`{3,}", delimiter)
+    end = lines.index(delimiter)
+    code = uninert(unspoken("\n".join(lines[:end])))
+    del lines[: end + 2]
+    return path, code
