@@ -59,9 +59,10 @@ def measure(options: Options) -> Findings:
 
 
 def default_model(models_dir: Path) -> ModelDescription | None:
-    """The best of the default models that are there; nothing is fetched."""
+    """The best of the default models of one part that are there; nothing is fetched."""
     wanted = models.candidates(models.AUTO, models_dir)
-    return next((each for each in wanted if models.is_present(each, models_dir / each.name)), None)
+    single = (each for each in wanted if isinstance(each, ModelDescription))
+    return next((each for each in single if models.is_here(each, models_dir)), None)
 
 
 def _text_requests(corpus: Corpus, alone: ModelAlone, calls: int) -> list[recall_pb2.RecallRequest]:

@@ -43,7 +43,7 @@ class Bench:
             name = models.build_tiny(models_dir).name
         else:
             wanted = models.candidates(model, models_dir)
-            name = models.pull_first(wanted, models_dir, _say).description.name
+            name = models.pull_first(wanted, models_dir, _say).name
         return cls.with_model(directory, name, models_dir)
 
     @classmethod

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bench.machine import Machine
 from bench.texts import Cached, Texts, Vectors
 from hummock.core.errors import HummockError
-from hummock.models.embedder import load
+from hummock.models.embedder import open_embedder
 from hummock.models.registry import find
 from hummock.store.signs import packed_query
 from hummock_kernels.cosine import scan, score_rows
@@ -247,7 +247,7 @@ def measure(models: list[str], models_dir: Path, shared: Path, cache: Path, size
     results: list[Result] = []
     real_rows = {}
     for name in models:
-        embedder = load(find(name, models_dir), models_dir / name)
+        embedder = open_embedder(find(name, models_dir), models_dir)
         try:
             cached = Cached(embedder=embedder, folder=cache)
             real = np.concatenate([cached.chunks(texts.documents), cached.chunks(texts.pieces(sizes.pieces))])

@@ -30,7 +30,7 @@ def build_stub(models_dir: Path, dim: int) -> ModelDescription:
     name = f"stub-{dim}"
     directory = models_dir / name
     there = read_description(models_dir, name)
-    if there is not None:
+    if isinstance(there, ModelDescription):
         return there
     directory.mkdir(parents=True, exist_ok=True)
     vocabulary = {token: number for number, token in enumerate((_UNKNOWN, *_LETTERS))}

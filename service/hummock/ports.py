@@ -47,6 +47,41 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A query and a text as a reranker reads them.
+
+    Attributes:
+        tokens: Ids of the tokens of both, special ones included, cut to the window at the text's end.
+        token_types: As many; what tells the two apart in models that have token types.
+        expected_s: How long it will take to score, from what pairs of its length took on this machine.
+    """
+
+    tokens: tuple[int, ...]
+    token_types: tuple[int, ...]
+    expected_s: float
+
+
+class Reranker(Protocol):
+    """Scores a text by reading it together with the query. Equal pairs get equal scores. Safe to call from threads."""
+
+    @property
+    def name(self) -> str:
+        """The model's."""
+
+    def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
+        """The query with each text, in order."""
+
+    def scores(self, pairs: Sequence[Pair], until_s: float | None) -> list[float]:
+        """How well each text answers, in [0, 1], in order, one after the other on the caller's thread.
+
+        Args:
+            pairs: What to score.
+            until_s: On the clock's monotonic scale; the first pair that would probably end later is not begun, nor any
+                after it, so that there are fewer scores than pairs. None means no limit.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """The analysed terms of a memory by field, in order and with repetitions, and its facets."""
 

@@ -64,7 +64,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
         recorded = store.recorded_model(settings.data_dir)  # first: a directory that cannot be read is said at once
         model = _choose_model(settings, recorded, say)
-        embedder = stack.enter_context(closing(models.load(model, settings.models_dir / model.name, settings.workers)))
+        embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
         opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock)))
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
@@ -120,16 +120,16 @@ def _gates(settings: Settings) -> Iterator[Gates]:
         )
 
 
-def _choose_model(settings: Settings, recorded: str | None, say: Say) -> models.ModelDescription:
+def _choose_model(settings: Settings, recorded: str | None, say: Say) -> models.EmbeddingModel:
     """The model that the directory was made with, else the configured one; fetched when it is not there.
 
     Files that are there are never replaced behind the user's back: loading them says when they were altered.
     """
     name = recorded if recorded is not None and settings.model == models.AUTO else settings.model
     wanted = models.candidates(name, settings.models_dir)
-    if models.is_present(wanted[0], settings.models_dir / wanted[0].name):
+    if models.is_here(wanted[0], settings.models_dir):
         return wanted[0]
-    return models.pull_first(wanted, settings.models_dir, say).description
+    return models.pull_first(wanted, settings.models_dir, say)
 
 
 def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> store.EmbeddedStore:
@@ -143,7 +143,7 @@ def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> stor
     )
 
 
-def _advice(model: models.ModelDescription) -> str:
+def _advice(model: models.EmbeddingModel) -> str:
     """What could be better about the model; empty when there is nothing."""
     if "han" in model.scripts:
         return ""

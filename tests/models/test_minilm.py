@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hummock.models import REGISTRY, OnnxEmbedder, install, load, measure
+from hummock.models import REGISTRY, OnnxEmbedder, TextPair, install, load, measure
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_an_answer_is_nearer_than_any_other_text(minilm: OnnxEmbedder) -> None:
 
 
 def test_unrelated_texts_calibrate_to_about_nothing(minilm: OnnxEmbedder) -> None:
-    measured = measure(minilm, [query for query, _ in PAIRS], [answer for _, answer in PAIRS])
+    measured = measure(minilm, [TextPair(query=query, document=answer) for query, answer in PAIRS])
     similar = minilm.space.calibration.similarity(np.array([measured.unrelated, 1.0], dtype=np.float32), han=False)
     assert abs(similar[0]) < 0.1
     assert similar[1] == 1

@@ -181,7 +181,7 @@ def test_the_rest_of_a_killed_pull_is_cleared_away(toy: ModelDescription, tmp_pa
 @pytest.mark.usefixtures("maven")
 def test_the_first_model_that_can_be_had_is_taken(toy: ModelDescription, tmp_path: Path) -> None:
     unreachable = replace(toy, name="unreachable", sources=(HUB,))
-    assert pull_first((unreachable, toy), tmp_path / "models").description == toy
+    assert pull_first((unreachable, toy), tmp_path / "models") == toy
     with pytest.raises(ModelPullFailed, match="unreachable or nothing"):
         pull_first((unreachable, replace(toy, name="nothing", sources=())), tmp_path / "models")
 

@@ -17,7 +17,7 @@ def install_model(models_dir: Path) -> str:
     folder = shared_folder()
     if folder is None:
         return models.build_tiny(models_dir).name
-    models.install(models.find(MINILM, models_dir), folder / "models" / "all-minilm-l6-v2-int8", models_dir)
+    models.install(models.REGISTRY[MINILM], folder / "models" / "all-minilm-l6-v2-int8", models_dir)
     return MINILM
 
 

@@ -62,7 +62,8 @@ class Embedding:
     """A text as vectors.
 
     Attributes:
-        vector: (dim,) float32 of length 1.
+        vector: (dim,) float32; a stored text's has length 1, a query's too unless two models made it: its products with
+            stored ones are in [-1, 1] whatever its length.
         tokens: (n, token_dim) int8, n at most 128: unit vectors times 127, one a token in order, special tokens left
             out; n is 0 when the vector came from the caller.
     """

@@ -1,31 +1,63 @@
-"""Embedding models: their descriptions, their files, and how they are run."""
+"""Embedding models and cross-encoders: their descriptions, their files, and how they are run."""
 
 from __future__ import annotations
 
-from hummock.models.calibrate import Measured, measure
-from hummock.models.description import ModelDescription
-from hummock.models.directory import install, is_present, verify
-from hummock.models.embedder import OnnxEmbedder, load
+from hummock.models.calibrate import Measured, TextPair, calibrated, measure, measure_scripts, read_pairs
+from hummock.models.calibration_file import read_calibration, write_calibration
+from hummock.models.description import (
+    EmbeddingModel,
+    Model,
+    ModelDescription,
+    PairDescription,
+    PublishedModel,
+    RerankerDescription,
+)
+from hummock.models.directory import install, is_here, is_present, verify
+from hummock.models.embedder import OnnxEmbedder, load, open_embedder
 from hummock.models.pull import PulledModel, pull, pull_first
-from hummock.models.registry import AUTO, REGISTRY, candidates, find
+from hummock.models.registry import AUTO, PAIRS, REGISTRY, candidates, find
+from hummock.models.reranker import OnnxReranker, load_reranker
+from hummock.models.reranker_registry import RERANKERS, find_any, find_reranker
 from hummock.models.tiny import TINY, build_tiny
+from hummock.models.tiny_reranker import TINY_RERANKER, build_tiny_reranker
 
 __all__ = [
     "AUTO",
+    "PAIRS",
     "REGISTRY",
+    "RERANKERS",
     "TINY",
+    "TINY_RERANKER",
+    "EmbeddingModel",
     "Measured",
+    "Model",
     "ModelDescription",
     "OnnxEmbedder",
+    "OnnxReranker",
+    "PairDescription",
+    "PublishedModel",
     "PulledModel",
+    "RerankerDescription",
+    "TextPair",
     "build_tiny",
+    "build_tiny_reranker",
+    "calibrated",
     "candidates",
     "find",
+    "find_any",
+    "find_reranker",
     "install",
+    "is_here",
     "is_present",
     "load",
+    "load_reranker",
     "measure",
+    "measure_scripts",
+    "open_embedder",
     "pull",
     "pull_first",
+    "read_calibration",
+    "read_pairs",
     "verify",
+    "write_calibration",
 ]

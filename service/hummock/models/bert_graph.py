@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from hummock.models.checkpoint import BertCheckpoint
 from hummock.models.description import Pooling
 
-__all__ = ["build_graph"]
+__all__ = ["build_cross_encoder", "build_graph"]
 
 OPSET = 18  # LayerNormalization needs 17 or later.
 IR_VERSION = 9  # What onnxruntime reads since 1.15; onnx writes its own newest by default.
@@ -30,23 +30,34 @@ def build_graph(checkpoint: BertCheckpoint, pooling: Pooling) -> onnx.ModelProto
     Inputs `input_ids`, `attention_mask`, `token_type_ids`, each int64 (batch, sequence). Outputs
     `last_hidden_state` (batch, sequence, hidden) and `sentence_embedding` (batch, hidden), a unit vector.
     """
-    graph = _GraphBuilder(checkpoint)
-    state = graph.embeddings()
-    for index in range(checkpoint.shape.layers):
-        state = graph.layer(index, state)
+    graph = _GraphBuilder(checkpoint, ("input_ids", "attention_mask", "token_type_ids"))
+    state = graph.encoder()
     graph.add("Identity", [state], "last_hidden_state")
     if pooling is Pooling.CLS:
         graph.pool_first(state)
     else:
         graph.pool_mean(state)
-    return graph.model()
+    hidden = checkpoint.shape.hidden
+    return graph.model(last_hidden_state=["batch", "sequence", hidden], sentence_embedding=["batch", hidden])
+
+
+def build_cross_encoder(checkpoint: BertCheckpoint) -> onnx.ModelProto:
+    """The encoder of an XLM-R and its classification head with one label, in float32.
+
+    Inputs `input_ids`, `attention_mask`, each int64 (batch, sequence): that family has one token type. Output `logits`
+    (batch, 1). The head's weights are `classifier.dense` and `classifier.out_proj`.
+    """
+    graph = _GraphBuilder(checkpoint, ("input_ids", "attention_mask"))
+    graph.classify(graph.encoder())
+    return graph.model(logits=["batch", 1])
 
 
 class _GraphBuilder:
     """Nodes and constants of the graph so far; every method returns the name of the tensor it made."""
 
-    def __init__(self, checkpoint: BertCheckpoint) -> None:
+    def __init__(self, checkpoint: BertCheckpoint, inputs: Sequence[str]) -> None:
         self._checkpoint = checkpoint
+        self._inputs = tuple(inputs)
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
         self._epsilon = checkpoint.shape.layer_norm_epsilon
@@ -68,20 +79,17 @@ class _GraphBuilder:
     def weight(self, name: str) -> str:
         return self.constant(name, self._checkpoint.weights[name])
 
-    def embeddings(self) -> str:
+    def encoder(self) -> str:
+        state = self._embeddings()
+        for index in range(self._checkpoint.shape.layers):
+            state = self._layer(index, state)
+        return state
+
+    def _embeddings(self) -> str:
         self.add("Cast", ["attention_mask"], MASK, to=TensorProto.INT32)
         word = self.add("Gather", [self.weight("embeddings.word_embeddings.weight"), "input_ids"], "emb/word")
-        kind = self.add(
-            "Gather", [self.weight("embeddings.token_type_embeddings.weight"), "token_type_ids"], "emb/type"
-        )
-        shape = self.add("Shape", ["input_ids"], "emb/shape")
-        first, second = self.indices("index/1", 1), self.indices("index/2", 2)
-        start = self.indices("index/0", 0)
-        length = self.add("Slice", [shape, first, second, start], "emb/length")
-        table = self.weight("embeddings.position_embeddings.weight")
-        position = self.add("Slice", [table, start, length, start], "emb/position")
-        both = self.add("Add", [word, kind], "emb/word_type")
-        total = self.add("Add", [both, position], "emb/sum")
+        both = self.add("Add", [word, self._token_type()], "emb/word_type")
+        total = self.add("Add", [both, self._position()], "emb/sum")
         return self.add(
             "LayerNormalization",
             [total, self.weight("embeddings.LayerNorm.weight"), self.weight("embeddings.LayerNorm.bias")],
@@ -90,7 +98,22 @@ class _GraphBuilder:
             epsilon=self._epsilon,
         )
 
-    def layer(self, index: int, state: str) -> str:
+    def _token_type(self) -> str:
+        table = self.weight("embeddings.token_type_embeddings.weight")
+        # The table of one type is one row, which is added to every token.
+        return self.add("Gather", [table, "token_type_ids"], "emb/type") if "token_type_ids" in self._inputs else table
+
+    def _position(self) -> str:
+        shape = self.add("Shape", ["input_ids"], "emb/shape")
+        zero, one, two = self.indices("index/0", 0), self.indices("index/1", 1), self.indices("index/2", 2)
+        length = self.add("Slice", [shape, one, two, zero], "emb/length")
+        start = self.indices("index/position", self._checkpoint.shape.first_position)
+        end = self.add("Add", [length, start], "emb/end")
+        return self.add(
+            "Slice", [self.weight("embeddings.position_embeddings.weight"), start, end, zero], "emb/position"
+        )
+
+    def _layer(self, index: int, state: str) -> str:
         prefix, short = f"encoder.layer.{index}", f"layer{index}"
         attended = self._attention(index, state)
         projected = self._matmul(f"{prefix}.attention.output.dense", attended, f"{short}/projected")
@@ -140,17 +163,23 @@ class _GraphBuilder:
         tiny = self.constant("pool/tiny", np.asarray(1e-12, dtype=np.float32))
         self.add("Div", [pooled, self.add("Max", [norm, tiny], "pool/floor")], "sentence_embedding")
 
-    def model(self) -> onnx.ModelProto:
-        hidden = self._checkpoint.shape.hidden
-        inputs = [
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"])
-            for name in ("input_ids", "attention_mask", "token_type_ids")
+    def classify(self, state: str) -> None:
+        zero = self.constant("head/first", np.asarray(0, dtype=np.int64))
+        first = self.add("Gather", [state, zero], "head/cls", axis=1)
+        inner = self.add("Tanh", [self._linear("classifier.dense", first, "head/dense")], "head/tanh")
+        self._linear("classifier.out_proj", inner, "logits")
+
+    def _linear(self, name: str, state: str, output: str) -> str:
+        product = self._matmul(name, state, f"{output}/product")
+        return self.add("Add", [product, self.weight(f"{name}.bias")], output)
+
+    def model(self, **outputs: list[str | int]) -> onnx.ModelProto:
+        """The graph with these outputs, each with its shape."""
+        declared = [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "sequence"]) for name in self._inputs
         ]
-        outputs = [
-            helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "sequence", hidden]),
-            helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", hidden]),
-        ]
-        graph = helper.make_graph(self._nodes, "bert", inputs, outputs, list(self._constants.values()))
+        given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()]
+        graph = helper.make_graph(self._nodes, "bert", declared, given, list(self._constants.values()))
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="hummock")
         # Tells the quantiser that there is nothing left to optimise first; it would warn.

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.models.embedder import OnnxEmbedder
+from hummock.core.embedding import Calibration
+from hummock.models.errors import PairsInvalid
+from hummock.ports import Embedder
+from hummock.text.script import is_han
 
-__all__ = ["Measured", "measure"]
+__all__ = ["LEAST_PAIRS", "Measured", "TextPair", "calibrated", "measure", "measure_scripts", "read_pairs"]
 
+LEAST_PAIRS = 20
+"""Of a script, to measure it by."""
+
+UNRELATED_SHARE = 0.95
+ANSWERING_SHARE = 0.05
 RELATED_SHARE = 0.999
 TWIN_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPair:
+    """A question, and the document that answers it."""
+
+    query: str
+    document: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,14 +38,20 @@ class Measured:
     """Figures of one model on one script's texts.
 
     Attributes:
+        pairs: How many pairs they come from.
         unrelated: Mean cosine of a query with a document that does not answer it.
+        unrelated_ceiling: Cosine that one such pair in twenty exceeds.
         answering: Mean cosine of a query with the document that answers it.
+        answering_floor: Cosine below which one such pair in twenty falls.
         related_ceiling: Cosine that one pair in a thousand of different documents exceeds.
         twin_floor: Cosine below which one pair in twenty of versions of one text falls.
     """
 
+    pairs: int
     unrelated: float
+    unrelated_ceiling: float
     answering: float
+    answering_floor: float
     related_ceiling: float
     twin_floor: float
 
@@ -38,30 +61,82 @@ class Measured:
         return max(self.related_ceiling, (self.related_ceiling + self.twin_floor) / 2)
 
 
-def measure(embedder: OnnxEmbedder, queries: Sequence[str], documents: Sequence[str]) -> Measured:
-    """Figures from pairs: query i is answered by document i, and by no other one.
+def read_pairs(lines: Iterable[str]) -> list[TextPair]:
+    """The pairs of a JSON-lines file, `{"query": …, "document": …}` each; empty lines are skipped.
 
-    Args:
-        embedder: The model.
-        queries: At least two.
-        documents: As many, all different.
+    Raises:
+        PairsInvalid: A line is something else, or a document answers two queries.
     """
-    if len(queries) != len(documents) or len(queries) < 2:
-        raise ValueError(f"{len(queries)} queries and {len(documents)} documents; pairs are needed, at least 2")
-    asked = np.stack([embedder.embed_query(text).vector for text in queries])
-    told = _vectors(embedder, documents)
-    edited = _vectors(embedder, [_version(text) for text in documents])
+    pairs: list[TextPair] = []
+    seen: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            content = json.loads(line)
+            pair = TextPair(query=content["query"], document=content["document"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise PairsInvalid(f'line {number} is not {{"query": …, "document": …}}') from error
+        if not isinstance(pair.query, str) or not isinstance(pair.document, str):
+            raise PairsInvalid(f"line {number}: query and document are texts")
+        if pair.document in seen:
+            raise PairsInvalid(f"line {number}: its document stands in an earlier line too; each answers one query")
+        seen.add(pair.document)
+        pairs.append(pair)
+    return pairs
+
+
+def measure_scripts(embedder: Embedder, pairs: Sequence[TextPair]) -> dict[str, Measured]:
+    """Figures for "han" (the query has Chinese characters) and "latin", of those that have LEAST_PAIRS pairs.
+
+    Raises:
+        PairsInvalid: Neither has.
+    """
+    by_script = {
+        "han": [pair for pair in pairs if is_han(pair.query)],
+        "latin": [pair for pair in pairs if not is_han(pair.query)],
+    }
+    counts = {script: len(its) for script, its in by_script.items()}
+    if max(counts.values()) < LEAST_PAIRS:
+        raise PairsInvalid(
+            f"there are {counts['han']} pairs in Chinese and {counts['latin']} others; {LEAST_PAIRS} are needed"
+        )
+    return {script: measure(embedder, its) for script, its in by_script.items() if len(its) >= LEAST_PAIRS}
+
+
+def calibrated(before: Calibration, measured: dict[str, Measured]) -> Calibration:
+    """A calibration from the figures; of a script without figures it keeps what was before.
+
+    The bar of near-twins is the highest of the scripts' bars: a text that is wrongly put last is lost.
+    """
+    unrelated = {script: min(max(figures.unrelated, 0.0), 0.999) for script, figures in measured.items()}
+    return Calibration(
+        unrelated_latin=unrelated.get("latin", before.unrelated_latin),
+        unrelated_han=unrelated.get("han", before.unrelated_han),
+        near_twin_bar=min(max(figures.near_twin_bar for figures in measured.values()), 1.0),
+    )
+
+
+def measure(embedder: Embedder, pairs: Sequence[TextPair]) -> Measured:
+    """Figures from pairs, at least two: each query is answered by its own document and by no other one."""
+    asked = np.stack([embedder.embed_query(pair.query).vector for pair in pairs])
+    told = _vectors(embedder, [pair.document for pair in pairs])
+    edited = _vectors(embedder, [_version(pair.document) for pair in pairs])
     across = asked @ told.T
+    answering = np.diagonal(across)
     apart = ~np.eye(len(told), dtype=np.bool_)
     return Measured(
+        pairs=len(pairs),
         unrelated=float(across[apart].mean()),
-        answering=float(np.diagonal(across).mean()),
+        unrelated_ceiling=float(np.quantile(across[apart], UNRELATED_SHARE)),
+        answering=float(answering.mean()),
+        answering_floor=float(np.quantile(answering, ANSWERING_SHARE)),
         related_ceiling=float(np.quantile((told @ told.T)[apart], RELATED_SHARE)),
         twin_floor=float(np.quantile((told * edited).sum(axis=1), TWIN_SHARE)),
     )
 
 
-def _vectors(embedder: OnnxEmbedder, texts: Sequence[str]) -> NDArray[np.float32]:
+def _vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
     return np.stack([embedded.vector for embedded in embedder.embed_documents(texts)])
 
 

@@ -25,6 +25,8 @@ class BertShape:
     heads: int
     hidden: int
     layer_norm_epsilon: float
+    first_position: int = 0
+    """Row of the position table for the first token: 0 in BERT, 2 in RoBERTa and XLM-R."""
 
     def __post_init__(self) -> None:
         if min(self.layers, self.heads, self.hidden) < 1 or self.hidden % self.heads:

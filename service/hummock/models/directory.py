@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hummock.models.description import GRAPH_FILE, ModelDescription, ModelFile
+from hummock.models.description import GRAPH_FILE, Model, ModelFile, PublishedModel
 from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDirectoryUnusable
 
 __all__ = [
     "RECORD_FILE",
     "install",
+    "is_here",
     "is_present",
     "publish",
     "sha256_of",
@@ -36,7 +37,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def is_present(model: ModelDescription, directory: Path) -> bool:
+def is_present(model: PublishedModel, directory: Path) -> bool:
     """Whether every file of the model lies in its own directory; nothing is read."""
     names = [file.name for file in model.files]
     if model.conversion is not None:
@@ -44,7 +45,12 @@ def is_present(model: ModelDescription, directory: Path) -> bool:
     return all((directory / name).is_file() for name in names)
 
 
-def verify(model: ModelDescription, directory: Path) -> None:
+def is_here(model: Model, models_directory: Path) -> bool:
+    """Whether every file of the model, or of both of a pair, lies in the models directory; nothing is read."""
+    return all(is_present(part, models_directory / part.name) for part in model.parts)
+
+
+def verify(model: PublishedModel, directory: Path) -> None:
     """Hash every file of the model in its own directory and compare.
 
     Raises:
@@ -61,7 +67,7 @@ def verify(model: ModelDescription, directory: Path) -> None:
             raise ModelFileAltered(model.name, path, expected, actual)
 
 
-def write_record(model: ModelDescription, directory: Path) -> None:
+def write_record(model: PublishedModel, directory: Path) -> None:
     """Note what a converted graph was made from and its SHA-256, for `verify`."""
     if model.conversion is None:
         return
@@ -75,7 +81,7 @@ def write_record(model: ModelDescription, directory: Path) -> None:
     (directory / RECORD_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
-def install(model: ModelDescription, from_directory: Path, models_directory: Path) -> Path:
+def install(model: PublishedModel, from_directory: Path, models_directory: Path) -> Path:
     """Copy a model's files in from a directory (an air-gapped host, a test's fixture); returns where they lie.
 
     A graph that is otherwise converted here is taken when it is a known conversion.
@@ -147,7 +153,7 @@ def publish(staged: Path, target: Path) -> None:
     _fsync(target.parent)
 
 
-def _check_known_graph(model: ModelDescription, directory: Path) -> None:
+def _check_known_graph(model: PublishedModel, directory: Path) -> None:
     if model.conversion is None:
         return
     path = directory / GRAPH_FILE
@@ -157,7 +163,7 @@ def _check_known_graph(model: ModelDescription, directory: Path) -> None:
         raise ModelFileAltered(model.name, path, " or ".join(sorted(known)) or "(no known conversion)", actual)
 
 
-def _recorded_sha256(model: ModelDescription, directory: Path, file: ModelFile) -> str:
+def _recorded_sha256(model: PublishedModel, directory: Path, file: ModelFile) -> str:
     path = directory / RECORD_FILE
     if not path.is_file():
         raise ModelFileMissing(model.name, path)

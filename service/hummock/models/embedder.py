@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
+from typing import Protocol
 
-import numpy as np
+from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
+from hummock.models.basis import load_basis
+from hummock.models.calibration_file import read_calibration
+from hummock.models.description import EmbeddingModel, ModelDescription
+from hummock.models.pair import PairModel, half_bases
+from hummock.models.single import SingleModel
 
-from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.models.basis import TokenBasis, load_basis
-from hummock.models.description import ModelDescription
-from hummock.models.directory import verify
-from hummock.models.encoder import Encoder
-from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
-from hummock.models.space import embedding_space
-from hummock.models.split import piece_spans
-
-__all__ = ["OnnxEmbedder", "load"]
+__all__ = ["OnnxEmbedder", "TextModel", "load", "open_embedder"]
 
 QUERIES_KEPT = 512
+
+
+class TextModel(Protocol):
+    """Embeds one text a call, on the caller's thread and on one core; equal texts give equal bytes."""
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """The space of all vectors that it gives."""
+
+    def embed_query(self, text: str) -> Embedding:
+        """Embed a query, cut to the window."""
+
+    def embed_document(self, text: str) -> Embedding:
+        """Embed a stored text, cut to the window."""
+
+    def split(self, header: str, body: str) -> list[str]:
+        """Chunk texts of a memory that fit the window."""
 
 
 def load(model: ModelDescription, directory: Path, slots: int | None = None) -> OnnxEmbedder:
@@ -38,21 +53,33 @@ def load(model: ModelDescription, directory: Path, slots: int | None = None) -> 
         ModelFileAltered: A file is not the pinned one; nothing of it was opened.
         ModelGraphUnsupported: The files cannot be run as described.
     """
-    verify(model, directory)
-    basis = load_basis(model.basis, model.dim)
-    return OnnxEmbedder(model, Encoder(model, directory), basis, slots or _cores())
+    return OnnxEmbedder(SingleModel(model, directory, load_basis(model.basis, model.dim)), slots or _cores())
+
+
+def open_embedder(model: EmbeddingModel, models_directory: Path, slots: int | None = None) -> OnnxEmbedder:
+    """A ready embedder of one model, or of two as one; each part's files lie in a directory of its name.
+
+    Its similarities follow what `hummock models calibrate` measured here, where it has.
+
+    Raises:
+        CalibrationInvalid: What was measured cannot be read.
+        ModelFileMissing: A file is not there.
+        ModelFileAltered: A file is not the pinned one; nothing of it was opened.
+        ModelGraphUnsupported: The files cannot be run as described.
+    """
+    opened = _open(model, models_directory)
+    measured = read_calibration(models_directory, opened.space.id)
+    return OnnxEmbedder(opened, slots or _cores(), measured)
 
 
 class OnnxEmbedder:
     """The port `Embedder` on onnxruntime."""
 
-    def __init__(self, model: ModelDescription, encoder: Encoder, basis: TokenBasis, slots: int) -> None:
-        _warm_up(model, encoder)
+    def __init__(self, model: TextModel, slots: int, measured: Calibration | None = None) -> None:
         self._model = model
-        self._encoder = encoder
-        self._basis = basis
+        self._space = replace(model.space, calibration=measured) if measured else model.space
         self._slots = slots
-        self._space = embedding_space(model, basis)
+        # First come, first served.
         self._executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed")
         # Someone waits for a query: it shares the cores with documents and does not queue behind them.
         self._query_executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-query")
@@ -74,8 +101,7 @@ class OnnxEmbedder:
         with self._lock:
             waiting = self._queries.pop(text, None)
             if waiting is None:
-                prefix = self._model.query_prefix
-                waiting = self._query_executor.submit(self._embed, prefix + text, len(prefix))
+                waiting = self._query_executor.submit(_embedded, self._model.embed_query, text)
             self._queries[text] = waiting
             if len(self._queries) > QUERIES_KEPT:
                 self._queries.popitem(last=False)
@@ -102,58 +128,40 @@ class OnnxEmbedder:
             if len(queued) > self._slots:
                 first, future = queued.popleft()
                 done[first] = future.result()
-            queued.append((text, self._executor.submit(self._embed, text)))
+            queued.append((text, self._executor.submit(_embedded, self._model.embed_document, text)))
         done.update((text, future.result()) for text, future in queued)
         return [done[text] for text in texts]
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.
 
-        The pieces overlap by a tenth and together hold every character of the body. A header of more than a quarter
-        of the window is cut there.
-
         Raises:
             TypeError: A text holds a lone surrogate.
         """
-        window = self._model.max_tokens - self._encoder.special_tokens
-        header, header_tokens = self._short_header(header, window // 4)
-        tokens = self._encoder.tokenise(body)
-        spans = piece_spans(tokens.offsets, tokens.word_ids, len(body), window - header_tokens)
-        return [_chunk_text(header, body[start:end]) for start, end in spans]
+        return self._model.split(header, body)
 
     def close(self) -> None:
         """Finish the running inferences, drop the queued ones."""
         for executor in (self._query_executor, self._executor):
             executor.shutdown(cancel_futures=True)
 
-    def _short_header(self, header: str, most_tokens: int) -> tuple[str, int]:
-        offsets = self._encoder.tokenise(header).offsets
-        if len(offsets) <= most_tokens:
-            return header, len(offsets)
-        return header[: offsets[most_tokens - 1][1]], most_tokens
 
-    def _embed(self, text: str, prefix_characters: int = 0) -> Embedding:
-        encoded = self._encoder.encode(text, prefix_characters)
-        length = float(np.linalg.norm(encoded.pooled))
-        if not np.isfinite(length) or length == 0.0 or not np.isfinite(encoded.hidden).all():
-            raise EmbeddingNotFinite(self._model.name, text)
-        vector = (encoded.pooled / np.float32(length)).astype(np.float32)
-        tokens = self._basis.compress(encoded.hidden)
-        # Shared between callers through the cache.
-        vector.setflags(write=False)
-        tokens.setflags(write=False)
-        return Embedding(vector=vector, tokens=tokens)
+def _embedded(embed: Callable[[str], Embedding], text: str) -> Embedding:
+    embedding = embed(text)
+    # Shared between callers.
+    embedding.vector.setflags(write=False)
+    embedding.tokens.setflags(write=False)
+    return embedding
 
 
-def _warm_up(model: ModelDescription, encoder: Encoder) -> None:
-    encoded = encoder.encode("warm-up")
-    for shape in (encoded.pooled.shape, encoded.hidden.shape[1:]):
-        if shape != (model.dim,):
-            raise ModelGraphUnsupported(f"model {model.name}: its vectors have shape {shape}, not ({model.dim},)")
-
-
-def _chunk_text(header: str, piece: str) -> str:
-    return f"{header}\n{piece}" if header else piece
+def _open(model: EmbeddingModel, models_directory: Path) -> TextModel:
+    if isinstance(model, ModelDescription):
+        return SingleModel(model, models_directory / model.name, load_basis(model.basis, model.dim))
+    first, second = (
+        SingleModel(part, models_directory / part.name, basis)
+        for part, basis in zip(model.parts, half_bases(model), strict=True)
+    )
+    return PairModel(model, first, second)
 
 
 def _cores() -> int:

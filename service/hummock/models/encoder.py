@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, Pooling
-from hummock.models.errors import ModelGraphUnsupported
+from hummock.models.session import check_graph, declared_inputs, open_session, open_tokenizer
 
 __all__ = ["Encoded", "Encoder"]
 
@@ -47,11 +46,10 @@ class Encoder:
         """
         self._model = model
         self._tokenizer = _open_tokenizer(model, directory / TOKENIZER_FILE)
-        self._session = _open_session(directory / GRAPH_FILE)
-        self._inputs = frozenset(node.name for node in self._session.get_inputs())
-        wanted = [model.hidden_output] + ([SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else [])
-        self._outputs = wanted
-        _check_graph(model, self._inputs, {node.name for node in self._session.get_outputs()}, wanted)
+        self._session = open_session(directory / GRAPH_FILE)
+        self._inputs = declared_inputs(self._session)
+        self._outputs = [model.hidden_output] + ([SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else [])
+        check_graph(model.name, self._session, self._outputs)
 
     def tokenise(self, text: str) -> Encoding:
         """The text's tokens with offsets, special tokens left out, nothing cut off.
@@ -109,39 +107,9 @@ def _kept_tokens(special: NDArray[np.bool_], max_tokens: int) -> NDArray[np.intp
 
 
 def _open_tokenizer(model: ModelDescription, path: Path) -> Tokenizer:
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # The library raises bare Exception.
-        raise ModelGraphUnsupported(f"model {model.name}: {path} is no tokenizer file: {error}") from error
-    # Files carry settings of their own: all-MiniLM's cuts and pads to 128.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    # A stored text that says "[SEP]" is data, not a separator.
-    tokenizer.encode_special_tokens = True
+    tokenizer = open_tokenizer(model.name, path)
     if model.lowercase:
         tokenizer.normalizer = BertNormalizer(
             clean_text=True, handle_chinese_chars=True, strip_accents=True, lowercase=True
         )
     return tokenizer
-
-
-def _open_session(path: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # Its error classes share no base below Exception.
-        raise ModelGraphUnsupported(f"{path} cannot be opened: {error}") from error
-
-
-def _check_graph(model: ModelDescription, inputs: frozenset[str], outputs: set[str], wanted: list[str]) -> None:
-    absent = [name for name in wanted if name not in outputs]
-    unknown = sorted(inputs - {"input_ids", "attention_mask", "token_type_ids"})
-    if "input_ids" not in inputs or absent or unknown:
-        raise ModelGraphUnsupported(
-            f"model {model.name}: the graph has inputs {sorted(inputs)} and outputs {sorted(outputs)}; "
-            f"needed are input_ids and the outputs {wanted}"
-        )

@@ -8,6 +8,7 @@ from pathlib import Path
 from hummock.core.errors import HummockError, StartError
 
 __all__ = [
+    "CalibrationInvalid",
     "CheckpointUnsupported",
     "ConverterMissing",
     "DescriptionInvalid",
@@ -18,6 +19,8 @@ __all__ = [
     "ModelPullFailed",
     "ModelUnknown",
     "ModelsDirectoryUnusable",
+    "PairsInvalid",
+    "ScoreNotFinite",
 ]
 
 
@@ -117,6 +120,16 @@ class EmbeddingNotFinite(HummockError):
         self.model = model
 
 
+class ScoreNotFinite(HummockError):
+    """The cross-encoder answered with NaN or infinity."""
+
+    reason = "SCORE_NOT_FINITE"
+
+    def __init__(self, model: str) -> None:
+        super().__init__(f"model {model} gave no finite score; check its files with `hummock models verify {model}`")
+        self.model = model
+
+
 class DescriptionInvalid(StartError):
     """A model directory's description of itself cannot be used."""
 
@@ -126,3 +139,20 @@ class DescriptionInvalid(StartError):
         super().__init__(f"{path} does not describe a model: {problem}")
         self.path = path
         self.problem = problem
+
+
+class CalibrationInvalid(StartError):
+    """A calibration that was kept on this machine cannot be used."""
+
+    reason = "CALIBRATION_INVALID"
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path} is no calibration ({problem}); remove it, or measure with `hummock models calibrate`")
+        self.path = path
+        self.problem = problem
+
+
+class PairsInvalid(StartError):
+    """What a model should be calibrated with are no pairs of a question and its answer."""
+
+    reason = "PAIRS_INVALID"

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.models.basis import TOKEN_DIM
+from hummock.models.description import ModelDescription
 from hummock.models.directory import verify
 from hummock.models.encoder import Encoder
 from hummock.models.registry import find
@@ -52,6 +53,8 @@ def main(arguments: list[str]) -> None:
     """Fit on the lines of standard input."""
     name, models_directory, target = arguments
     model = find(name, Path(models_directory))
+    if not isinstance(model, ModelDescription):
+        raise SystemExit(f"{name} is two models; each has its own basis")
     directory = Path(models_directory) / model.name
     verify(model, directory)
     mean, projection = fit(Encoder(model, directory), (line.rstrip("\n") for line in sys.stdin))

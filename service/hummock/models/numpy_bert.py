@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hummock.models.checkpoint import BertCheckpoint, Float32Array
 
-__all__ = ["last_hidden_state", "mean_pooled"]
+__all__ = ["last_hidden_state", "mean_pooled", "pair_logit"]
 
 
 def last_hidden_state(checkpoint: BertCheckpoint, input_ids: NDArray[np.int64]) -> Float32Array:
@@ -18,9 +18,10 @@ def last_hidden_state(checkpoint: BertCheckpoint, input_ids: NDArray[np.int64]) 
     Source: Devlin et al., NAACL 2019 (post-layer-norm encoder, exact GELU).
     """
     weights = checkpoint.weights
+    first = checkpoint.shape.first_position
     state = (
         weights["embeddings.word_embeddings.weight"][input_ids]
-        + weights["embeddings.position_embeddings.weight"][: len(input_ids)]
+        + weights["embeddings.position_embeddings.weight"][first : first + len(input_ids)]
         + weights["embeddings.token_type_embeddings.weight"][0]
     )
     state = _layer_norm(checkpoint, state, "embeddings.LayerNorm")
@@ -40,6 +41,13 @@ def mean_pooled(hidden: Float32Array) -> Float32Array:
     mean = hidden.mean(axis=0)
     unit: Float32Array = mean / max(float(np.linalg.norm(mean)), 1e-12)
     return unit
+
+
+def pair_logit(checkpoint: BertCheckpoint, input_ids: NDArray[np.int64]) -> float:
+    """What an XLM-R cross-encoder's head says of one pair's tokens: log odds that the text answers the query."""
+    first = last_hidden_state(checkpoint, input_ids)[:1]
+    inner = np.tanh(_linear(checkpoint, first, "classifier.dense"))
+    return float(_linear(checkpoint, inner, "classifier.out_proj")[0, 0])
 
 
 def _attention(checkpoint: BertCheckpoint, state: Float32Array, prefix: str) -> Float32Array:

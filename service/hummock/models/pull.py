@@ -6,9 +6,10 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from hummock.models.convert import convert, require_converter
-from hummock.models.description import GRAPH_FILE, Conversion, ModelDescription, Source
+from hummock.models.description import GRAPH_FILE, Model, ModelDescription, PublishedModel, Source
 from hummock.models.directory import publish, staging, turn, verify, write_record
 from hummock.models.errors import (
     CheckpointUnsupported,
@@ -21,6 +22,8 @@ from hummock.models.sources import SourceFailed, describe, fetch
 
 __all__ = ["Progress", "PulledModel", "pull", "pull_first"]
 
+AnyModel = TypeVar("AnyModel", bound=Model)
+
 Progress = Callable[[str], None]
 """Takes one line for the user."""
 
@@ -29,7 +32,7 @@ Progress = Callable[[str], None]
 class PulledModel:
     """A model whose files are there and are the pinned ones."""
 
-    description: ModelDescription
+    description: PublishedModel
     directory: Path
     source: Source | None
     """Who gave it; None when it was there already."""
@@ -37,7 +40,7 @@ class PulledModel:
     """What the sources before that one answered."""
 
 
-def pull(model: ModelDescription, models_directory: Path, progress: Progress = lambda line: None) -> PulledModel:
+def pull(model: PublishedModel, models_directory: Path, progress: Progress = lambda line: None) -> PulledModel:
     """The model's verified files; nothing is fetched when they are there already.
 
     Files arrive in a directory beside the target and are renamed into place when they are whole, so an interrupt
@@ -60,27 +63,30 @@ def pull(model: ModelDescription, models_directory: Path, progress: Progress = l
         return _from_first_source(model, target, progress)
 
 
-def pull_first(
-    models: Sequence[ModelDescription], models_directory: Path, progress: Progress = lambda line: None
-) -> PulledModel:
-    """The first of several models that is there already or can be had, in their order.
+def pull_first(models: Sequence[AnyModel], models_directory: Path, progress: Progress = lambda line: None) -> AnyModel:
+    """The first of several models that is there already or can be had with all its parts, in their order.
 
     Raises:
         ModelPullFailed: None of them can be had.
+        ConverterMissing: There is only one, it is converted here, and a package for that is missing.
+        ModelsDirectoryUnusable: Nothing can be written there.
     """
-    if len(models) == 1:
-        return pull(models[0], models_directory, progress)
     attempts: list[str] = []
     for model in models:
         try:
-            return pull(model, models_directory, progress)
+            for part in model.parts:
+                pull(part, models_directory, progress)
         except (ModelPullFailed, ConverterMissing) as error:
+            if len(models) == 1:
+                raise
             progress(str(error))
             attempts.append(str(error))
+        else:
+            return model
     raise ModelPullFailed(" or ".join(model.name for model in models), attempts)
 
 
-def _from_first_source(model: ModelDescription, target: Path, progress: Progress) -> PulledModel:
+def _from_first_source(model: PublishedModel, target: Path, progress: Progress) -> PulledModel:
     attempts: list[str] = []
     for source in model.sources:
         progress(f"{model.name}: trying {describe(source)}")
@@ -97,26 +103,22 @@ def _from_first_source(model: ModelDescription, target: Path, progress: Progress
     raise ModelPullFailed(model.name, attempts or ["it has no source"])
 
 
-def _stage(model: ModelDescription, source: Source, staged: Path, progress: Progress) -> None:
+def _stage(model: PublishedModel, source: Source, staged: Path, progress: Progress) -> None:
     scratch = staged.with_name("arrived")
     scratch.mkdir()
     fetch(source, model.downloads, staged, scratch)
     shutil.rmtree(scratch)
-    if model.conversion is not None:
+    if isinstance(model, ModelDescription) and model.conversion is not None:
         progress(f"{model.name}: converting")
-        _convert_in_place(model, model.conversion, staged)
+        config, weights = staged / model.conversion.config.name, staged / model.conversion.weights.name
+        convert(config, weights, staged / GRAPH_FILE, model.pooling)
+        config.unlink()
+        weights.unlink()
+        write_record(model, staged)
     verify(model, staged)
 
 
-def _convert_in_place(model: ModelDescription, conversion: Conversion, staged: Path) -> None:
-    config, weights = staged / conversion.config.name, staged / conversion.weights.name
-    convert(config, weights, staged / GRAPH_FILE, model.pooling)
-    config.unlink()
-    weights.unlink()
-    write_record(model, staged)
-
-
-def _intact(model: ModelDescription, directory: Path, progress: Progress) -> bool:
+def _intact(model: PublishedModel, directory: Path, progress: Progress) -> bool:
     try:
         verify(model, directory)
     except ModelFileMissing:

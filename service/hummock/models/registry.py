@@ -10,16 +10,19 @@ from hummock.models.description import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     Conversion,
+    EmbeddingModel,
     Hub,
     Maven,
     ModelDescription,
     ModelFile,
+    PairDescription,
     Pooling,
     PyPI,
+    RerankerDescription,
 )
 from hummock.models.errors import ModelUnknown
 
-__all__ = ["AUTO", "AUTO_ORDER", "REGISTRY", "candidates", "find"]
+__all__ = ["AUTO", "AUTO_ORDER", "PAIRS", "REGISTRY", "candidates", "find"]
 
 AUTO = "auto"
 """The name that stands for the first of `AUTO_ORDER` that can be had."""
@@ -200,25 +203,44 @@ _BGE_M3 = ModelDescription(
     hidden_output="token_embeddings",
 )
 
+# How the weights were found: docs/decisions/010.
+_ZH_MINILM = PairDescription(
+    first=_BGE_SMALL_ZH,
+    second=_ALL_MINILM,
+    first_weight_latin=0.2,
+    first_weight_han=1.0,
+    calibration=Calibration(unrelated_latin=0.131, unrelated_han=0.271, near_twin_bar=0.88),
+)
+_ZH_EN = PairDescription(
+    first=_BGE_SMALL_ZH,
+    second=_BGE_SMALL_EN,
+    first_weight_latin=0.2,
+    first_weight_han=1.0,
+    calibration=Calibration(unrelated_latin=0.432, unrelated_han=0.271, near_twin_bar=0.88),
+)
+
 REGISTRY: dict[str, ModelDescription] = {
     model.name: model for model in (_BGE_SMALL_ZH, _ALL_MINILM, _BGE_SMALL_EN, _BGE_M3)
 }
+PAIRS: dict[str, PairDescription] = {pair.name: pair for pair in (_ZH_MINILM, _ZH_EN)}
+"""Two models of the registry as one; their files are those of the two."""
+
 AUTO_ORDER = (_BGE_SMALL_ZH.name, _ALL_MINILM.name)
 
 
-def find(name: str, models_directory: Path) -> ModelDescription:
-    """The model of that name: of the registry, else one whose directory describes itself.
+def find(name: str, models_directory: Path) -> EmbeddingModel:
+    """The embedding model of that name: of the registry, else one whose directory describes itself.
 
     Raises:
         ModelUnknown: There is none.
     """
-    known = REGISTRY.get(name) or read_description(models_directory, name)
-    if known is None:
-        raise ModelUnknown(name, [AUTO, *REGISTRY])
+    known = REGISTRY.get(name) or PAIRS.get(name) or read_description(models_directory, name)
+    if known is None or isinstance(known, RerankerDescription):
+        raise ModelUnknown(name, [AUTO, *REGISTRY, *PAIRS])
     return known
 
 
-def candidates(name: str, models_directory: Path) -> tuple[ModelDescription, ...]:
+def candidates(name: str, models_directory: Path) -> tuple[EmbeddingModel, ...]:
     """The models that a configured name stands for, best first: several for "auto", else one.
 
     Raises:

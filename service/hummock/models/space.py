@@ -8,13 +8,17 @@ from dataclasses import asdict, dataclass
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.models.basis import TOKEN_DIM, TokenBasis
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, PairDescription
 from hummock.text.template import TEMPLATE_VERSION
 
-__all__ = ["TEXT_TEMPLATE", "SpaceIngredients", "embedding_space", "ingredients", "space_id"]
+__all__ = ["TEXT_TEMPLATE", "SpaceIngredients", "embedding_space", "ingredients", "pair_space", "space_id"]
 
 TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
 """How a chunk's text is put together (`embedder.py`) out of a memory (`text/template.py`); moves when that changes."""
+
+
+PAIR_RECIPE_VERSION = 1
+"""How two models become one (`pair.py`); moves when the same two would give other stored vectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,4 +72,21 @@ def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpac
         max_tokens=model.max_tokens,
         scripts=model.scripts,
         calibration=model.calibration,
+    )
+
+
+def pair_space(pair: PairDescription, first: EmbeddingSpace, second: EmbeddingSpace) -> EmbeddingSpace:
+    """The space of two models' joined vectors.
+
+    What a query asks of each is no part of its identity: it changes no stored vector.
+    """
+    content = json.dumps(["pair", PAIR_RECIPE_VERSION, first.id, second.id], separators=(",", ":"))
+    return EmbeddingSpace(
+        id=hashlib.sha256(content.encode("ascii")).hexdigest()[:32],
+        model=pair.name,
+        dim=pair.dim,
+        token_dim=TOKEN_DIM,
+        max_tokens=pair.max_tokens,
+        scripts=pair.scripts,
+        calibration=pair.calibration,
     )

@@ -19,11 +19,12 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
 from hummock.core.embedding import Calibration
-from hummock.models.checkpoint import LAYER_PARTS, BertCheckpoint, BertShape, Float32Array
+from hummock.models.checkpoint import BertCheckpoint, BertShape
 from hummock.models.convert import require_converter, write_int8
 from hummock.models.custom import read_description, write_description
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, ModelFile, Pooling
 from hummock.models.directory import is_present, publish, sha256_of, staging, turn, verify
+from hummock.models.tiny_weights import encoder_layers, layer_norm
 
 __all__ = ["TINY", "build_tiny"]
 
@@ -55,7 +56,7 @@ def build_tiny(models_directory: Path) -> ModelDescription:
 
 def _there(models_directory: Path) -> ModelDescription | None:
     model = read_description(models_directory, TINY)
-    if model is None or not is_present(model, models_directory / TINY):
+    if not isinstance(model, ModelDescription) or not is_present(model, models_directory / TINY):
         return None
     verify(model, models_directory / TINY)
     return model
@@ -119,22 +120,9 @@ def _checkpoint(vocabulary_size: int) -> BertCheckpoint:
         "embeddings.word_embeddings.weight": words,
         "embeddings.position_embeddings.weight": np.zeros((WINDOW, DIM), dtype=np.float32),
         "embeddings.token_type_embeddings.weight": np.zeros((2, DIM), dtype=np.float32),
-        **_layer_norm("embeddings.LayerNorm"),
+        **layer_norm("embeddings.LayerNorm", DIM),
     }
     # Gives the empty text a direction too.
     weights["embeddings.LayerNorm.bias"] = (FAINT * random.standard_normal(DIM)).astype(np.float32)
-    for index, part in itertools.product(range(SHAPE.layers), LAYER_PARTS):
-        name = f"encoder.layer.{index}.{part}"
-        weights |= _layer_norm(name) if part.endswith("LayerNorm") else _linear(name, part, random)
+    weights |= encoder_layers(SHAPE, INNER, IDLE, random)
     return BertCheckpoint(shape=SHAPE, weights=weights)
-
-
-def _layer_norm(name: str) -> dict[str, Float32Array]:
-    return {f"{name}.weight": np.ones(DIM, dtype=np.float32), f"{name}.bias": np.zeros(DIM, dtype=np.float32)}
-
-
-def _linear(name: str, part: str, random: np.random.Generator) -> dict[str, Float32Array]:
-    outputs = INNER if part == "intermediate.dense" else DIM
-    inputs = INNER if part == "output.dense" else DIM
-    weight = (IDLE * random.standard_normal((outputs, inputs))).astype(np.float32)
-    return {f"{name}.weight": weight, f"{name}.bias": np.zeros(outputs, dtype=np.float32)}

@@ -1,0 +1,96 @@
+"""Two models as one: a text's vectors lie side by side, and a query says how much it asks of each.
+
+Stored are both unit vectors, divided by √2: the whole is a unit vector, and two stored texts have the mean of the two
+cosines. A query's halves are multiplied by √2 and its weights, which sum to 1: its product with a stored text is the
+weighted sum of the two cosines, and never above 1. The weights follow the query's script.
+
+Token vectors are those of the model that reads the text's script, each model's in dims of its own (half of 64), so that
+those of one model have a product of exactly 0 with those of the other, and never one by chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.models.basis import TOKEN_DIM, TokenBasis, load_basis
+from hummock.models.description import PairDescription
+from hummock.models.single import SingleModel
+from hummock.models.space import pair_space
+from hummock.text.script import known_share
+
+__all__ = ["PairModel", "half_bases"]
+
+_ROOT = np.float32(np.sqrt(2))
+_HAN = frozenset({"han"})
+MOSTLY = 0.5
+"""Share of Chinese in a text from which it is the first model's."""
+
+
+class PairModel:
+    """Embeds a text with both models, one after the other on the caller's thread. Safe to call from several threads."""
+
+    def __init__(self, pair: PairDescription, first: SingleModel, second: SingleModel) -> None:
+        """Join two models, each with its basis of `half_bases`; the first one is the one that reads Chinese."""
+        self._pair = pair
+        self._first = first
+        self._second = second
+        self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
+        self._space = pair_space(pair, first.space, second.space)
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """The space of all vectors that it gives."""
+        return self._space
+
+    def embed_query(self, text: str) -> Embedding:
+        """Embed a query with both models; its vector has a length of at most √2.
+
+        Raises:
+            EmbeddingNotFinite: A model gave NaN or infinity.
+            TypeError: The text holds a lone surrogate.
+        """
+        share = known_share(text, _HAN)
+        weight = self._pair.first_weight_latin * (1 - share) + self._pair.first_weight_han * share
+        # A Chinese query need not wait for a model of which it asks nothing.
+        first = self._first.embed_query(text) if weight > 0 else _nothing(self._first.space)
+        second = self._second.embed_query(text) if weight < 1 else _nothing(self._second.space)
+        return _joined(first, second, _ROOT * np.float32(weight), _ROOT * np.float32(1 - weight), share)
+
+    def embed_document(self, text: str) -> Embedding:
+        """Embed a stored text with both models. Raises as `embed_query` does."""
+        first, second = self._first.embed_document(text), self._second.embed_document(text)
+        return _joined(first, second, 1 / _ROOT, 1 / _ROOT, known_share(text, _HAN))
+
+    def split(self, header: str, body: str) -> list[str]:
+        """Chunk texts that fit the smaller window, as that model cuts them.
+
+        Raises:
+            TypeError: A text holds a lone surrogate.
+        """
+        return self._ruler.split(header, body)
+
+
+def half_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:
+    """Each model's first 32 directions, in the first and in the last dims; a fitted basis has the best ones first."""
+    half = TOKEN_DIM // 2
+    bases: list[TokenBasis] = []
+    for model, start in ((pair.first, 0), (pair.second, half)):
+        basis = load_basis(model.basis, model.dim)
+        projection = np.zeros_like(basis.projection)
+        projection[:, start : start + half] = basis.projection[:, :half]
+        bases.append(replace(basis, version=f"{basis.version}:{start}-{start + half}", projection=projection))
+    return bases[0], bases[1]
+
+
+def _nothing(space: EmbeddingSpace) -> Embedding:
+    return Embedding(vector=np.zeros(space.dim, np.float32), tokens=space.no_tokens())
+
+
+def _joined(
+    first: Embedding, second: Embedding, first_scale: np.float32, second_scale: np.float32, han_share: float
+) -> Embedding:
+    vector = np.concatenate([first.vector * first_scale, second.vector * second_scale])
+    return Embedding(vector=vector, tokens=first.tokens if han_share >= MOSTLY else second.tokens)

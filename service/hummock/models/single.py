@@ -1,0 +1,96 @@
+"""One model as texts in, embeddings out: an inference a call, on the caller's thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.models.basis import TokenBasis
+from hummock.models.description import ModelDescription
+from hummock.models.directory import verify
+from hummock.models.encoder import Encoder
+from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
+from hummock.models.space import embedding_space
+from hummock.models.split import piece_spans
+
+__all__ = ["SingleModel"]
+
+
+class SingleModel:
+    """An encoder and its token basis. Safe to call from several threads."""
+
+    def __init__(self, model: ModelDescription, directory: Path, basis: TokenBasis) -> None:
+        """Verify and open the model's files in its own directory.
+
+        Raises:
+            ModelFileMissing: A file is not there.
+            ModelFileAltered: A file is not the pinned one; nothing of it was opened.
+            ModelGraphUnsupported: The files cannot be run as described.
+        """
+        verify(model, directory)
+        self._model = model
+        self._encoder = Encoder(model, directory)
+        self._basis = basis
+        self._space = embedding_space(model, basis)
+        _warm_up(model, self._encoder)
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """The space of all vectors that it gives."""
+        return self._space
+
+    def embed_query(self, text: str) -> Embedding:
+        """Embed a query: with the model's prefix, which has no token vectors, and cut to the window.
+
+        Raises:
+            EmbeddingNotFinite: The model gave NaN or infinity.
+            TypeError: The text holds a lone surrogate.
+        """
+        prefix = self._model.query_prefix
+        return self._embed(prefix + text, len(prefix))
+
+    def embed_document(self, text: str) -> Embedding:
+        """Embed a text as it is, cut to the window. Raises as `embed_query` does."""
+        return self._embed(text, 0)
+
+    def split(self, header: str, body: str) -> list[str]:
+        """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.
+
+        The pieces overlap by a tenth and together hold every character of the body. A header of more than a quarter
+        of the window is cut there.
+
+        Raises:
+            TypeError: A text holds a lone surrogate.
+        """
+        window = self._model.max_tokens - self._encoder.special_tokens
+        header, header_tokens = self._short_header(header, window // 4)
+        tokens = self._encoder.tokenise(body)
+        spans = piece_spans(tokens.offsets, tokens.word_ids, len(body), window - header_tokens)
+        return [_chunk_text(header, body[start:end]) for start, end in spans]
+
+    def _short_header(self, header: str, most_tokens: int) -> tuple[str, int]:
+        offsets = self._encoder.tokenise(header).offsets
+        if len(offsets) <= most_tokens:
+            return header, len(offsets)
+        return header[: offsets[most_tokens - 1][1]], most_tokens
+
+    def _embed(self, text: str, prefix_characters: int) -> Embedding:
+        encoded = self._encoder.encode(text, prefix_characters)
+        length = float(np.linalg.norm(encoded.pooled))
+        if not np.isfinite(length) or length == 0.0 or not np.isfinite(encoded.hidden).all():
+            raise EmbeddingNotFinite(self._model.name, text)
+        vector = (encoded.pooled / np.float32(length)).astype(np.float32)
+        return Embedding(vector=vector, tokens=self._basis.compress(encoded.hidden))
+
+
+def _warm_up(model: ModelDescription, encoder: Encoder) -> None:
+    encoded = encoder.encode("warm-up")
+    for shape in (encoded.pooled.shape, encoded.hidden.shape[1:]):
+        if shape != (model.dim,):
+            raise ModelGraphUnsupported(f"model {model.name}: its vectors have shape {shape}, not ({model.dim},)")
+
+
+def _chunk_text(header: str, piece: str) -> str:
+    return f"{header}\n{piece}" if header else piece

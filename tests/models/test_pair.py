@@ -1,0 +1,158 @@
+"""Two models as one. The toy model stands for both; what it stands for differs by prefix, window and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.core.embedding import Calibration, Embedding
+from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
+from hummock.models.basis import load_basis
+from hummock.models.pair import half_bases
+from hummock.models.single import SingleModel
+from hummock.models.space import embedding_space, pair_space
+from hummock.ports import Embedder
+from hummock.text.script import known_share
+
+MIXED = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=100)
+
+
+@pytest.fixture(scope="module")
+def pair(tiny: ModelDescription) -> PairDescription:
+    return PairDescription(
+        first=tiny,
+        second=replace(tiny, query_prefix="检索：", max_tokens=32),
+        first_weight_latin=0.2,
+        first_weight_han=0.9,
+        calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.2, near_twin_bar=0.9),
+    )
+
+
+@pytest.fixture(scope="module")
+def both(pair: PairDescription, models_directory: Path) -> Iterator[OnnxEmbedder]:
+    embedder = open_embedder(pair, models_directory, slots=2)
+    yield embedder
+    embedder.close()
+
+
+@pytest.fixture(scope="module")
+def parts(pair: PairDescription, tiny_files: Path) -> tuple[SingleModel, SingleModel]:
+    first, second = (
+        SingleModel(part, tiny_files, basis) for part, basis in zip(pair.parts, half_bases(pair), strict=True)
+    )
+    return first, second
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_one_product_is_the_weighted_sum_of_both_cosines(
+    both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel], query: str, text: str
+) -> None:
+    share = known_share(query, frozenset({"han"}))
+    weight = 0.2 * (1 - share) + 0.9 * share
+    cosines = [float(part.embed_query(query).vector @ part.embed_document(text).vector) for part in parts]
+    product = float(both.embed_query(query).vector @ both.embed_documents([text])[0].vector)
+    assert product == pytest.approx(weight * cosines[0] + (1 - weight) * cosines[1], abs=1e-5)
+
+
+@given(ANY_TEXT)
+def test_a_stored_vector_has_length_one_and_a_query_no_product_above_it(both: OnnxEmbedder, text: str) -> None:
+    stored, asked = both.embed_documents([text])[0].vector, both.embed_query(text).vector
+    assert [(len(vector), str(vector.dtype)) for vector in (stored, asked)] == [(128, "float32")] * 2
+    assert np.linalg.norm(stored) == pytest.approx(1, abs=1e-5)
+    assert 1 - 1e-5 <= np.linalg.norm(asked) <= np.sqrt(2) + 1e-5
+    assert asked @ stored <= 1 + 1e-5
+
+
+def test_two_stored_texts_have_the_mean_of_both_cosines(
+    both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]
+) -> None:
+    left, right = (embedding.vector for embedding in both.embed_documents(["先本后息", "the repayment"]))
+    cosines = [
+        float(part.embed_document("先本后息").vector @ part.embed_document("the repayment").vector) for part in parts
+    ]
+    assert float(left @ right) == pytest.approx(sum(cosines) / 2, abs=1e-5)
+
+
+def test_token_vectors_are_those_of_the_model_that_reads_the_texts_script(both: OnnxEmbedder) -> None:
+    chinese, english = (embedding.tokens for embedding in both.embed_documents(["先本后息的方式", "equal principal"]))
+    assert chinese[:, :32].any(axis=1).all()
+    assert english[:, 32:].any(axis=1).all()
+    assert not chinese[:, 32:].any()
+    assert not english[:, :32].any()
+
+
+def test_token_vectors_of_different_models_have_nothing_in_common(both: OnnxEmbedder) -> None:
+    chinese = both.embed_query("先本后息的方式").tokens.astype(np.int32)
+    english = both.embed_documents(["先 equal principal and the interest"])[0].tokens.astype(np.int32)
+    assert not (chinese @ english.T).any()
+
+
+@given(st.permutations(MIXED))
+def test_order_does_not_change_a_texts_bytes(both: OnnxEmbedder, texts: list[str]) -> None:
+    alone = {text: both.embed_documents([text])[0] for text in MIXED}
+    assert all(same_bytes(alone[text], got) for text, got in zip(texts, both.embed_documents(texts), strict=True))
+
+
+def test_chunks_fit_the_smaller_window(both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]) -> None:
+    body = "先本后息 equal principal " * 20
+    assert both.split("a header", body) == parts[1].split("a header", body) != parts[0].split("a header", body)
+    assert both.space.max_tokens == 32
+
+
+def test_the_space_is_of_both_models_in_their_order(both: OnnxEmbedder, pair: PairDescription) -> None:
+    turned = replace(pair, first=pair.second, second=pair.first)
+    assert both.space.dim == 128
+    assert both.space.model == "tiny+tiny"
+    assert len({both.space.id, space_of(turned), space_of(replace(pair, second=pair.first))}) == 3
+
+
+def test_what_a_query_asks_of_each_changes_no_stored_vector_and_no_space(
+    both: OnnxEmbedder, pair: PairDescription, models_directory: Path
+) -> None:
+    other = open_embedder(replace(pair, first_weight_latin=0.5), models_directory, slots=1)
+    assert other.space.id == both.space.id
+    assert same_bytes(other.embed_documents(["the method"])[0], both.embed_documents(["the method"])[0])
+    assert not same_bytes(other.embed_query("the method"), both.embed_query("the method"))
+    other.close()
+
+
+def test_half_of_a_basis_has_its_best_directions(pair: PairDescription) -> None:
+    whole = load_basis(pair.first.basis, pair.first.dim).projection
+    first, second = (basis.projection for basis in half_bases(pair))
+    nothing = np.zeros_like(whole[:, 32:])
+    assert (first == np.hstack([whole[:, :32], nothing])).all()
+    assert (second == np.hstack([nothing, whole[:, :32]])).all()
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1])
+def test_a_weight_outside_nought_and_one_is_refused(pair: PairDescription, weight: float) -> None:
+    with pytest.raises(ValueError, match="0 to 1"):
+        replace(pair, first_weight_han=weight)
+
+
+def test_the_pair_is_the_port(both: OnnxEmbedder) -> None:
+    port: Embedder = both
+    assert port.space.scripts == {"han", "latin"}
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda pair: pair.name)
+def test_registered_pairs_ask_more_of_the_model_that_knows_the_script(pair: PairDescription) -> None:
+    assert pair.first_weight_latin < 0.5 < pair.first_weight_han
+    assert "han" in pair.first.scripts
+    assert max(pair.calibration.unrelated_latin, pair.calibration.unrelated_han) < pair.calibration.near_twin_bar < 1
+
+
+def space_of(pair: PairDescription) -> str:
+    first, second = (embedding_space(part, basis) for part, basis in zip(pair.parts, half_bases(pair), strict=True))
+    return pair_space(pair, first, second).id
+
+
+def same_bytes(left: Embedding, right: Embedding) -> bool:
+    return left.vector.tobytes() == right.vector.tobytes() and left.tokens.tobytes() == right.tokens.tobytes()

@@ -1,0 +1,250 @@
+"""A cross-encoder of XLM-R's shape, built by the code that would convert one, held against its NumPy twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
+
+from hummock.models import (
+    RERANKERS,
+    TINY_RERANKER,
+    ModelDescription,
+    OnnxReranker,
+    RerankerDescription,
+    build_tiny_reranker,
+    find,
+    find_reranker,
+    load_reranker,
+)
+from hummock.models.bert_graph import build_cross_encoder
+from hummock.models.cross_encoder import CrossEncoder
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Hub, ModelFile
+from hummock.models.directory import sha256_of
+from hummock.models.errors import (
+    ModelFileAltered,
+    ModelGraphUnsupported,
+    ModelUnknown,
+    ScoreNotFinite,
+)
+from hummock.models.numpy_bert import pair_logit
+from hummock.models.pair_times import LENGTHS, PairTimes
+from hummock.models.tiny_reranker import tiny_cross_encoder
+from hummock.ports import Clock, Pair, Reranker
+from tests.fakes import FakeClock
+
+QUERY = "增加先本后息的还款方式"
+TEXTS = [
+    "还款方式枚举里有先本后息",
+    "def parse_date(text): ...",
+    "the weather is nice today",
+    "",
+    "先本后息 repay_by_id",
+]
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
+
+
+@pytest.fixture(scope="session")
+def described(models_directory: Path) -> RerankerDescription:
+    return build_tiny_reranker(models_directory)
+
+
+@pytest.fixture(scope="session")
+def files(described: RerankerDescription, models_directory: Path) -> Path:
+    return models_directory / described.name
+
+
+@pytest.fixture(scope="session")
+def reranker(described: RerankerDescription, files: Path) -> OnnxReranker:
+    return load_reranker(described, files, FakeClock())
+
+
+class SlowClock(FakeClock):
+    """Every look at it takes a second, so that whatever is timed takes one."""
+
+    def monotonic(self) -> float:
+        self.move(1.0)
+        return super().monotonic()
+
+
+@pytest.fixture
+def float_encoder(described: RerankerDescription, files: Path, tmp_path: Path) -> CrossEncoder:
+    onnx.save_model(build_cross_encoder(tiny_cross_encoder()), str(tmp_path / GRAPH_FILE))
+    (tmp_path / TOKENIZER_FILE).write_bytes((files / TOKENIZER_FILE).read_bytes())
+    return CrossEncoder(described, tmp_path)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_float_graph_equals_its_numpy_twin(float_encoder: CrossEncoder, text: str) -> None:
+    [(ids, types)] = float_encoder.encode(QUERY, [text])
+    logit = pair_logit(tiny_cross_encoder(), np.array(ids, np.int64))
+    assert float_encoder.score(ids, types) == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-5)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_quantised_scores_stay_near_the_float_ones(
+    float_encoder: CrossEncoder, reranker: OnnxReranker, text: str
+) -> None:
+    [(ids, types)] = float_encoder.encode(QUERY, [text])
+    assert scores(reranker, QUERY, [text])[0] == pytest.approx(float_encoder.score(ids, types), abs=0.1)
+
+
+def test_a_pair_is_joined_by_the_tokenizers_own_template(reranker: OnnxReranker, files: Path) -> None:
+    [pair] = reranker.pairs("先本", ["a1"])
+    tokenizer = Tokenizer.from_file(str(files / TOKENIZER_FILE))
+    assert [tokenizer.id_to_token(token) for token in pair.tokens] == (
+        ["<s>", "▁", "先", "本", "</s>", "</s>", "▁", "a", "1", "</s>"]
+    )
+
+
+def test_what_does_not_fit_is_cut_from_the_texts_end(reranker: OnnxReranker, described: RerankerDescription) -> None:
+    long, shorter = reranker.pairs("先本后息", ["还" * 500, "还" * 300])
+    assert len(long.tokens) == described.max_tokens
+    assert long.tokens == shorter.tokens
+    assert long.tokens[:5] == reranker.pairs("先本后息", [""])[0].tokens[:5]
+
+
+def test_a_long_query_leaves_half_the_window_to_the_text(
+    reranker: OnnxReranker, described: RerankerDescription
+) -> None:
+    long, empty = reranker.pairs("先" * 500, ["还" * 500, ""])
+    assert len(long.tokens) == described.max_tokens
+    assert len(long.tokens) - len(empty.tokens) == described.max_tokens // 2 - 4
+
+
+@pytest.mark.parametrize("text", ["</s>", "还款</s></s>方式", "\uff1c/s\uff1e", "<s> <pad>"])
+def test_a_text_cannot_hold_the_tokens_that_join_a_pair(reranker: OnnxReranker, text: str) -> None:
+    for query, told in ((text, "a"), ("a", text)):
+        [pair] = reranker.pairs(query, [told])
+        assert [token for token in pair.tokens if token < 3] == [0, 2, 2, 2]
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_any_pair_has_a_score_between_nought_and_one(reranker: OnnxReranker, query: str, text: str) -> None:
+    [pair] = reranker.pairs(query, [text])
+    [score] = reranker.scores([pair], None)
+    assert 0 < score < 1
+    assert len(pair.tokens) == len(pair.token_types) <= 64
+
+
+@given(st.permutations(TEXTS))
+def test_a_pairs_score_does_not_depend_on_its_company(reranker: OnnxReranker, texts: list[str]) -> None:
+    alone = {text: scores(reranker, QUERY, [text])[0] for text in TEXTS}
+    assert scores(reranker, QUERY, texts) == [alone[text] for text in texts]
+
+
+def test_no_texts_have_no_scores(reranker: OnnxReranker) -> None:
+    assert scores(reranker, QUERY, []) == []
+
+
+def test_a_pair_that_would_end_too_late_is_not_begun(described: RerankerDescription, files: Path) -> None:
+    clock = SlowClock()
+    slow = load_reranker(described, files, clock)
+    pairs = slow.pairs(QUERY, TEXTS)
+    assert [pair.expected_s for pair in pairs] == [1.0] * len(TEXTS)
+    # Each pair costs a look at the clock before it, one at its start and one at its end.
+    until_s = FakeClock.monotonic(clock) + 7.5
+    assert slow.scores(pairs, until_s) == slow.scores(pairs, None)[:2]
+    assert slow.scores(pairs, FakeClock.monotonic(clock)) == []
+
+
+def test_every_length_is_timed_at_the_start(described: RerankerDescription, files: Path) -> None:
+    slow = load_reranker(described, files, SlowClock())
+    assert [slow.expected_s(length) for length in (1, described.max_tokens)] == [1.0, 1.0]
+
+
+def test_the_slowest_of_the_last_times_is_expected() -> None:
+    times = PairTimes()
+    for elapsed_s in (0.9, *[0.1] * 15, 0.2):
+        times.add(100, elapsed_s)
+    assert times.expected_s(70) == times.expected_s(128) == 0.2
+    times = PairTimes()
+    times.add(100, 0.9)
+    assert times.expected_s(100) == 0.9
+
+
+def test_an_untimed_length_is_expected_to_take_its_part_more() -> None:
+    times = PairTimes()
+    assert times.expected_s(64) == 0.0
+    times.add(64, 0.1)
+    assert [times.expected_s(length) for length in (*LENGTHS, 5000)] == pytest.approx([0.1, 0.2, 0.4, 0.8, 0.8])
+
+
+def test_one_altered_byte_is_refused_before_the_load(
+    described: RerankerDescription, files: Path, tmp_path: Path
+) -> None:
+    for name in (GRAPH_FILE, TOKENIZER_FILE):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    (tmp_path / GRAPH_FILE).write_bytes((files / GRAPH_FILE).read_bytes()[:-1] + b"!")
+    with pytest.raises(ModelFileAltered):
+        load_reranker(described, tmp_path, FakeClock())
+
+
+def test_a_missing_output_is_refused(described: RerankerDescription, files: Path) -> None:
+    with pytest.raises(ModelGraphUnsupported, match="relevance"):
+        load_reranker(replace(described, score_output="relevance"), files, FakeClock())
+
+
+def test_a_tokenizer_that_joins_nothing_is_refused(described: RerankerDescription, files: Path, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(files / TOKENIZER_FILE))
+    tokenizer.post_processor = TemplateProcessing(single="$A", pair="$A $B", special_tokens=[])
+    tokenizer.save(str(tmp_path / TOKENIZER_FILE))
+    (tmp_path / GRAPH_FILE).write_bytes((files / GRAPH_FILE).read_bytes())
+    hashed = tuple(ModelFile(name=name, sha256=sha256_of(tmp_path / name)) for name in (GRAPH_FILE, TOKENIZER_FILE))
+    with pytest.raises(ModelGraphUnsupported, match="nothing between"):
+        load_reranker(replace(described, files=hashed), tmp_path, FakeClock())
+
+
+def test_a_score_without_a_number_is_an_error(described: RerankerDescription, files: Path, tmp_path: Path) -> None:
+    broken = tiny_cross_encoder()
+    weights = {**broken.weights, "classifier.out_proj.bias": np.array([np.nan], np.float32)}
+    onnx.save_model(build_cross_encoder(replace(broken, weights=weights)), str(tmp_path / GRAPH_FILE))
+    (tmp_path / TOKENIZER_FILE).write_bytes((files / TOKENIZER_FILE).read_bytes())
+    encoder = CrossEncoder(described, tmp_path)
+    [(ids, types)] = encoder.encode("a", ["b"])
+    with pytest.raises(ScoreNotFinite, match="models verify tiny-reranker"):
+        encoder.score(ids, types)
+
+
+def test_the_toy_is_the_same_on_every_build(described: RerankerDescription, tmp_path: Path) -> None:
+    assert build_tiny_reranker(tmp_path) == described
+    assert build_tiny_reranker(tmp_path) == described
+
+
+def test_a_directory_that_describes_itself_is_a_cross_encoder(
+    described: RerankerDescription, tiny: ModelDescription, models_directory: Path
+) -> None:
+    assert find_reranker(TINY_RERANKER, models_directory) == described
+    for name in ("nonesuch", tiny.name):
+        with pytest.raises(ModelUnknown, match="bge-reranker-base, bge-reranker-v2-m3"):
+            find_reranker(name, models_directory)
+    with pytest.raises(ModelUnknown):
+        find(TINY_RERANKER, models_directory)
+
+
+@pytest.mark.parametrize("model", RERANKERS.values(), ids=lambda model: model.name)
+def test_registered_cross_encoders_are_pinned(model: RerankerDescription) -> None:
+    wanted = {file.name for file in model.downloads}
+    assert all(file.sha256 and file.size_bytes for file in model.downloads)
+    assert all(set(source.paths) == wanted for source in model.sources)
+    assert all(len(source.revision) == 40 for source in model.sources if isinstance(source, Hub))
+
+
+def test_the_reranker_is_the_port(reranker: OnnxReranker) -> None:
+    port: Reranker = reranker
+    assert port.name == TINY_RERANKER
+    clock: Clock = SlowClock()
+    assert clock.monotonic() == 1.0
+
+
+def scores(reranker: OnnxReranker, query: str, texts: Sequence[str]) -> list[float]:
+    pairs: list[Pair] = reranker.pairs(query, texts)
+    return reranker.scores(pairs, None)
