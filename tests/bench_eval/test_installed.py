@@ -16,7 +16,8 @@ def place(models_dir: Path, name: str) -> None:
 def test_the_default_model_comes_first(tmp_path: Path) -> None:
     place(tmp_path, "bge-small-en-v1.5")
     place(tmp_path, "bge-small-zh-v1.5")
-    assert installed(tmp_path) == ["bge-small-zh-v1.5", "bge-small-en-v1.5"]
+    pair = "bge-small-zh-v1.5+bge-small-en-v1.5"
+    assert installed(tmp_path) == ["bge-small-zh-v1.5", "bge-small-en-v1.5", pair]
 
 
 def test_half_a_model_and_other_folders_are_not_installed(tmp_path: Path) -> None:
