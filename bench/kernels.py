@@ -44,14 +44,14 @@ def measure(options: Options) -> Findings:
     rows = _unit(random.standard_normal((_ROWS, DIM)))
     halves = np.ascontiguousarray(rows, np.float16).view(np.uint16)
     words = halves.view(np.uint64).reshape(-1)
-    row_doc, allowed = np.arange(_ROWS, dtype=np.int32), np.ones(_ROWS, np.uint8)
+    start, count, allowed = np.arange(_ROWS), np.ones(_ROWS, np.int32), np.ones(_ROWS, np.uint8)
     queries = _unit(random.standard_normal((_ROUNDS, DIM)))
     scans_s, reads_s = [], []
     for query in queries:
         reads_s.append(_seconds(lambda: read_once(words)))
-        scans_s.append(_seconds(lambda: scan(halves, row_doc, allowed, query, -np.inf, _KEEP)))  # noqa: B023 - called now
+        scans_s.append(_seconds(lambda: scan(halves, start, count, allowed, query, -np.inf, _KEEP)))  # noqa: B023 - called now
     scan_s, read_s = median(scans_s), median(reads_s)
-    reference_s = _seconds(lambda: reference.scan(halves, row_doc, allowed, queries[0], -np.inf, _KEEP))
+    reference_s = _seconds(lambda: reference.scan(halves, start, count, allowed, queries[0], -np.inf, _KEEP))
     choice_us, reference_us = _choice_us(random)
     scan_what = "scoring kernel (filter, cosine, top 50), float16, 100,000 rows of 384: of one thread's read bandwidth"
     return Findings(
@@ -77,7 +77,7 @@ def _choice_us(random: np.random.Generator) -> tuple[float, float]:
     centre = _unit(random.standard_normal((1, DIM)))
     vectors = _unit(centre + _unit(random.standard_normal((_KEEP, DIM))))
     relevance = np.ascontiguousarray(np.sort(random.random(_KEEP))[::-1], np.float32)
-    arguments = (vectors, relevance, 0.7, 0.9, _CHOSEN)
+    arguments = (vectors, np.arange(_KEEP), relevance, 0.7, 0.9, _CHOSEN)
     times_s = [_seconds(lambda: mmr(*arguments)) for _ in range(_CHOICES)]
     reference_s = [_seconds(lambda: reference.mmr(*arguments)) for _ in range(20)]
     return 1e6 * median(times_s), 1e6 * median(reference_s)

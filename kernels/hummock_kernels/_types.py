@@ -15,6 +15,7 @@ Bytes: TypeAlias = NDArray[np.int8]
 Shorts: TypeAlias = NDArray[np.int16]
 Halves: TypeAlias = NDArray[np.uint16]
 Docs: TypeAlias = NDArray[np.int32]
+Counts: TypeAlias = NDArray[np.int32]
 Words: TypeAlias = NDArray[np.uint32]
 Longs: TypeAlias = NDArray[np.uint64]
 Indices: TypeAlias = NDArray[np.int64]
@@ -33,6 +34,7 @@ I8_2D = types.Array(types.int8, 2, "C", readonly=True)
 U8_1D = types.Array(types.uint8, 1, "C", readonly=True)
 U16_2D = types.Array(types.uint16, 2, "C", readonly=True)
 I32_1D = types.Array(types.int32, 1, "C", readonly=True)
+I32_2D = types.Array(types.int32, 2, "C", readonly=True)
 U32_1D = types.Array(types.uint32, 1, "C", readonly=True)
 I64_1D = types.Array(types.int64, 1, "C", readonly=True)
 U64_1D = types.Array(types.uint64, 1, "C", readonly=True)

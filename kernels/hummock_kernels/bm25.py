@@ -15,6 +15,7 @@ from hummock_kernels._types import (
     F32,
     F32_1D,
     I32_1D,
+    I32_2D,
     I64,
     I64_1D,
     OUT_F32_1D,
@@ -25,6 +26,7 @@ from hummock_kernels._types import (
     U32,
     U32_1D,
     VOID,
+    Counts,
     Docs,
     Flags,
     Indices,
@@ -202,6 +204,21 @@ def bm25_scores(
             if count > 0:
                 _add(scores, matched, doc, position, count, idf[position], factor, k1)
     return scores, matched
+
+
+@kernel(OUT_I32_1D(I32_2D, I32_1D, U32_1D))
+def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
+    """The number of each term in pages of numbers, (pages, width), (runs,) and (n,) -> (n,) int32.
+
+    Page place[r] holds the numbers of the terms from r * width on; terms behind the last run have 0.
+    """
+    counts = np.zeros(terms.shape[0], np.int32)
+    width = pages.shape[1]
+    for i in range(terms.shape[0]):
+        term = np.int64(terms[i])
+        if term // width < place.shape[0]:
+            counts[i] = pages[place[term // width], term % width]
+    return counts
 
 
 @kernel(Tuple((OUT_I64_1D, OUT_I32_1D, OUT_U32_1D))(I64_1D, U32_1D, U32_1D, I64))

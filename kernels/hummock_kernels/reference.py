@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hummock_kernels._types import Bytes, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
+from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
 from hummock_kernels.rank import AGELESS, CODE, KEY_FILE, NAMED, SAID, VECTOR, Weights
 
 
@@ -170,6 +170,12 @@ def bm25_scores(
                 scores[doc] += idf[position] * (tf * (k1_ + one) / (tf + k1_ * (one - b_ + b_ * ratio)))
                 matched[doc] |= np.uint32(1 << position) if position < 32 else np.uint32(0)
     return scores, matched
+
+
+def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
+    """Twin of `bm25.paged_counts`."""
+    numbers = pages[place].reshape(-1)
+    return np.array([numbers[term] if term < len(numbers) else 0 for term in terms.tolist()], np.int32)
 
 
 def _weighted_count(counts: int, field_weights: Vector) -> np.float32:

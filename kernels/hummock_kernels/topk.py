@@ -41,17 +41,21 @@ def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:
     room = max(min(k, scores.shape[0]), 0)
     heap = np.empty(room, np.int64)
     size = 0
+    worst = np.float32(-np.inf)
     for index in range(scores.shape[0] if room > 0 else 0):
-        if allowed[index] == 0 or not np.isfinite(scores[index]):
+        # Asked first: once the heap is full, nearly every score fails here, and whether one is allowed is a toss-up.
+        if not scores[index] > worst or allowed[index] == 0 or not np.isfinite(scores[index]):
             continue
         if size < room:
             heap[size] = index
             size += 1
             if size == room:
                 _heapify(heap, scores, size)
-        elif scores[index] > scores[heap[0]]:
+                worst = scores[heap[0]]
+        else:
             heap[0] = index
             _sink(heap, scores, 0, size)
+            worst = scores[heap[0]]
     if size < room:
         _heapify(heap, scores, size)
     for last in range(size - 1, 0, -1):

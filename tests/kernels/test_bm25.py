@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from hummock_kernels import bm25, reference
-from hummock_kernels._types import Indices, Vector, Words
+from hummock_kernels._types import Counts, Indices, Vector, Words
 
 TERMS = st.integers(0, 80) | st.just(1024 + 7)  # the last one collides with 7 in the sketch
 COUNTS = st.integers(0, 2**32 - 1)
@@ -73,6 +74,17 @@ def test_a_document_scores_the_same_bits_in_the_index_and_in_the_delta(
     documents = [{term: count for term, count in document.items() if term < 60} for document in documents]
     for one, other in zip(score(documents, base, query), score(documents, len(documents), query), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@given(
+    hnp.arrays(np.int32, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=st.integers(0, 9)),
+    st.lists(st.integers(0, 25), max_size=6),
+    st.data(),
+)
+def test_paged_counts_equal_their_twin(pages: Counts, terms: list[int], data: st.DataObject) -> None:
+    place = np.array(data.draw(st.lists(st.integers(0, len(pages) - 1), max_size=5)), np.int32)
+    arguments = (pages, place, np.array(terms, np.uint32))
+    np.testing.assert_array_equal(bm25.paged_counts(*arguments), reference.paged_counts(*arguments), strict=True)
 
 
 @given(DOCUMENTS, st.integers(0, 90))

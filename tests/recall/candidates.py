@@ -46,7 +46,7 @@ def candidates(rows: Sequence[Row]) -> Candidates:
         name="main",
         searched=len(rows),
         doc=np.arange(len(rows), dtype=np.int64),
-        memory_id=tuple(row.id for row in rows),
+        ids=lambda: tuple(row.id for row in rows),
         kind=np.array([row.kind for row in rows], np.uint8),
         origin=np.array([row.origin for row in rows], np.uint8),
         create_time=times,

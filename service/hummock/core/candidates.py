@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import Self
@@ -71,7 +72,7 @@ class Candidates:
         name: The group's.
         searched: Memories that passed the filter.
         doc: (n,) int64, the store's number for each; never reused.
-        memory_id: n ids.
+        ids: Gives the n memory ids. They decide ties and nothing else, and reading them costs as much as all columns.
         kind: (n,) uint8, MemoryKind.
         origin: (n,) uint8, Origin.
         create_time: (n,) float64 Unix seconds.
@@ -90,7 +91,7 @@ class Candidates:
     name: str
     searched: int
     doc: NDArray[np.int64]
-    memory_id: tuple[str, ...]
+    ids: Callable[[], tuple[str, ...]]
     kind: NDArray[np.uint8]
     origin: NDArray[np.uint8]
     create_time: NDArray[np.float64]
@@ -106,7 +107,12 @@ class Candidates:
     tokens: TokenVectors | None = None
 
     def __len__(self) -> int:
-        return len(self.memory_id)
+        return len(self.doc)
+
+    @property
+    def memory_id(self) -> tuple[str, ...]:
+        """The n ids."""
+        return self.ids()
 
     @classmethod
     def empty(cls, name: str, dim: int) -> Self:
@@ -115,7 +121,7 @@ class Candidates:
             name=name,
             searched=0,
             doc=np.empty(0, np.int64),
-            memory_id=(),
+            ids=tuple,
             kind=np.empty(0, np.uint8),
             origin=np.empty(0, np.uint8),
             create_time=np.empty(0, np.float64),

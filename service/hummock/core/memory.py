@@ -194,7 +194,20 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QueryVector:
-    """A vector that came with a request: (dim,) float32, finite, length 1, and the space that it claims."""
+    """A vector that came with a request: (dim,) float32, finite, length 1, and the space that it claims.
+
+    Equal when both are, to the bit.
+    """
 
     values: NDArray[np.float32]
     emb_space: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, QueryVector) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    @property
+    def _parts(self) -> tuple[str, bytes]:
+        return self.emb_space, self.values.tobytes()

@@ -86,7 +86,8 @@ class Fused:
     @property
     def memory_ids(self) -> tuple[str, ...]:
         """Ids, best first."""
-        return tuple(self.candidates.memory_id[row] for row in self.row.tolist())
+        ids = self.candidates.memory_id
+        return tuple(ids[row] for row in self.row.tolist())
 
 
 def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe, calibration: Calibration) -> Fused:

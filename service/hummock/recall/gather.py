@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import GroupQuery
 from hummock.core.recall import GroupPlan, Plan, RecallPath
+from hummock.recall.presets import ALL_KINDS
 
 MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
@@ -60,7 +61,7 @@ def group_queries(plan: Plan, probe: Probe) -> list[GroupQuery]:
 def _group_query(plan: Plan, group: GroupPlan, probe: Probe) -> GroupQuery:
     return GroupQuery(
         name=group.name,
-        filter=replace(plan.filter, kinds=group.kinds),
+        filter=plan.filter if group.kinds == ALL_KINDS else replace(plan.filter, kinds=group.kinds),
         vector=probe.vector if RecallPath.VECTOR in group.paths else None,
         terms=probe.terms if RecallPath.KEYWORD in group.paths else (),
         domain_names=probe.domain_names if RecallPath.DOMAIN in group.paths else frozenset(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,9 +40,9 @@ def make_hits(
         memories,
         fused.score[places].tolist(),
         fused.similarity[places].tolist(),
-        np.nan_to_num(found.cosine[rows]).tolist(),
+        found.cosine[rows].tolist(),
         found.keyword[rows].tolist(),
-        np.nan_to_num(fused.late[rows]).tolist(),
+        fused.late[rows].tolist(),
         found.found_by[rows].tolist(),
         found.matched[rows].tolist(),
         np.maximum(0.0, (as_of - found.create_time[rows]) / _SECONDS_A_DAY).tolist(),
@@ -55,11 +56,11 @@ def make_hits(
                 memory=memory,
                 score=score,
                 similarity=similarity,
-                cosine=cosine,
+                cosine=_or_zero(cosine),
                 keyword_score=keyword,
-                late_interaction_score=late,
+                late_interaction_score=_or_zero(late),
                 found_by=_FOUND_BY[found_by],
-                matched_terms=tuple([term for bit, term in enumerate(terms) if matched >> bit & 1]),
+                matched_terms=_matched(matched, terms),
                 age_days=age_days,
                 decay=decay,
                 near_twin=bool(twin),
@@ -70,18 +71,27 @@ def make_hits(
     )
 
 
+def _or_zero(score: float) -> float:
+    return 0.0 if math.isnan(score) else score
+
+
+def _matched(bits: int, terms: Sequence[str]) -> tuple[str, ...]:
+    return tuple([term for bit, term in enumerate(terms) if bits >> bit & 1]) if bits else ()
+
+
 # A look-up is a tenth of a call of the enum.
 _FOUND_BY = tuple(FoundBy(bits) for bits in range(16))
 
 
 def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
     """What was found in a group and what was left out of it."""
+    by_paths: list[int] = np.bincount(found.found_by, minlength=len(_FOUND_BY)).tolist()
     return GroupCount(
         name=found.name,
         searched=found.searched,
-        vector=_found_by(found, FoundBy.VECTOR),
-        keyword=_found_by(found, FoundBy.KEYWORD),
-        domain=_found_by(found, FoundBy.DOMAIN | FoundBy.KEY_FILE),
+        vector=_total(by_paths, FoundBy.VECTOR),
+        keyword=_total(by_paths, FoundBy.KEYWORD),
+        domain=_total(by_paths, FoundBy.DOMAIN | FoundBy.KEY_FILE),
         echo=fused.echo,
         duplicate=fused.duplicate,
         below_min_similarity=fused.below_min_similarity,
@@ -89,5 +99,6 @@ def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
     )
 
 
-def _found_by(found: Candidates, path: FoundBy) -> int:
-    return int(np.count_nonzero(found.found_by & path))
+def _total(by_paths: list[int], path: int) -> int:
+    bits = int(path)
+    return sum([count for paths, count in enumerate(by_paths) if paths & bits])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath, RecallQuery
-from hummock.recall.presets import PRESETS, Defaults
+from hummock.recall.presets import ALL_ORIGINS, PRESETS, Defaults
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
 NO_TWINS = 2.0
@@ -30,7 +30,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     return Plan(
         preset=query.preset,
         groups=_groups(query, defaults),
-        filter=replace(query.filter, origins=query.filter.origins or defaults.origins),
+        filter=_filter(query.filter, defaults.origins),
         min_similarity=_or(query.min_similarity, defaults.min_similarity),
         decay=decay_of(query),
         relevance_weight=_or(query.relevance_weight, defaults.relevance_weight),
@@ -39,6 +39,11 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         intent=intent,
         as_of=_or(query.as_of, now),
     )
+
+
+def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
+    """The query's filter, with the preset's origins where it names none; no condition where those are all."""
+    return asked if asked.origins or origins == ALL_ORIGINS else replace(asked, origins=origins)
 
 
 def decay_of(query: RecallQuery) -> Decay:
@@ -73,8 +78,9 @@ def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
         code = _group(CODE, kinds, code_top_k, query.paths & _CODE_PATHS, max(pool, code_top_k))
         groups.append(replace(code, with_key_files=RecallPath.DOMAIN in query.paths))
     wanted = query.filter.kinds
-    kept = (replace(group, kinds=group.kinds & wanted if wanted else group.kinds) for group in groups)
-    return tuple(group for group in kept if group.kinds)
+    if wanted:
+        groups = [replace(group, kinds=group.kinds & wanted) for group in groups]
+    return tuple([group for group in groups if group.kinds])
 
 
 def _joins_paths(query: RecallQuery) -> bool:

@@ -8,29 +8,35 @@ from hummock.core.candidates import FoundBy
 from hummock.core.recall import Degradation, Hit, Intent, Recalled, Receipt
 from hummock.core.search import Searched, SearchResult
 from hummock.rpc import present_values as values
-from hummock.rpc.present_memory import memory
+from hummock.rpc.present_memory import fill_memory
 from hummock.v1 import context_service_pb2, recall_pb2
 
-_PATHS = (
+# A key file's fragment is there because its domain was found.
+_WIRE = (
     (FoundBy.VECTOR, recall_pb2.RECALL_PATH_VECTOR),
     (FoundBy.KEYWORD, recall_pb2.RECALL_PATH_KEYWORD),
-    # A key file's fragment is there because its domain was found.
     (FoundBy.DOMAIN | FoundBy.KEY_FILE, recall_pb2.RECALL_PATH_DOMAIN),
 )
+_PATHS = {FoundBy(bits): [path for flag, path in _WIRE if bits & flag] for bits in range(16)}
 
 
 def recall_response(recalled: Recalled) -> recall_pb2.RecallResponse:
     """The answer to a recall."""
-    return recall_pb2.RecallResponse(
-        hits=map(_hit, recalled.hits),
-        code_fragments=map(_hit, recalled.code_fragments),
-        domains=map(_hit, recalled.domains),
+    reply = recall_pb2.RecallResponse(
         intent=intent(recalled.intent),
         receipt=receipt(recalled.receipt),
         degraded=degradations(recalled.degraded),
         seq=recalled.seq,
         content_seq=recalled.content_seq,
     )
+    for messages, hits in (
+        (reply.hits, recalled.hits),
+        (reply.code_fragments, recalled.code_fragments),
+        (reply.domains, recalled.domains),
+    ):
+        for hit in hits:
+            _fill_hit(messages.add(), hit)
+    return reply
 
 
 def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
@@ -43,20 +49,18 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
     )
 
 
-def _hit(hit: Hit) -> recall_pb2.Hit:
-    return recall_pb2.Hit(
-        memory=memory(hit.memory),
-        score=hit.score,
-        similarity=hit.similarity,
-        cosine=hit.cosine,
-        keyword_score=hit.keyword_score,
-        paths=[path for flag, path in _PATHS if hit.found_by & flag],
-        matched_terms=hit.matched_terms,
-        age_days=hit.age_days,
-        decay=hit.decay,
-        near_twin=hit.near_twin,
-        late_interaction_score=hit.late_interaction_score,
-    )
+def _fill_hit(message: recall_pb2.Hit, hit: Hit) -> None:
+    fill_memory(message.memory, hit.memory)
+    message.score = hit.score
+    message.similarity = hit.similarity
+    message.cosine = hit.cosine
+    message.keyword_score = hit.keyword_score
+    message.late_interaction_score = hit.late_interaction_score
+    message.age_days = hit.age_days
+    message.decay = hit.decay
+    message.near_twin = hit.near_twin
+    message.matched_terms.extend(hit.matched_terms)
+    message.paths.extend(_PATHS[hit.found_by])
 
 
 def intent(known: Intent) -> recall_pb2.Intent:

@@ -14,16 +14,23 @@ _LAST_MICROSECOND = 253_402_300_799_999_999  # of 9999-12-31
 def timestamp(unix_seconds: float) -> Timestamp:
     """The time, to the microsecond: a float64 of seconds holds no more."""
     time = Timestamp()
-    # So far from 1970 the last instants of the year 9999 round up to a time that no Timestamp holds.
-    time.FromMicroseconds(min(round(unix_seconds * 1e6), _LAST_MICROSECOND))
+    set_timestamp(time, unix_seconds)
     return time
+
+
+def set_timestamp(message: Timestamp, unix_seconds: float) -> None:
+    """Sets a Timestamp to the time, to the microsecond."""
+    # So far from 1970 the last instants of the year 9999 round up to a time that no Timestamp holds.
+    seconds, microseconds = divmod(min(round(unix_seconds * 1e6), _LAST_MICROSECOND), 1_000_000)
+    message.SetInParent()
+    message.seconds = seconds
+    message.nanos = 1000 * microseconds
 
 
 def duration(seconds: float) -> Duration:
     """The span, to the nanosecond."""
-    span = Duration()
-    span.FromNanoseconds(round(seconds * 1e9))
-    return span
+    whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
+    return Duration(seconds=whole, nanos=nanoseconds)
 
 
 def struct(fields: Mapping[str, object]) -> Struct:

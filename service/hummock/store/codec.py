@@ -182,8 +182,8 @@ def memory_of(record: MemoryRecord, payload: PayloadRecord | None) -> Memory:
     """The memory of a record."""
     return Memory(
         id=record.id,
-        kind=MemoryKind(record.kind),
-        origin=Origin(record.origin),
+        kind=_KINDS[record.kind],
+        origin=_ORIGINS[record.origin],
         index=MemoryIndex(title=record.title, summary=record.summary, tags=record.tags),
         payload=None if payload is None else payload_of(payload),
         session_id=record.session_id,
@@ -200,6 +200,11 @@ def memory_of(record: MemoryRecord, payload: PayloadRecord | None) -> Memory:
         token_count=record.token_count,
         chunk_count=record.chunk_count,
     )
+
+
+# A look-up is a fifth of a call of the enum.
+_KINDS = {int(kind): kind for kind in MemoryKind}
+_ORIGINS = {int(origin): origin for origin in Origin}
 
 
 def payload_record(payload: Payload) -> PayloadRecord:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.growing import Growing
+from hummock_kernels.bm25 import paged_counts
 
 _PAGE_TERMS = 64
 
@@ -34,12 +35,7 @@ class TermCounts:
 
     def at(self, terms: NDArray[np.uint32]) -> NDArray[np.int32]:
         """The counts of these terms."""
-        run, column = np.divmod(terms, np.uint32(_PAGE_TERMS))
-        known = run < len(self.place)
-        page = np.zeros(len(terms), np.int32)
-        page[known] = self.place[run[known]]
-        found: NDArray[np.int32] = self.pages.buffer[page, column]
-        return found
+        return paged_counts(self.pages.buffer, self.place, terms)
 
     def changed(self, terms: NDArray[np.uint32], by: int) -> TermCounts:
         """With `by` added for every occurrence of a term. Takes time by the terms given, on average.

@@ -233,10 +233,8 @@ class EmbeddedStore:
     def _dictionary(self, txn: lmdb.Transaction[bytes], number: int) -> TermNumbers:
         # A term's number never changes, so any transaction will do for any view.
         def numbers_of(terms: Sequence[str]) -> list[int | None]:
-            names = [keys.name_key(number, term) for term in terms]
-            with txn.cursor(self._tables.term) as cursor:
-                found = dict(cursor.getmulti(names))
-            return [int.from_bytes(found[name], "little") if name in found else None for name in names]
+            values = [txn.get(keys.name_key(number, term), db=self._tables.term) for term in terms]
+            return [None if value is None else int.from_bytes(value, "little") for value in values]
 
         return numbers_of
 

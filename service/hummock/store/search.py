@@ -132,7 +132,7 @@ class Search:
             name=query.name,
             searched=searched,
             doc=columns.doc.values[at],
-            memory_id=tuple([columns.ids[ordinal] for ordinal in at.tolist()]),
+            ids=lambda: tuple([columns.ids[ordinal] for ordinal in at.tolist()]),
             kind=columns.kind.values[at],
             origin=columns.origin.values[at],
             create_time=columns.create_time.values[at],

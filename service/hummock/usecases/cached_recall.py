@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from sys import getsizeof
 
 from hummock.core.errors import SeqNotReached
-from hummock.core.memory import CodeFragment, Detail, DomainKnowledge, LearningRecord, Memory
+from hummock.core.memory import DomainKnowledge, LearningRecord, Memory
 from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
 from hummock.ports import Clock, Generation, Store
 from hummock.recall.cache import AnswerCache
@@ -61,12 +61,12 @@ class CachedRecall:
             raise SeqNotReached(query.min_seq, generation.seq)
         # Checked above; left in, it would keep callers apart who differ in nothing else.
         question = replace(query, min_seq=0) if query.min_seq else query
-        key = _key(question, generation.content_seq, self._emb_space)
+        key = _Key(question, generation.content_seq, self._emb_space)
         recalled, is_shared = self._answers.answer(
             key,
             lambda: self._recall(question),
             is_usable=lambda kept: self._is_usable(question, kept),
-            weigh=lambda fresh: None if fresh.degraded else _nbytes(key, fresh),
+            weigh=lambda fresh: None if fresh.degraded else _nbytes(question, fresh),
         )
         return self._shared(question, recalled, generation, started) if is_shared else recalled
 
@@ -90,38 +90,24 @@ class CachedRecall:
         return replace(recalled, receipt=receipt, seq=max(recalled.seq, generation.seq))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Key:
-    """What an answer depends on: the whole request (its project is in it), the vector by its bytes, and the content.
+    """What an answer depends on: the whole request (its project and its vector are in it), and the content.
 
     Two projects never share a key, and a field that is added to the request is a part of it from then on.
     """
 
     query: RecallQuery
-    vector: bytes
-    vector_space: str
     content_seq: int
     emb_space: str
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Once: a look-up asks for it several times, and a request has many fields.
-        parts = (self.query, self.vector, self.vector_space, self.content_seq, self.emb_space)
-        object.__setattr__(self, "_hash", hash(parts))
+        object.__setattr__(self, "_hash", hash((self.query, self.content_seq, self.emb_space)))
 
     def __hash__(self) -> int:
         return self._hash
-
-
-def _key(query: RecallQuery, content_seq: int, emb_space: str) -> _Key:
-    vector = query.vector
-    return _Key(
-        query=query if vector is None else replace(query, vector=None),
-        vector=b"" if vector is None else vector.values.tobytes(),
-        vector_space="" if vector is None else vector.emb_space,
-        content_seq=content_seq,
-        emb_space=emb_space,
-    )
 
 
 def _decays_by_the_clock(query: RecallQuery) -> bool:
@@ -143,31 +129,27 @@ def _aged(hits: Iterable[Hit], now: float) -> tuple[Hit, ...]:
     return tuple(replace(hit, age_days=max(0.0, (now - hit.memory.create_time) / _SECONDS_A_DAY)) for hit in hits)
 
 
-def _nbytes(key: _Key, recalled: Recalled) -> int:
-    """Bytes of an answer and its key, the texts as they are and the rest by estimate: exact would cost more."""
-    where = key.query.filter
+def _nbytes(query: RecallQuery, recalled: Recalled) -> int:
+    """Bytes of an answer and its key, the long texts as they are and the rest by estimate: exact would cost more."""
+    where = query.filter
     names = (*where.excluded_ids, *where.paths, *where.session_ids, *where.speakers, *where.tags)
-    asked = getsizeof(key.query.text) + len(key.vector) + sum(map(getsizeof, names))
-    hits = (*recalled.hits, *recalled.code_fragments, *recalled.domains)
-    return _ENTRY_BYTES + asked + sum(_HIT_BYTES + _text_bytes(hit.memory) for hit in hits)
+    vector = 0 if query.vector is None else query.vector.values.nbytes
+    nbytes = _ENTRY_BYTES + getsizeof(query.text) + vector + sum(map(getsizeof, names))
+    for hits in (recalled.hits, recalled.code_fragments, recalled.domains):
+        for hit in hits:
+            nbytes += _HIT_BYTES + _text_bytes(hit.memory)
+    return nbytes
 
 
 def _text_bytes(memory: Memory) -> int:
-    index_bytes = getsizeof(memory.index.title) + getsizeof(memory.index.summary)
     payload = memory.payload
+    index_bytes = getsizeof(memory.index.title) + getsizeof(memory.index.summary)
     if payload is None:
         return index_bytes
-    return index_bytes + sum(map(getsizeof, (payload.content, payload.raw, *_texts(payload.detail))))
-
-
-def _texts(detail: Detail) -> tuple[str, ...]:
-    """The texts of a kind's own fields."""
-    match detail:
-        case LearningRecord(question=question, answer=answer, source_files=source_files):
-            return (question, answer, *source_files)
-        case DomainKnowledge(domain=domain, aliases=aliases, summary=summary, key_files=key_files):
-            return (domain, *aliases, summary, *key_files)
-        case CodeFragment(path=path, symbol=symbol):
-            return (path, symbol)
-        case None:
-            return ()
+    nbytes = index_bytes + getsizeof(payload.content) + getsizeof(payload.raw)
+    match payload.detail:
+        case LearningRecord(question=question, answer=answer, source_files=files):
+            nbytes += getsizeof(question) + getsizeof(answer) + sum(map(getsizeof, files))
+        case DomainKnowledge(summary=summary, aliases=aliases, key_files=files):
+            nbytes += getsizeof(summary) + sum(map(getsizeof, aliases)) + sum(map(getsizeof, files))
+    return nbytes

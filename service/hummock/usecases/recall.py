@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +56,12 @@ class Recall:
         """
         stages = _Stages(self._clock)
         space = self._embedder.space
-        with stages.time("intent"):
-            intent = analyse_intent(query.text, query.intent)
-            plan = make_plan(query, intent, space.calibration.near_twin_bar, self._clock.now())
-        with stages.time("embed"):
-            embedding, degraded = self._embedding(query, space)
-            probe = _probe(query, plan, embedding, space)
+        intent = analyse_intent(query.text, query.intent)
+        plan = make_plan(query, intent, space.calibration.near_twin_bar, self._clock.now())
+        stages.done("intent")
+        embedding, degraded = self._embedding(query, space)
+        probe = _probe(query, plan, embedding, space)
+        stages.done("embed")
         for _ in range(_ATTEMPTS):
             search = self._search(query, plan, probe, stages)
             if search.is_whole:
@@ -81,30 +80,25 @@ class Recall:
 
     def _search(self, query: RecallQuery, plan: Plan, probe: Probe, stages: _Stages) -> _Search:
         """Gather, score late, fuse, diversify and load, once."""
-        with stages.time("gather"):
-            gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
-        late = self._late(gathered, probe, stages)
-        with stages.time("fuse"):
-            calibration = self._embedder.space.calibration
-            fused = [
-                fuse(found, scores, plan, probe, calibration)
-                for found, scores in zip(gathered.groups, late, strict=True)
-            ]
-        with stages.time("diversify"):
-            chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
-        with stages.time("load"):
-            hits = {
-                group.name: self._hits(query, plan, ranked, picked, probe)
-                for group, ranked, picked in zip(plan.groups, fused, chosen, strict=True)
-            }
+        gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
+        stages.done("gather")
+        late = [late_scores(found, probe) for found in gathered.groups]
+        if len(probe.tokens):
+            stages.done("late_interaction")
+        calibration = self._embedder.space.calibration
+        fused = [
+            fuse(found, scores, plan, probe, calibration) for found, scores in zip(gathered.groups, late, strict=True)
+        ]
+        stages.done("fuse")
+        chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
+        stages.done("diversify")
+        hits = {
+            group.name: self._hits(query, plan, ranked, picked, probe)
+            for group, ranked, picked in zip(plan.groups, fused, chosen, strict=True)
+        }
+        stages.done("load")
         is_whole = sum(map(len, hits.values())) == sum(len(places) for places, _ in chosen)
         return _Search(gathered=gathered, fused=tuple(fused), hits=hits, is_whole=is_whole)
-
-    @staticmethod
-    def _late(gathered: Gathered, probe: Probe, stages: _Stages) -> list[NDArray[np.float32]]:
-        """Late interaction's scores of each group; no stage where the query has no token vectors."""
-        with stages.time("late_interaction") if len(probe.tokens) else nullcontext():
-            return [late_scores(found, probe) for found in gathered.groups]
 
     def _embedding(self, query: RecallQuery, space: EmbeddingSpace) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails costs the vector path, not the recall."""
@@ -136,26 +130,26 @@ class _Search:
 
 
 class _Stages:
-    """Measures the stages of one recall; a stage that runs again adds to its time."""
+    """Measures the stages of one recall, which follow one another; a stage that runs again adds to its time."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._start = clock.monotonic()
+        self._monotonic = clock.monotonic
+        self._start = self._last = clock.monotonic()
         self._elapsed_s: dict[str, float] = {}
 
-    @contextmanager
-    def time(self, stage: str) -> Iterator[None]:
-        start = self._clock.monotonic()
-        yield
-        self._elapsed_s[stage] = self._elapsed_s.get(stage, 0.0) + self._clock.monotonic() - start
+    def done(self, stage: str) -> None:
+        """Counts the time since the end of the stage before as this one's."""
+        now = self._monotonic()
+        self._elapsed_s[stage] = self._elapsed_s.get(stage, 0.0) + now - self._last
+        self._last = now
 
     @property
     def times(self) -> tuple[StageTime, ...]:
-        return tuple(StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in self._elapsed_s.items())
+        return tuple([StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in self._elapsed_s.items()])
 
     @property
     def elapsed_s(self) -> float:
-        return self._clock.monotonic() - self._start
+        return self._last - self._start
 
 
 def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: EmbeddingSpace) -> Probe:
