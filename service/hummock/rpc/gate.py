@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hummock.core.errors import HummockError, Overloaded
 
@@ -92,14 +93,21 @@ class Gate:
         """
         self._admit(patient=patient)
         give_up_at = None if time_left_s is None else self._monotonic() + time_left_s
-        job = _Job(work, give_up_at, self._monotonic)
+        loop = asyncio.get_running_loop()
+        # The worker answers this future itself: handing over a concurrent one, as asyncio does, costs as much again.
+        answer: asyncio.Future[Result] = loop.create_future()
+        job = _Job(work, give_up_at, self._monotonic, self._leave, loop, answer)
         try:
-            future = self._executor.submit(job)
+            queued = self._executor.submit(job)
         except BaseException:
             self._leave(job)
             raise
-        future.add_done_callback(lambda _: self._leave(job))
-        return await asyncio.wrap_future(future)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if queued.cancel():
+                self._leave(job)
+            raise
 
     def _admit(self, *, patient: bool) -> None:
         with self._lock:
@@ -123,22 +131,60 @@ class Gate:
 class _Job(Generic[Result]):
     """Work in the queue; lets go of it when it is over, so that a cancelled call's request is freed at once."""
 
-    __slots__ = ("_give_up_at", "_monotonic", "_started_at", "_work")
+    __slots__ = ("_answer", "_give_up_at", "_leave", "_loop", "_monotonic", "_started_at", "_work")
 
-    def __init__(self, work: Callable[[], Result], give_up_at: float | None, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        work: Callable[[], Result],
+        give_up_at: float | None,
+        monotonic: Callable[[], float],
+        leave: Callable[[_Job[Result]], None],
+        loop: asyncio.AbstractEventLoop,
+        answer: asyncio.Future[Result],
+    ) -> None:
         self._work: Callable[[], Result] | None = work
         self._give_up_at = give_up_at
         self._monotonic = monotonic
+        self._leave = leave
+        self._loop = loop
+        self._answer = answer
         self._started_at: float | None = None
 
-    def __call__(self) -> Result:
-        work, now = self._work, self._monotonic()
-        if work is None or (self._give_up_at is not None and now >= self._give_up_at):
-            raise DeadlinePassed
-        self._started_at = now
-        return work()
+    def __call__(self) -> None:
+        """Runs on a worker, and tells the loop what came of it."""
+        try:
+            result = self._run()
+        except BaseException as error:
+            self._tell(_fail, error)
+        else:
+            self._tell(_succeed, result)
+
+    def _run(self) -> Result:
+        try:
+            work, now = self._work, self._monotonic()
+            if work is None or (self._give_up_at is not None and now >= self._give_up_at):
+                raise DeadlinePassed
+            self._started_at = now
+            return work()
+        finally:
+            self._leave(self)
+
+    def _tell(self, answer: Callable[[asyncio.Future[Result], Any], None], outcome: object) -> None:
+        # A loop that has been closed meanwhile has nobody who waits.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(answer, self._answer, outcome)
 
     def finish(self) -> float | None:
         """Lets go of the work. Returns the seconds that it took, None when it never began."""
         self._work = None
         return None if self._started_at is None else self._monotonic() - self._started_at
+
+
+def _succeed(answer: asyncio.Future[Result], result: Result) -> None:
+    if not answer.done():
+        answer.set_result(result)
+
+
+def _fail(answer: asyncio.Future[Result], error: BaseException) -> None:
+    if not answer.done():
+        answer.set_exception(error)
