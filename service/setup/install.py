@@ -5,14 +5,13 @@ Needs nothing but the standard library. Every file that pip installs is checked 
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import subprocess
 import sys
 import time
 import venv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +19,6 @@ LOCKS = ROOT / "service" / "locks"
 VENV = ROOT / ".venv"
 LOG = VENV / "setup.log"
 EXTRAS = ("server", "dev")
-BUILT_HERE = "hnswlib"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -51,12 +49,6 @@ def install(extra: str) -> None:
     lock = LOCKS / f"{extra}.txt"
     hashed = ("--require-hashes", "--no-build-isolation")
     pip("build tools", LOCKS / "build.txt", (*hashed, "-r", str(LOCKS / "build.txt")))
-    # Never from or into pip's cache: a wheel that was built for another processor dies with SIGILL.
-    alone = VENV / f"{BUILT_HERE}.txt"
-    alone.write_text(requirement(lock.read_text(encoding="utf-8"), BUILT_HERE), encoding="utf-8")
-    pip(
-        f"{BUILT_HERE}, built here", alone, (*hashed, "--no-cache-dir", "--no-deps", "-r", str(alone)), compiler_flags()
-    )
     pip("packages", lock, (*hashed, "-r", str(lock)))
     pip("hummock", None, ("--no-build-isolation", "--no-deps", "--editable", str(ROOT)))
     for done in EXTRAS[: EXTRAS.index(extra) + 1]:  # dev holds all of server
@@ -76,44 +68,13 @@ def create_venv() -> None:
         raise SetupFailed(f"the virtual environment .venv could not be made: {error}") from error
 
 
-def requirement(lock: str, name: str) -> str:
-    """One package's lines of a lock file: its version and hashes."""
-    found = re.search(rf"^{re.escape(name)}==.*?(?<!\\)$", lock, re.MULTILINE | re.DOTALL)
-    if found is None:
-        raise SetupFailed(f"the lock file does not name {name}; write it again with `make lock`")
-    return found.group() + "\n"
-
-
-def compiler_flags() -> dict[str, str]:
-    """Environment for a build that runs on every processor of this kind: no `-march=native`.
-
-    AVX2 and FMA are named only where this machine has them.
-    """
-    flags = ""
-    if platform.machine().lower() in {"x86_64", "amd64"} and {"avx2", "fma"} <= cpu_features():
-        flags = "-mavx2 -mfma"
-    added = {name: f"{os.environ.get(name, '')} {flags}".strip() for name in ("CFLAGS", "CXXFLAGS")}
-    return {"HNSWLIB_NO_NATIVE": "1", **{name: value for name, value in added.items() if value}}
-
-
-def cpu_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """What the kernel says the processor has; empty where it does not say."""
-    try:
-        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return frozenset()
-    flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
-    return frozenset(flags.group(1).split()) if flags else frozenset()
-
-
-def pip(title: str, lock: Path | None, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+def pip(title: str, lock: Path | None, arguments: Sequence[str]) -> None:
     """Run `pip install`, show how far it is, and keep what it says in the log.
 
     Args:
         title: What is being installed, for people.
         lock: Counts the packages to come; None where there is one.
         arguments: After `pip install`.
-        environment: Set on top of this process's own.
 
     Raises:
         SetupFailed: pip failed; with its last lines.
@@ -127,7 +88,6 @@ def pip(title: str, lock: Path | None, arguments: Sequence[str], environment: Ma
         LOG.open("a", encoding="utf-8") as log,
         subprocess.Popen(
             command,
-            env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -8,9 +8,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 extra=${1:?usage: setup.sh server|dev}
 
-apt='sudo apt-get install -y g++ python3-dev python3-venv'
+apt='sudo apt-get install -y python3-venv'
 case "$(uname -s)" in
-    Darwin) remedy='xcode-select --install, and Python from python.org or Homebrew' ;;
+    Darwin) remedy='Python from python.org or Homebrew' ;;
     *) remedy=$apt ;;
 esac
 
@@ -18,12 +18,10 @@ is_new_enough() {
     command -v "$1" > /dev/null 2>&1 && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null
 }
 
-# Prints one line for each thing that the interpreter lacks.
+# Prints what the interpreter lacks, if anything.
 lacks() {
     "$1" -c 'import venv, ensurepip' 2> /dev/null ||
         echo "error: $1 cannot make virtual environments (venv, ensurepip); install them: $remedy"
-    "$1" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' ||
-        echo "error: $1 has no Python.h, which hnswlib needs to be built; install it: $remedy"
 }
 
 chosen=
@@ -41,12 +39,8 @@ if [ -z "$chosen" ]; then
 else
     missing=$(lacks "$chosen")
 fi
-if ! command -v "${CXX:-g++}" > /dev/null 2>&1 && ! command -v c++ > /dev/null 2>&1; then
-    missing="$missing
-error: no C++ compiler (g++ or c++) was found; hnswlib is built from source; install one: $remedy"
-fi
 if [ -n "$missing" ]; then
-    printf '%s\n' "$missing" | sed '/^$/d' >&2
+    printf '%s\n' "$missing" >&2
     exit 1
 fi
 exec "$chosen" service/setup/install.py "$extra"
