@@ -23,7 +23,9 @@ from hummock.core.memory import (
     Origin,
     Payload,
 )
-from hummock.ports import Terms, TextKey, UnitOfWork, WriteRequest
+from hummock.core.terms import Terms
+from hummock.ports import TextKey, UnitOfWork, WriteRequest
+from hummock.text import terms as text
 
 SPACE = EmbeddingSpace(
     id="5e" * 16,
@@ -119,11 +121,22 @@ class Entry:
             parts = self.detail.path.split("/")
             found.extend(facets.path("/".join(parts[start:])) for start in range(len(parts)))
         found.extend(facets.domain(name) for name in self.domain_names)
-        return Terms(title=self.title, tags=self.tags, body=self.words, facets=tuple(found))
+        return exact_terms(title=self.title, tags=self.tags, body=self.words, facets=found)
 
     def put(self, unit: UnitOfWork) -> None:
         """Puts it."""
         unit.put(self.memory(), self.key, self.terms(), [embedding(seed) for seed in self.seeds])
+
+
+def exact_terms(
+    *, title: Sequence[str] = (), tags: Sequence[str] = (), body: Sequence[str] = (), facets: Sequence[str] = ()
+) -> Terms:
+    """These very terms."""
+    fields = ((title, text.TITLE), (tags, text.TAGS), (body, text.BODY))
+    pieces = [(facet, text.A_FACET) for facet in facets]
+    pieces += [(term, field | text.EXACT) for several, field in fields for term in several]
+    (terms,) = text.terms_of([pieces])
+    return terms
 
 
 def domain(memory_id: str, names: tuple[str, ...], key_files: tuple[str, ...] = (), seed: int = 1) -> Entry:

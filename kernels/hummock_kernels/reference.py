@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hummock_kernels import reference_text
 from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
 from hummock_kernels.rank import AGELESS, CODE, KEY_FILE, NAMED, SAID, VECTOR, Weights
+
+analyse = reference_text.analyse
+token_estimates = reference_text.token_estimates
+numbers_of = reference_text.numbers_of
+remember_numbers = reference_text.remember_numbers
+pack_lists = reference_text.pack_lists
 
 
 def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:

@@ -3,7 +3,20 @@
 import importlib
 from collections.abc import Callable
 
-KERNEL_MODULES = ("bm25", "cosine", "maxsim", "merge", "mmr", "rank", "signbit", "topk", "turns")
+KERNEL_MODULES = (
+    "analyzer",
+    "bm25",
+    "cosine",
+    "maxsim",
+    "merge",
+    "mmr",
+    "rank",
+    "signbit",
+    "tokens",
+    "topk",
+    "turns",
+    "vocabulary",
+)
 
 
 def warm(progress: Callable[[str, int, int], None] | None = None) -> None:

@@ -12,6 +12,7 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.status import StoreStatus
+from hummock.core.terms import Terms
 
 Reply = TypeVar("Reply")
 
@@ -79,16 +80,6 @@ class Reranker(Protocol):
             until_s: On the clock's monotonic scale; the first pair that would probably end later is not begun, nor any
                 after it, so that there are fewer scores than pairs. None means no limit.
         """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """The analysed terms of a memory by field, in order and with repetitions, and its facets."""
-
-    title: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    body: tuple[str, ...] = ()
-    facets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

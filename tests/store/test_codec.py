@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import pytest
@@ -7,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.memory import MemoryKind, Origin
-from hummock.ports import Terms, TextKey
+from hummock.core.terms import Terms
+from hummock.ports import TextKey
 from hummock.store import codec, columns, keys, operations, terms
-from tests.strategies import IDS, Entry, domain, entries, fragment, record
+from hummock.store.vocabulary import Vocabulary
+from tests.strategies import IDS, Entry, domain, entries, exact_terms, fragment, record
 
 
 @given(entries())
@@ -62,10 +66,17 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
     assert ids == ["世界", "世界"]
 
 
+def packed(numbers: dict[str, int], *given: Terms) -> list[bytes]:
+    def look_up(spelt: Sequence[str]) -> list[int]:
+        return [numbers.setdefault(term, len(numbers)) for term in spelt]
+
+    return terms.pack(given, Vocabulary(), look_up)
+
+
 def test_counts_of_a_forward_list_saturate_and_facets_count_nothing() -> None:
     numbers: dict[str, int] = {}
-    given_terms = Terms(title=("a",) * 300, tags=("b",), body=("a", "a", "c"), facets=("\x1ftb",))
-    lists = terms.join([terms.pack(given_terms, lambda term: numbers.setdefault(term, len(numbers)))])
+    given_terms = exact_terms(title=("a",) * 300, tags=("b",), body=("a", "a", "c"), facets=("\x1ftb",))
+    lists = terms.join(packed(numbers, given_terms))
     counts = dict(zip(lists.term.tolist(), lists.counts.tolist(), strict=True))
     assert counts == {
         numbers["a"]: 255 | 2 << 16,
@@ -77,15 +88,14 @@ def test_counts_of_a_forward_list_saturate_and_facets_count_nothing() -> None:
 
 
 def test_lists_without_terms_can_be_joined() -> None:
-    empty = terms.pack(Terms(), lambda term: 0)
-    lists = terms.join([empty, terms.pack(Terms(body=("x",)), lambda term: 9), empty])
+    lists = terms.join(packed({"x": 9}, exact_terms(), exact_terms(body=("x",)), exact_terms()))
     assert lists.indptr.tolist() == [0, 0, 1, 1]
     assert lists.term.tolist() == [9]
     assert terms.join([]).indptr.tolist() == [0]
 
 
 def test_operations_come_to_what_is_left_of_them() -> None:
-    forward_list = terms.pack(Terms(body=("x", "y")), {"x": 4, "y": 2}.__getitem__)
+    (forward_list,) = packed({"x": 4, "y": 2}, exact_terms(body=("x", "y")))
     changes = operations.net(
         [
             operations.pack_put(5),

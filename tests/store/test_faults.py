@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import lmdb
@@ -25,11 +26,12 @@ def fail_at(patch: pytest.MonkeyPatch, step: int) -> list[int]:
     puts: list[int] = []
     original = Unit._put
 
-    def failing(unit: Unit, table: lmdb._Database, key: bytes, value: bytes) -> None:
-        puts.append(len(puts))
-        if len(puts) == step:
-            raise lmdb.MapFullError("put")
-        original(unit, table, key, value)
+    def failing(unit: Unit, table: lmdb._Database, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        for entry in entries:
+            puts.append(len(puts))
+            if len(puts) == step:
+                raise lmdb.MapFullError("put")
+            original(unit, table, [entry])
 
     patch.setattr(Unit, "_put", failing)
     return puts

@@ -5,6 +5,7 @@ An ordinal is a memory's place in one view: 0 is the oldest. Document numbers as
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -38,24 +39,27 @@ ROW = np.dtype(
 
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
+_ROW = struct.Struct("<HqdddQQIiHBBQ")
 
 
 def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk_count: int) -> bytes:
     """A memory's row and id as they are stored."""
-    row = np.zeros((), ROW)
-    row["doc"] = doc
-    row["create_time"] = memory.create_time
-    row["update_time"] = memory.update_time
-    row["event_time"] = np.nan if memory.event_time is None else memory.event_time
-    row["text_hash"] = int.from_bytes(memory.content_hash[:8], "little")
-    row["id_hash"] = id_hash(memory.id)
-    row["length"] = length
-    row["session_position"] = session_position
-    row["chunk_count"] = chunk_count
-    row["kind"] = memory.kind
-    row["origin"] = memory.origin
-    row["session"] = id_hash(memory.session_id) if memory.session_id else 0
-    return _SIZE.pack(ROW.itemsize) + row.tobytes() + memory.id.encode()
+    row = _ROW.pack(
+        ROW.itemsize,
+        doc,
+        memory.create_time,
+        memory.update_time,
+        math.nan if memory.event_time is None else memory.event_time,
+        int.from_bytes(memory.content_hash[:8], "little"),
+        id_hash(memory.id),
+        length,
+        session_position,
+        chunk_count,
+        memory.kind,
+        memory.origin,
+        id_hash(memory.session_id) if memory.session_id else 0,
+    )
+    return row + memory.id.encode()
 
 
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:

@@ -17,6 +17,7 @@ from hummock.store.environment import Environment, is_full
 from hummock.store.errors import DiskFull, MapFull
 from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
 from hummock.store.unit import Unit
+from hummock.store.vocabulary import Vocabularies
 
 _NEXT_PROJECT_KEY = b"next_project"
 
@@ -52,6 +53,7 @@ class GroupCommit:
     def __init__(self, environment: Environment, clock: Clock, quota_bytes: int, limits: StoreLimits) -> None:
         self._environment = environment
         self._clock = clock
+        self._vocabularies = Vocabularies(limits.vocabulary_bytes)
         self._limits = limits
         # Even a removal needs pages before it frees some.
         most = int(environment.map_bytes * (1 - limits.map_reserve_share))
@@ -72,6 +74,7 @@ class GroupCommit:
         except lmdb.PanicError:
             raise
         except lmdb.Error as error:
+            self._vocabularies.clear()
             if not is_full(error):
                 return [Outcome(job=job, error=error) for job in jobs]
             if len(jobs) == 1:
@@ -86,16 +89,25 @@ class GroupCommit:
                 outcomes.append(self._attempt(txn, job))
                 if self._environment.used_bytes(txn) - start > self._limits.group_bytes:
                     break
+        self._vocabularies.keep_within_budget()
         return outcomes
 
     def _attempt(self, txn: lmdb.Transaction[bytes], job: Job) -> Outcome:
+        known = len(self._vocabularies.of(job.project))
         try:
             with self._environment.writing(txn) as nested:
                 return Outcome(job=job, written=self._apply(nested, job))
         except lmdb.Error as error:
+            self._forget_since(job.project, known)
             return Outcome(job=job, error=self._full(error) if is_full(error) else error)
         except Exception as error:
+            self._forget_since(job.project, known)
             return Outcome(job=job, error=error)
+
+    def _forget_since(self, project: str, known: int) -> None:
+        """Numbers that an undone write gave to terms are given again, to others."""
+        if len(self._vocabularies.of(project)) != known:
+            self._vocabularies.forget(project)
 
     def _apply(self, txn: lmdb.Transaction[bytes], job: Job) -> Written[Any]:
         tables = self._environment.tables
@@ -108,8 +120,9 @@ class GroupCommit:
             reply = msgspec.msgpack.decode(earlier.reply, type=request.reply_type)
             return Written(seq=earlier.seq, reply=reply)
         record.seq += 1
-        unit = Unit(self._environment, txn, number, record, record.seq)
+        unit = Unit(self._environment, txn, number, record, self._vocabularies.of(job.project))
         reply = request.apply(unit)
+        unit.finish()
         record.content_seq += unit.has_changed
         if request.request_id:
             kept = codec.RequestRecord(request.fingerprint, record.seq, codec.encode(reply), now)

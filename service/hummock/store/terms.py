@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.ports import Terms
+from hummock.core.terms import Terms
+from hummock.store.vocabulary import Vocabulary
+from hummock_kernels.vocabulary import UNKNOWN, pack_lists
 
-# Bits of a packed count; learned keywords have the fourth byte.
-_TITLE, _TAGS, _BODY = 0, 8, 16
-_MOST = 255
 _WORD = np.dtype("<u4")
 
 
@@ -43,20 +42,61 @@ class ForwardLists:
 
 def length(terms: Terms) -> int:
     """Terms of all fields, with repetitions; facets do not count."""
-    return len(terms.title) + len(terms.tags) + len(terms.body)
+    return int(terms.batch.lengths[terms.place])
 
 
-def pack(terms: Terms, number_of: Callable[[str], int]) -> bytes:
-    """A memory's forward list as it is stored: all terms, then all counts, little-endian u32.
+def pack(
+    terms: Sequence[Terms], vocabulary: Vocabulary, look_up: Callable[[Sequence[str]], Sequence[int]]
+) -> list[bytes]:
+    """The forward list of each memory as it is stored: all terms, then all counts, little-endian u32.
 
     Args:
-        terms: The memory's.
-        number_of: A term's number in the project.
+        terms: The memories'.
+        vocabulary: The project's; it learns what it lacks.
+        look_up: The numbers of some terms in the project, which makes those that it does not have. A term may be
+            given twice.
     """
-    counts = {number_of(term): packed for term, packed in _packed_counts(terms).items()}
-    ordered = sorted(counts)
-    table = np.array([ordered, [counts[number] for number in ordered]], _WORD)
-    return table.tobytes()
+    indptr, key, counts = _gathered(terms)
+    numbers = vocabulary.numbers_of(key)
+    missing = np.flatnonzero(numbers == UNKNOWN)
+    if len(missing):
+        new, first = np.unique(key[missing], return_index=True)
+        places = missing[first]
+        order = np.argsort(places)
+        spelt = [_spelt(terms, indptr, place) for place in places[order].tolist()]
+        vocabulary.remember(new[order], np.array(look_up(spelt), np.uint32))
+        numbers[missing] = vocabulary.numbers_of(key[missing])
+    words, ends = pack_lists(indptr, numbers, counts)
+    stored = words.astype(_WORD, copy=False).tobytes()
+    edges = (ends * _WORD.itemsize).tolist()
+    return [stored[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def _gathered(terms: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
+    """The memories' parts of their batches as one."""
+    batch, first, count = terms[0].batch, terms[0].place, len(terms)
+    if terms[-1].place - first + 1 == count and all(one.batch is batch for one in terms):
+        indptr = batch.indptr[first : first + count + 1]
+        start, end = int(indptr[0]), int(indptr[-1])
+        return indptr - start, batch.key[start:end], batch.counts[start:end]
+    slices = [_slice(one) for one in terms]
+    indptr = np.zeros(count + 1, np.int64)
+    np.cumsum([part.stop - part.start for part in slices], out=indptr[1:])
+    key = np.concatenate([one.batch.key[part] for one, part in zip(terms, slices, strict=True)])
+    counts = np.concatenate([one.batch.counts[part] for one, part in zip(terms, slices, strict=True)])
+    return indptr, key, counts
+
+
+def _slice(terms: Terms) -> slice:
+    start, end = terms.batch.indptr[terms.place : terms.place + 2].tolist()
+    return slice(start, end)
+
+
+def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], place: int) -> str:
+    """The term at a place of what was gathered."""
+    memory = int(np.searchsorted(indptr, place, side="right")) - 1
+    one = terms[memory]
+    return one.batch.spell(_slice(one).start + place - int(indptr[memory]))
 
 
 def unpack_terms(value: bytes) -> NDArray[np.uint32]:
@@ -90,11 +130,3 @@ def concatenated(parts: Sequence[ForwardLists]) -> ForwardLists:
         term=np.concatenate([none, *(part.term for part in parts)]),
         counts=np.concatenate([none, *(part.counts for part in parts)]),
     )
-
-
-def _packed_counts(terms: Terms) -> dict[str, int]:
-    packed = dict.fromkeys(terms.facets, 0)
-    for shift, field in ((_TITLE, terms.title), (_TAGS, terms.tags), (_BODY, terms.body)):
-        for term, count in Counter(field).items():
-            packed[term] = packed.get(term, 0) | min(count, _MOST) << shift
-    return packed

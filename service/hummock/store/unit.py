@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import lmdb
 import numpy as np
@@ -10,34 +11,67 @@ import numpy as np
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
-from hummock.ports import Terms, TextKey
+from hummock.core.terms import Terms
+from hummock.ports import TextKey
 from hummock.store import codec, keys, operations, scan, terms
 from hummock.store.columns import pack_row
 from hummock.store.environment import Environment
+from hummock.store.vocabulary import Vocabulary
 
 _NUMBER_BYTES = 8
 _TERM_BYTES = 4
 
+Entry = tuple[bytes, bytes]
+"""A key and its value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Put:
+    """A memory that waits to be written with its neighbours."""
+
+    memory: Memory
+    doc: int
+    position: int
+    text: bytes
+    terms: Terms
+    embeddings: Sequence[Embedding]
+
 
 class Unit:
-    """The store's UnitOfWork. It changes tables and its project's record; the writer stores the record."""
+    """The store's UnitOfWork. It changes tables and its project's record; the writer stores the record.
+
+    Memories that are put one after the other are written together, table by table, by `finish` at the latest.
+    """
 
     def __init__(
-        self, environment: Environment, txn: lmdb.Transaction[bytes], number: int, record: codec.ProjectRecord, seq: int
+        self,
+        environment: Environment,
+        txn: lmdb.Transaction[bytes],
+        number: int,
+        record: codec.ProjectRecord,
+        vocabulary: Vocabulary,
     ) -> None:
-        """Args are the transaction, the project's number and record, and the seq that the write will have."""
+        """Args are the transaction, the project's number, its record with the write's seq, and its vocabulary."""
         self._environment = environment
         self._tables = environment.tables
         self._txn = txn
         self._number = number
         self._record = record
-        self._seq = seq
+        self._vocabulary = vocabulary
+        self._waiting: list[_Put] = []
+        self._ids: dict[str, _Put] = {}
+        self._texts: dict[bytes, str] = {}
+        self._sessions: dict[bytes, int] = {}
+        self._notes: list[Entry] = []
         self.operations = 0
         self.has_put = False
         self.has_changed = False
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory as this unit of work sees it, with its payload."""
+        waiting = self._ids.get(memory_id)
+        if waiting is not None:
+            return waiting.memory
         doc = self._doc(memory_id)
         if doc is None:
             return None
@@ -46,12 +80,15 @@ class Unit:
 
     def find_by_text(self, key: TextKey) -> str | None:
         """The id of the oldest memory that was put with this key."""
-        return find_by_text(self._txn, self._environment, self._number, key)
+        stored = find_by_text(self._txn, self._environment, self._number, key)
+        return self._texts.get(keys.text_bytes(key)) if stored is None else stored
 
     def put(self, memory: Memory, key: TextKey | None, terms_of: Terms, embeddings: Sequence[Embedding]) -> None:
         """Stores a memory; one with its id is replaced and keeps its place in its session."""
         if memory.payload is None or memory.chunk_count != len(embeddings):
             raise ValueError(f"a memory of {memory.chunk_count} chunks came with {len(embeddings)} embeddings")
+        if memory.id in self._ids:
+            self._write()
         old_doc = self._doc(memory.id)
         old = None if old_doc is None else self._memory(old_doc)
         if old_doc is not None:
@@ -60,28 +97,31 @@ class Unit:
         self._record.next_doc += 1
         position = self._session_position(memory, old)
         text = b"" if key is None else keys.text_bytes(key)
-        doc_key = keys.doc_key(self._number, doc)
-        self._put(self._tables.memory, doc_key, codec.encode(codec.memory_record(memory, text, position)))
-        self._put(self._tables.payload, doc_key, codec.encode(codec.payload_record(memory.payload)))
-        row = pack_row(memory, doc, terms.length(terms_of), position, len(embeddings))
-        self._put(self._tables.column, doc_key, row)
-        self._put(self._tables.terms, doc_key, terms.pack(terms_of, self._term_number))
-        self._put_embeddings(doc, embeddings)
-        self._put(self._tables.by_id, keys.name_key(self._number, memory.id), _packed(doc))
+        put = _Put(memory, doc, position, text, terms_of, embeddings)
+        self._waiting.append(put)
+        self._ids[memory.id] = put
         if text:
-            self._put(self._tables.by_text, keys.text_key(self._number, text, doc), b"")
+            self._texts.setdefault(text, memory.id)
         self._count(memory.kind, 1)
         self._note(operations.pack_put(doc))
         self.has_put = True
 
     def delete(self, memory_id: str) -> bool:
         """Removes a memory. False when there is none."""
+        self._write()
         doc = self._doc(memory_id)
         if doc is None:
             return False
         self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
         self._remove(doc)
         return True
+
+    def finish(self) -> None:
+        """Writes what is still to be written; the unit of work is over."""
+        self._write()
+        sessions = [(key, _packed(memories)) for key, memories in sorted(self._sessions.items())]
+        self._put(self._tables.session, sessions)
+        self._put(self._tables.ops, self._notes)
 
     def info(self) -> ProjectInfo:
         """The project's information."""
@@ -115,15 +155,56 @@ class Unit:
         self._count(record.kind, -1)
         self._note(operations.pack_removal(doc, forward_list))
 
-    def _put_embeddings(self, doc: int, embeddings: Sequence[Embedding]) -> None:
-        space = self._environment.space
-        for chunk, embedding in enumerate(embeddings):
-            if embedding.vector.shape != (space.dim,) or not np.isfinite(embedding.vector).all():
-                raise ValueError(f"a vector of shape {embedding.vector.shape} is not {space.dim} finite numbers")
-            key = keys.chunk_key(self._number, self._record.active_space, doc, chunk)
-            self._put(self._tables.vector, key, embedding.vector.astype("<f2").tobytes())
-            if embedding.tokens.size:
-                self._put(self._tables.token, key, embedding.tokens.astype(np.int8, copy=False).tobytes())
+    def _write(self) -> None:
+        """Writes the memories that wait, each table's in the order of its keys."""
+        waiting = self._waiting
+        if not waiting:
+            return
+        tables = self._tables
+        doc_keys = [keys.doc_key(self._number, put.doc) for put in waiting]
+        records = [codec.encode(codec.memory_record(put.memory, put.text, put.position)) for put in waiting]
+        rows = [
+            pack_row(put.memory, put.doc, terms.length(put.terms), put.position, len(put.embeddings)) for put in waiting
+        ]
+        lists = terms.pack([put.terms for put in waiting], self._vocabulary, self._term_numbers)
+        self._put(tables.memory, zip(doc_keys, records, strict=True))
+        self._put(tables.payload, zip(doc_keys, map(_payload, waiting), strict=True))
+        self._put(tables.column, zip(doc_keys, rows, strict=True))
+        self._put(tables.terms, zip(doc_keys, lists, strict=True))
+        self._put_embeddings(waiting)
+        ids = sorted((keys.name_key(self._number, put.memory.id), _packed(put.doc)) for put in waiting)
+        self._put(tables.by_id, ids)
+        texts = sorted(keys.text_key(self._number, put.text, put.doc) for put in waiting if put.text)
+        self._put(tables.by_text, [(key, b"") for key in texts])
+        self._waiting, self._ids, self._texts = [], {}, {}
+
+    def _put_embeddings(self, waiting: Sequence[_Put]) -> None:
+        dim = self._environment.space.dim
+        chunks = [
+            (keys.chunk_key(self._number, self._record.active_space, put.doc, chunk), embedding)
+            for put in waiting
+            for chunk, embedding in enumerate(put.embeddings)
+        ]
+        for _, embedding in chunks:
+            if embedding.vector.shape != (dim,):
+                raise ValueError(f"a vector of shape {embedding.vector.shape} is not {dim} finite numbers")
+        if not chunks:
+            return
+        vectors = np.concatenate([embedding.vector for _, embedding in chunks])
+        if not np.isfinite(vectors).all():
+            raise ValueError(f"a vector is not {dim} finite numbers")
+        halves = vectors.astype("<f2").tobytes()
+        size = 2 * dim
+        self._put(
+            self._tables.vector,
+            [(key, halves[at * size : (at + 1) * size]) for at, (key, _) in enumerate(chunks)],
+        )
+        tokens = [
+            (key, embedding.tokens.astype(np.int8, copy=False).tobytes())
+            for key, embedding in chunks
+            if embedding.tokens.size
+        ]
+        self._put(self._tables.token, tokens)
 
     def _session_position(self, memory: Memory, old: codec.MemoryRecord | None) -> int:
         if not memory.session_id:
@@ -131,30 +212,37 @@ class Unit:
         if old is not None and old.session_id == memory.session_id:
             return old.session_position
         key = keys.name_key(self._number, memory.session_id)
-        position = int.from_bytes(self._txn.get(key, b"", db=self._tables.session), "little")
-        self._put(self._tables.session, key, _packed(position + 1))
+        position = self._sessions.get(key)
+        if position is None:
+            position = int.from_bytes(self._txn.get(key, b"", db=self._tables.session), "little")
+        self._sessions[key] = position + 1
         return position
 
-    def _term_number(self, term: str) -> int:
-        key = keys.name_key(self._number, term)
-        known = self._txn.get(key, db=self._tables.term)
-        if known is not None:
-            return int.from_bytes(known, "little")
-        number = self._record.next_term
-        self._record.next_term += 1
-        self._put(self._tables.term, key, number.to_bytes(_TERM_BYTES, "little"))
-        return number
+    def _term_numbers(self, spelt: Sequence[str]) -> list[int]:
+        """The numbers of these terms; those that the project does not have are made, in their order."""
+        names = [keys.name_key(self._number, term) for term in spelt]
+        with self._txn.cursor(self._tables.term) as cursor:
+            numbers = {name: int.from_bytes(value, "little") for name, value in cursor.getmulti(sorted(set(names)))}
+        made = []
+        for name in names:
+            if name not in numbers:
+                numbers[name] = self._record.next_term
+                self._record.next_term += 1
+                made.append((name, numbers[name].to_bytes(_TERM_BYTES, "little")))
+        self._put(self._tables.term, sorted(made))
+        return [numbers[name] for name in names]
 
     def _count(self, kind: int, by: int) -> None:
         self._record.kinds[kind] = self._record.kinds.get(kind, 0) + by
 
     def _note(self, operation: bytes) -> None:
-        self._put(self._tables.ops, keys.op_key(self._number, self._seq, self.operations), operation)
+        self._notes.append((keys.op_key(self._number, self._record.seq, self.operations), operation))
         self.operations += 1
         self.has_changed = True
 
-    def _put(self, table: lmdb._Database, key: bytes, value: bytes) -> None:
-        self._txn.put(key, value, db=table)
+    def _put(self, table: lmdb._Database, entries: Iterable[Entry]) -> None:
+        with self._txn.cursor(table) as cursor:
+            cursor.putmulti(entries)
 
 
 def doc_of(txn: lmdb.Transaction[bytes], environment: Environment, number: int, memory_id: str) -> int | None:
@@ -175,3 +263,9 @@ def find_by_text(txn: lmdb.Transaction[bytes], environment: Environment, number:
 
 def _packed(number: int) -> bytes:
     return number.to_bytes(_NUMBER_BYTES, "little")
+
+
+def _payload(put: _Put) -> bytes:
+    if put.memory.payload is None:
+        raise ValueError(f"memory {put.memory.id} has no payload")
+    return codec.encode(codec.payload_record(put.memory.payload))

@@ -14,6 +14,7 @@ import Stemmer
 
 from hummock.text.cjk import CJK
 from hummock.text.normalise import nfkc
+from hummock_kernels.analyzer import MAX_STEM_CHARACTERS, MIN_STEM_CHARACTERS
 
 ANALYZER_VERSION: Final = 1
 """Moves when the same text gives other terms: stored terms of another version have to be made anew."""
@@ -21,7 +22,6 @@ ANALYZER_VERSION: Final = 1
 MAX_TERM_CHARACTERS: Final = 64
 
 _DIGEST_BYTES = 8
-_MIN_STEM_CHARACTERS = 3
 
 # A word may be an identifier: parts joined by underscores or single hyphens. An apostrophe belongs to a contraction
 # only, as code is full of quotes.
@@ -72,7 +72,7 @@ def _pairs(run: str) -> Iterator[str]:
 def _word_terms(word: str, tail: str | None, stems: "_Stems") -> Iterator[str]:
     parts = _parts(word)
     if len(parts) > 1:
-        yield _bounded(_fold(word))
+        yield bounded(_fold(word))
     elif tail:
         parts = [f"{word}'{tail}"]
     for part in parts:
@@ -99,7 +99,13 @@ def _fold(word: str) -> str:
     return word.lower() if word.isascii() else nfkc(word.casefold())
 
 
-def _bounded(term: str) -> str:
+def stem(word: str) -> str:
+    """The English stem of a folded word of ASCII characters."""
+    stemmed: str = _local.stemmer.stemWord(word)
+    return stemmed
+
+
+def bounded(term: str) -> str:
     """The term, or its beginning and a digest of all of it."""
     if len(term) <= MAX_TERM_CHARACTERS:
         return term
@@ -112,9 +118,9 @@ class _Stems(dict[str, str]):
 
     def __missing__(self, part: str) -> str:
         folded = _fold(part)
-        if folded.isascii() and not folded.isdecimal() and _MIN_STEM_CHARACTERS <= len(folded) <= MAX_TERM_CHARACTERS:
-            folded = _local.stemmer.stemWord(folded)
-        self[part] = term = _bounded(folded)
+        if folded.isascii() and not folded.isdecimal() and MIN_STEM_CHARACTERS <= len(folded) <= MAX_STEM_CHARACTERS:
+            folded = stem(folded)
+        self[part] = term = bounded(folded)
         return term
 
 

@@ -10,3 +10,6 @@ CJK: Final = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # ideographs
 )
 """Scripts written without spaces between words (and hangul, whose words are inflected): indexed by character pairs."""
+
+LAST_IDEOGRAPH: Final = 0x3FFFD
+"""Beyond it no character belongs to a word."""

@@ -13,11 +13,12 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.facets import facets_of
 from hummock.core.learn import LearnCommand, Learned, LearnResult, LearnStatus, Lesson
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Memory, Origin
-from hummock.ports import Clock, Embedder, Store, Terms, TextKey, UnitOfWork, WriteRequest
+from hummock.core.terms import Terms
+from hummock.ports import Clock, Embedder, Store, TextKey, UnitOfWork, WriteRequest
 from hummock.text import template
-from hummock.text.analyzer import document_terms
 from hummock.text.normalise import prose, text_hash
-from hummock.text.tokens import TokenCounter
+from hummock.text.terms import A_FACET, BODY, TAGS, TITLE, Piece, terms_of
+from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.given_vector import given_embedding
 
 _CLOCK_SKEW_S = 60.0
@@ -48,30 +49,29 @@ class Prepared:
 class Preparation:
     """Turns drafts into what the store keeps: hashes, terms, chunks, vectors."""
 
-    def __init__(self, embedder: Embedder, counter: TokenCounter, make_id: Callable[[], str]) -> None:
+    def __init__(self, embedder: Embedder, counter: EstimatedTokens, make_id: Callable[[], str]) -> None:
         self._embedder = embedder
         self._counter = counter
         self._make_id = make_id
 
-    def prepare(self, given: Draft) -> Prepared:
-        """Everything but the vectors."""
-        draft = replace(given, index=template.derived_index(given))
-        text = template.compared(draft)
+    def prepare(self, given: Sequence[Draft]) -> list[Prepared]:
+        """Everything but the vectors, of each."""
+        drafts = [replace(draft, index=template.derived_index(draft)) for draft in given]
+        texts = [template.compared(draft) for draft in drafts]
+        counts = self._counter.counts([_shown(draft, text) for draft, text in zip(drafts, texts, strict=True)])
+        terms = terms_of([_pieces(draft) for draft in given])
+        return [self._prepared(*parts) for parts in zip(given, drafts, texts, counts, terms, strict=True)]
+
+    def _prepared(self, given: Draft, draft: Draft, text: str, token_count: int, terms: Terms) -> Prepared:
         content_hash = text_hash(text, is_code=template.is_code(draft))
-        fields = template.searched(given)
         return Prepared(
             draft=draft,
             memory_id=draft.id or self._make_id(),
             key=_text_key(draft, text, content_hash),
             content_hash=content_hash,
             fingerprint=_fingerprint(given),
-            terms=Terms(
-                title=tuple(document_terms(fields.title)),
-                tags=tuple(document_terms(fields.tags)),
-                body=tuple(document_terms(fields.body)),
-                facets=facets_of(draft, _domain_names(draft)),
-            ),
-            token_count=self._counter.count("\n".join((draft.index.title, *draft.index.tags, text))),
+            terms=terms,
+            token_count=token_count,
             embedded=template.embedded(given),
         )
 
@@ -98,7 +98,7 @@ class Learn:
         """
         now = self._clock.now()
         given = [self._given_vector(place, lesson, now) for place, lesson in enumerate(command.lessons)]
-        prepared = [self._preparation.prepare(lesson.draft) for lesson in command.lessons]
+        prepared = self._preparation.prepare([lesson.draft for lesson in command.lessons])
         vectors = self._vectors(prepared, given, self._known(command.project, prepared))
         try:
             return self._write(command, prepared, vectors, now)
@@ -209,6 +209,18 @@ def _text_key(draft: Draft, text: str, content_hash: bytes) -> TextKey | None:
     detail = draft.payload.detail
     known = text_hash(f"{detail.path}\n{text}", is_code=True) if isinstance(detail, CodeFragment) else content_hash
     return TextKey(kind=draft.kind, origin=draft.origin, content_hash=known)
+
+
+def _shown(draft: Draft, text: str) -> str:
+    """What of it a prompt shows in full."""
+    return "\n".join((draft.index.title, *draft.index.tags, text))
+
+
+def _pieces(draft: Draft) -> list[Piece]:
+    """What a memory is searched by."""
+    fields = template.searched(draft)
+    facets = facets_of(draft, _domain_names(draft))
+    return [(facet, A_FACET) for facet in facets] + [(fields.title, TITLE), (fields.tags, TAGS), (fields.body, BODY)]
 
 
 def _merges(draft: Draft) -> bool:

@@ -1,0 +1,70 @@
+"""Terms by the kernel against the analyzer that is written to be read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.text.analyzer import document_terms
+from hummock.text.terms import BODY, TAGS, TITLE, terms_of
+
+MIXED = st.text(
+    st.sampled_from("还款aZsStTreve09_-'’ éÉ。…，ﬁ가か\uff8a\uff9e\n.𠀀ßİ①ＡT\u0301ǅσςАя٣\ud800\U0001f600"), max_size=30
+)
+
+
+# What lies between is ideographs, hangul syllables, surrogates and private use, and rare letters.
+UNLIKE_OTHERS = (
+    range(0x3410),
+    range(0x4DB0, 0x4E10),
+    range(0x9FF0, 0xAC10),
+    range(0xD790, 0xD810),
+    range(0xF8F0, 0x10010),
+    range(0x1F2F0, 0x1FB10),
+    range(0x1FFF0, 0x20010),
+    range(0x2F7F0, 0x2FA30),
+)
+
+
+def assert_analysed(texts: Sequence[str], field: int = BODY) -> None:
+    terms = terms_of([[(text, field)] for text in texts])
+    for text, one in zip(texts, terms, strict=True):
+        start, end = one.batch.indptr[one.place : one.place + 2]
+        counted: Counter[str] = Counter()
+        for form in range(start, end):
+            counted[one.batch.spell(form)] += int(one.batch.counts[form]) >> 8 * field
+        expected = document_terms(text)
+        assert counted == Counter(expected)
+        assert one.batch.lengths[one.place] == len(expected)
+
+
+@given(st.lists(st.text(max_size=40) | MIXED, min_size=1, max_size=4), st.sampled_from([TITLE, TAGS, BODY]))
+def test_terms_are_those_of_the_analyzer(texts: list[str], field: int) -> None:
+    assert_analysed(texts, field)
+
+
+@pytest.mark.parametrize("frame", ["{}", "a{}b", "A{0}{0}'s中{0}"])
+def test_every_character_is_analysed_as_by_the_analyzer(frame: str) -> None:
+    assert_analysed([frame.format(chr(code)) for codes in UNLIKE_OTHERS for code in codes])
+
+
+@pytest.mark.parametrize(
+    "corpus", ["cmrc2018-dev-zh/corpus.jsonl", "xquad-en-zh/corpus.en.jsonl", "cosqa-code/corpus.jsonl"]
+)
+def test_real_texts_are_analysed_as_by_the_analyzer(shared: Path, corpus: str) -> None:
+    lines = (shared / "datasets" / corpus).read_text("utf-8").splitlines()
+    assert_analysed([json.loads(line)["text"] for line in lines[:: max(len(lines) // 60, 1)]])
+
+
+def test_memories_of_one_batch_keep_their_terms_when_one_text_must_be_read_again() -> None:
+    first, second = terms_of([[("还款 e\u0323", TITLE), ("x", BODY)], [("ß y", BODY)]])
+    batch = first.batch
+    assert [batch.spell(form) for form in range(*batch.indptr[:2])] == ["还", "还款", "款", "ẹ", "x"]
+    assert [batch.spell(form) for form in range(*batch.indptr[1:])] == ["ss", "y"]
+    assert batch is second.batch
