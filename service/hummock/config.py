@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings.sources import TomlConfigSettingsSource
 
 from hummock.core.errors import StartError
 
@@ -87,10 +85,10 @@ class StorageSettings(BaseModel):
     """Indexes in memory above this are evicted, the least recently used first."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Everything about the service that can be set. Made by `load_settings`."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=True, env_prefix=PREFIX)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     data_dir: Directory
     """The store's directory; one process at a time. Unset means the platform's. `HUMMOCK_DATA`."""
@@ -135,19 +133,11 @@ def load_settings(
     variables = os.environ if environ is None else environ
     file = _config_file(variables, directory or Path.cwd())
     given = {key: value for key, value in (flags or {}).items() if value is not None}
-
-    class Located(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            sources: list[PydanticBaseSettingsSource] = [init_settings, _Environment(settings_cls, variables)]
-            if file is not None:
-                sources.append(TomlConfigSettingsSource(settings_cls, file))
-            return (*sources, _PlatformDefault(settings_cls, variables))
-
     try:
-        return Located(**given)
+        values = _merged(_from_file(file), _from_environment(variables), given)
+        if "data_dir" not in values:
+            values["data_dir"] = default_data_dir(variables, sys.platform)
+        return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = tuple(str(part) for part in first["loc"])
@@ -158,44 +148,38 @@ def load_settings(
         raise SettingsInvalid(str(file), "", error.strerror or "cannot be read") from error
 
 
-class _FromEnvironment(PydanticBaseSettingsSource):
-    """Knows the environment's variables."""
-
-    def __init__(self, settings_cls: type[BaseSettings], environ: Mapping[str, str]) -> None:
-        super().__init__(settings_cls)
-        self._environ = environ
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        """Part of the base's interface; `__call__` does the whole work."""
-        return None, field_name, False
+def _from_file(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    with file.open("rb") as opened:
+        return tomllib.load(opened)
 
 
-class _Environment(_FromEnvironment):
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Reads the variables that `_variables` lists and refuses others of the prefix."""
-
-    def __call__(self) -> dict[str, Any]:
-        known = {name: path for path, name in _variables()}
-        values: dict[str, Any] = {}
-        for name, value in self._environ.items():
-            if not name.startswith(PREFIX) or name in _OTHER_VARIABLES:
-                continue
-            if name not in known:
-                raise SettingsInvalid("environment", name, f"is not a setting; known: {', '.join(sorted(known))}")
-            *tables, key = known[name]
-            target = values
-            for table in tables:
-                target = target.setdefault(table, {})
-            target[key] = value
-        return values
+    known = {name: path for path, name in _variables()}
+    values: dict[str, Any] = {}
+    for name, value in environ.items():
+        if not name.startswith(PREFIX) or name in _OTHER_VARIABLES:
+            continue
+        if name not in known:
+            raise SettingsInvalid("environment", name, f"is not a setting; known: {', '.join(sorted(known))}")
+        *tables, key = known[name]
+        target = values
+        for table in tables:
+            target = target.setdefault(table, {})
+        target[key] = value
+    return values
 
 
-class _PlatformDefault(_FromEnvironment):
-    """Gives the data directory where no other source did; asked last."""
-
-    def __call__(self) -> dict[str, Any]:
-        if "data_dir" in self.current_state:
-            return {}
-        return {"data_dir": default_data_dir(self._environ, sys.platform)}
+def _merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Every key with its value in the last source that has it; tables key by key."""
+    values: dict[str, Any] = {}
+    for source in sources:
+        for key, value in source.items():
+            both_tables = isinstance(value, dict) and isinstance(values.get(key), dict)
+            values[key] = _merged(values[key], value) if both_tables else value
+    return values
 
 
 def _variables() -> Iterator[tuple[tuple[str, ...], str]]:

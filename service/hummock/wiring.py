@@ -95,8 +95,8 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
     address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
     with open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
         # What start-up has made stays: the collector need not look through it during calls.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         asyncio.run(
             serve_calls(
                 use_cases,

@@ -16,7 +16,7 @@ from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
 NOBODY = "unix:/nonexistent/hummock.sock"
-HEAVY = "numba", "numpy", "onnxruntime", "lmdb", "pydantic_settings", "tokenizers", "structlog"
+HEAVY = "numba", "numpy", "onnxruntime", "lmdb", "tokenizers", "structlog"
 
 
 def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,40 @@
+"""What a start of the service costs, in modules and in what is left over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.test_failures import python
+
+UNNEEDED = ("huggingface_hub", "httpx", "mcp", "onnx", "pathspec", "pydantic_settings", "safetensors", "tree_sitter")
+"""Of other commands, or of setting a model up."""
+
+
+def test_serving_imports_nothing_that_only_other_commands_need() -> None:
+    program = (
+        "import sys\n"
+        "import hummock.cli.main, hummock.cli.logs, hummock.config\n"
+        "from hummock_kernels.warm import warm\n"
+        "warm()\n"
+        "import hummock.wiring\n"
+        f"print([name for name in {UNNEEDED!r} if name in sys.modules])"
+    )
+    done = python("-c", program)
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+
+
+def test_garbage_is_collected_while_serving_and_what_the_start_made_is_left_alone(tmp_path: Path) -> None:
+    program = (
+        "import gc, sys\n"
+        "from contextlib import nullcontext\n"
+        "import hummock.wiring\n"
+        "from hummock.cli.main import main\n"
+        "async def serve_calls(*arguments, **options):\n"
+        "    print(gc.isenabled(), gc.get_freeze_count() > 100_000)\n"
+        "hummock.wiring.serve_calls = serve_calls\n"
+        "hummock.wiring.open_use_cases = lambda *arguments: nullcontext()\n"
+        f"sys.argv = ['hummock', 'serve', '--data', {str(tmp_path)!r}]\n"
+        "main()"
+    )
+    done = python("-c", program)
+    assert (done.stdout, done.returncode) == ("True True\n", 0), done.stderr
