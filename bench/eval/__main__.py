@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.eval import asking, summary
@@ -32,27 +33,33 @@ def _say(line: str) -> None:
 
 
 def main() -> None:
-    """The command line: tables and what changed to stdout; a run of everything writes the summary too."""
+    """The command line: tables and what changed to stdout; what was asked in full goes into the summary too."""
     given = _arguments()
     try:
         models = given.model or installed(given.models_dir)
         if not models:
             raise BenchFailed(f"no model is installed in {given.models_dir}; `hummock models pull` fetches one")
         before = committed(_SUMMARY)
-        found = []
         for model in models:
             place = Place(directory=given.dir, models_dir=given.models_dir, model=model, fresh=given.fresh)
-            found.append(_model_rows(place, given))
-            print(markdown(found[-1], (Half.TUNE, Half.REPORT, Half.ALL)))
+            found = _model_rows(place, given)
+            print(markdown(found, (Half.TUNE, Half.REPORT, Half.ALL)))
             print("\n### Against the committed run\n")
-            print("\n".join(f"- {line}" for line in changed_figures(before, found[-1])), end="\n\n", flush=True)
+            print("\n".join(f"- {line}" for line in changed_figures(before, found)), end="\n\n", flush=True)
+            if given.limit is None:
+                _keep(found, installed(given.models_dir))
     except (BenchFailed, HummockError, OSError) as failed:
         sys.exit(f"error: {failed}")
-    if given.model or given.set or given.limit:
-        _say(f"a part was run: {_SUMMARY} stays as it is")
-        return
+
+
+def _keep(found: ModelRows, names: Sequence[str]) -> None:
+    """Puts what was found into the summary, beside what other runs found; the default model comes first."""
+    kept = summary.from_json(json.loads(_SUMMARY.read_text(encoding="utf-8"))) if _SUMMARY.exists() else []
+    models = summary.merged(kept, found)
+    models.sort(key=lambda each: names.index(each.model) if each.model in names else len(names))
     _SUMMARY.parent.mkdir(exist_ok=True)
-    _write(_SUMMARY, summary.as_json(found, Machine.here(given.dir).commit))
+    _write(_SUMMARY, summary.as_json(models))
+    _say(f"{found.model}: {_SUMMARY} has these figures")
 
 
 def _model_rows(place: Place, given: argparse.Namespace) -> ModelRows:
@@ -82,7 +89,7 @@ def _slice_rows(service: Serving, place: Place, asked: Slice) -> list[Row]:
     path.parent.mkdir(parents=True, exist_ok=True)
     _write(path, after)
     _say(f"{asked.key}: asked in {time.perf_counter() - started_s:.0f} s; every answer is in {path}")
-    return rows_of(asked, answers)
+    return rows_of(asked, answers, Machine.here(place.directory).commit)
 
 
 def _write(path: Path, value: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from statistics import fmean
 from typing import Any
 
@@ -33,6 +33,7 @@ class Row:
         all3: Share of the questions with every relevant memory among the first 3.
         below: By how much the worst of r1, r5 and r10 is below the better of vector and keyword; 0 for these two.
         intervals: 95 % of r1, r5, r10 (Wilson) and of mrr, ndcg10 (bootstrap, seeded).
+        commit: Of the code that was measured.
     """
 
     set: str
@@ -49,6 +50,7 @@ class Row:
     all3: float
     below: float
     intervals: Mapping[str, Interval]
+    commit: str
 
     @property
     def fits(self) -> bool:
@@ -69,17 +71,17 @@ class ModelRows:
     rows: tuple[Row, ...]
 
 
-def rows_of(asked: Slice, answers: Sequence[Answer]) -> list[Row]:
+def rows_of(asked: Slice, answers: Sequence[Answer], commit: str) -> list[Row]:
     """A row for each half and path; halves without questions have none."""
     rows = []
     for half in Half:
         taken = [each for each in answers if half in (Half.ALL, half_of(each.question.id))]
         if taken:
-            rows.extend(_rows_of_half(asked, half, taken))
+            rows.extend(_rows_of_half(asked, half, taken, commit))
     return rows
 
 
-def _rows_of_half(asked: Slice, half: Half, answers: Sequence[Answer]) -> list[Row]:
+def _rows_of_half(asked: Slice, half: Half, answers: Sequence[Answer], commit: str) -> list[Row]:
     judged = {path: [each.judged for each in answers if each.path is path] for path in Path}
     single = [[_mean_recall(judged[path], k) for k in CUTS] for path in (Path.VECTOR, Path.KEYWORD)]
     best = [max(values) for values in zip(*single, strict=True)]
@@ -90,6 +92,7 @@ def _rows_of_half(asked: Slice, half: Half, answers: Sequence[Answer]) -> list[R
             half=half,
             path=path,
             queries=len(judged[path]),
+            commit=commit,
             below=_below(judged[path], best) if path in (Path.FUSED, Path.RERANKED) else 0.0,
             **_figures(judged[path]),
         )
@@ -123,8 +126,17 @@ def _mean_recall(judged: Sequence[Judged], k: int) -> float:
     return fmean(metrics.recall(each, k) for each in judged)
 
 
-def as_json(models: Sequence[ModelRows], commit: str) -> dict[str, Any]:
-    """The committed form: the default model's reported half at the top, and under "models" that of every model.
+def merged(kept: Sequence[ModelRows], found: ModelRows) -> list[ModelRows]:
+    """The kept rows, those of the slices that were found replaced; a model's rows of another space are dropped."""
+    replaced = {(row.set, row.slice) for row in found.rows}
+    same = [each for each in kept if each.model == found.model and each.emb_space == found.emb_space]
+    others = [row for each in same for row in each.rows if (row.set, row.slice) not in replaced]
+    rows = sorted((*others, *found.rows), key=lambda row: (row.set, row.slice))
+    return [*(each for each in kept if each.model != found.model), replace(found, rows=tuple(rows))]
+
+
+def as_json(models: Sequence[ModelRows]) -> dict[str, Any]:
+    """The committed form: the first model's reported half at the top, and under "models" that of every model.
 
     Rows of the half on which weights are chosen, and of both together, stand apart in "other_halves".
     """
@@ -132,7 +144,6 @@ def as_json(models: Sequence[ModelRows], commit: str) -> dict[str, Any]:
         "model": models[0].model,
         "setting": SETTING,
         "halves": "slices holds the half that is reported; weights are chosen on the other one (half_of in halves.py)",
-        "commit": commit,
         "slices": _values(models[0].rows, {Half.REPORT}),
         "models": [
             {

@@ -14,7 +14,14 @@ from bench.eval.summary import ModelRows, Row
 
 FIGURES = {"r1": 0.5, "r5": 0.6, "r10": 0.7, "mrr": 0.55, "ndcg10": 0.6, "share10": 0.7, "all3": 0.5, "below": 0.0}
 ROW = Row(
-    set="mill", slice="zh", half=Half.ALL, path=RecallPath.FUSED, queries=40, intervals={"r1": (0.4, 0.6)}, **FIGURES
+    set="mill",
+    slice="zh",
+    half=Half.ALL,
+    path=RecallPath.FUSED,
+    queries=40,
+    intervals={"r1": (0.4, 0.6)},
+    commit="c0ffee",
+    **FIGURES,
 )
 BEFORE = ModelRows(model="toy", emb_space="s", rows=(ROW,))
 
@@ -59,7 +66,7 @@ def test_without_an_earlier_run_no_question_is_won_or_lost() -> None:
 
 def test_the_committed_summary_is_read_and_not_the_one_in_the_folder(tmp_path: Path) -> None:
     path = tmp_path / "eval.json"
-    path.write_text(json.dumps(summary.as_json([BEFORE], "c0ffee")), encoding="utf-8")
+    path.write_text(json.dumps(summary.as_json([BEFORE])), encoding="utf-8")
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
     for command in (["init", "--quiet"], ["add", "eval.json"], [*identity, "commit", "--quiet", "-m", "figures"]):
         subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
