@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -10,6 +10,7 @@ from bench.asking import RECALL, WARM_UP_CALLS, caller, check_replies, recall_re
 from bench.command import Options, run_part
 from bench.inside import in_process_latency
 from bench.latency import Latency
+from bench.peers.running import QDRANT_EDGE, Result, run_peer
 from bench.rows import Findings, Row
 from bench.stores import A, Filled
 from bench.trivial import trivial_server
@@ -47,6 +48,7 @@ def measure(options: Options) -> Findings:
     warm_up = recall_requests(filled.corpus, others, TAG)
     over_grpc = measure_over_grpc(filled, warm_up, asked)
     in_process = in_process_latency(filled.bench, warm_up, asked)
+    peer = run_peer(QDRANT_EDGE, filled, A.memories, options.stores.directory)
     own_ms = over_grpc.recall.p50_ms - in_process.p50_ms - over_grpc.trivial.p50_ms
     return Findings(
         part=PART,
@@ -54,6 +56,7 @@ def measure(options: Options) -> Findings:
             Row.at_most(1, f"{_WORK}; over gRPC, one client, p50", _GRPC_P50_MS, over_grpc.recall.p50_ms, "ms"),
             Row.at_most(1, f"{_WORK}; over gRPC, one client, p99", _GRPC_P99_MS, over_grpc.recall.p99_ms, "ms"),
             Row.at_most(2, f"{_WORK}; in process, p50", _IN_PROCESS_P50_MS, in_process.p50_ms, "ms"),
+            *_peer_row(peer, in_process),
             Row.at_most(5, "A: row 1 − row 2 − a trivial RPC of equal sizes, p50", _OWN_P50_MS, own_ms, "ms"),
         ),
         figures=(
@@ -68,8 +71,16 @@ def measure(options: Options) -> Findings:
             ("calls before those that count", str(WARM_UP_CALLS)),
             ("store A", "of an earlier run" if filled.reused else "learnt in this run"),
         ),
+        skipped=(f"row 2 beside its peer: {peer}",) if isinstance(peer, str) else (),
         not_measured=NOT_MEASURED,
     )
+
+
+def _peer_row(peer: Result | str, in_process: Latency) -> Iterator[Row]:
+    """Row 2's other half, where the peer is installed."""
+    if not isinstance(peer, str):
+        what = f"{_WORK}; in process, p50, beside {peer.package} {peer.version} in the same run"
+        yield Row.at_most(2, what, peer.p50_ms, in_process.p50_ms, "ms", note=f"{peer.package}: {peer.line()}")
 
 
 def measure_over_grpc(
