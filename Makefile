@@ -9,10 +9,10 @@ FUZZ_CASES ?= 100000
 FUZZ_SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo test fuzz lint bench eval proto lock clean
+.PHONY: help setup model demo test fuzz lint bench bench-full bench-peers eval proto lock clean
 
 help: ## What there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.server ## Install Hummock into .venv, with the locked versions
 
@@ -49,7 +49,22 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and i
 bench: $(VENV)/.dev ## Measure what has a target, in three minutes: bench/results/latest.json
 	@$(BIN)/python -m bench
 
-eval: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
+bench-full: $(VENV)/.dev ## The same, growth to 1,000,000 memories, 10,000 projects and more: bench/results/full.json
+	@$(BIN)/python -m bench --full
+
+# An environment of their own: their packages and Hummock's do not agree on versions.
+PEERS := .bench/peers
+
+bench-peers: $(VENV)/.dev $(PEERS)/.tried ## The same work by other stores, as far as they can be installed
+	@$(BIN)/python -m bench.peers
+
+$(PEERS)/.tried: bench/peers/requirements.txt
+	@$(BIN)/python -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --require-hashes --only-binary :all: --requirement $< || \
+		echo "the peers could not be installed; those that are missing will be skipped" >&2
+	@touch $@
+
+bench bench-full bench-peers eval: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
 
 eval: model $(VENV)/.dev ## Measure how good the answers are, for every installed model (HUMMOCK_SHARED, HUMMOCK_MODELS)
 	@$(BIN)/python -m bench.eval --models-dir "$(HUMMOCK_MODELS)"
@@ -57,8 +72,10 @@ eval: model $(VENV)/.dev ## Measure how good the answers are, for every installe
 proto: $(VENV)/.dev ## Write the stubs of proto/ again
 	PYTHON=$(BIN)/python sh proto/generate.sh
 
-lock: ## Write service/locks again (UPGRADE=1: with the newest versions)
+lock: ## Write the locks again (UPGRADE=1: with the newest versions)
 	@sh service/setup/lock.sh
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) --no-emit-index-url \
+		--no-emit-find-links --no-annotate --no-header --output-file bench/peers/requirements.txt bench/peers/requirements.in
 
 clean: ## Remove what can be made again; the demo's data and models too
 	rm -rf $(VENV) .bench .demo .eval .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

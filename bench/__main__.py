@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import exact, kernels, learn, load, model, recall, start
-from bench.command import Options, options_of, options_parser
+from bench import bulk, embedding, exact, growth, kernels, learn, load, many, model, projects, recall, start
+from bench.command import RESULTS, Options, options_of, options_parser, write_and_print
 from bench.machine import Machine
+from bench.peers import __main__ as peers
 from bench.rows import Findings, Report
 from bench.service import BenchFailed
 from bench.stores import say
@@ -30,8 +31,14 @@ QUICK: Mapping[str, Measure] = {
     "start": start.measure,
     "model": model.measure,
 }
-LONG: Mapping[str, Measure] = {}
-_RESULTS = Path(__file__).parent / "results"
+LONG: Mapping[str, Measure] = {
+    "peers": peers.measure,
+    "growth": growth.measure,
+    "bulk": bulk.measure,
+    "embedding": embedding.measure,
+    "projects": projects.measure,
+    "many": many.measure,
+}
 
 
 def run(parts: Mapping[str, Measure], options: Options) -> tuple[Report, bool]:
@@ -56,13 +63,14 @@ def main() -> None:
     parser = options_parser(__doc__)
     parser.add_argument("--full", action="store_true", help="the long parts too")
     parser.add_argument("--parts", nargs="+", choices=[*QUICK, *LONG], help="these alone")
-    parser.add_argument("--results", type=Path, default=_RESULTS, help="writes latest.json and latest.md there")
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="where latest.json and latest.md are written (full.* with --full)"
+    )
     given = parser.parse_args()
     every = {**QUICK, **LONG}
     parts = {name: every[name] for name in given.parts} if given.parts else every if given.full else QUICK
     report, whole = run(parts, options_of(given))
-    report.write(given.results, "latest")
-    print(report.markdown())
+    write_and_print(report, "full" if given.full else "latest", given.results)
     sys.exit(not whole)
 
 

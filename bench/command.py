@@ -17,6 +17,7 @@ from bench.stores import Stores
 from hummock.core.errors import HummockError
 
 _ROOT = Path(__file__).parent.parent
+RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,12 @@ def options_of(given: argparse.Namespace) -> Options:
     return Options(
         stores=Stores(directory=given.dir.absolute()), models_dir=given.models_dir.absolute(), queries=given.queries
     )
+
+
+def write_and_print(report: Report, name: str, results: Path = RESULTS) -> None:
+    """JSON and Markdown into the folder of results, Markdown to stdout."""
+    report.write(results, name)
+    print(report.markdown())
 
 
 def run_part(measure: Callable[[Options], Findings], description: str | None) -> None:

@@ -27,6 +27,10 @@ _LIMIT_S = 600.0
 Seconds = NDArray[np.float64]
 
 
+class NoCompiler(BenchFailed):
+    """There is no load on this machine."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """What came of one run of the generator.
@@ -66,14 +70,14 @@ class Generator:
 
     @classmethod
     def compiled(cls, directory: Path) -> Generator:
-        """In that directory, unless it is there. Raises: BenchFailed: there is no C compiler, or it fails."""
+        """In that directory, unless it is there. Raises: NoCompiler; BenchFailed: it does not compile."""
         source = _SOURCE.read_bytes()
         program = directory / f"load-{blake2b(source, digest_size=6).hexdigest()}"
         if not program.exists():
             names = [os.environ.get("CC", ""), "cc", "gcc", "clang", "g++"]
             compiler = next((found for name in names if name and (found := shutil.which(name))), None)
             if compiler is None:
-                raise BenchFailed("the load generator needs a C compiler (cc, gcc or clang), and there is none")
+                raise NoCompiler("the load generator needs a C compiler (cc, gcc or clang), and there is none")
             partial = program.with_suffix(".part")
             command = [compiler, "-x", "c", "-O2", "-std=gnu11", "-o", str(partial), str(_SOURCE)]
             done = subprocess.run(command, capture_output=True, text=True)

@@ -16,7 +16,7 @@ from typing import TypeVar
 from bench.asking import LEARN, RECALL, caller, recall_requests, timed
 from bench.command import Options, run_part
 from bench.corpus import Corpus
-from bench.generator import Generator
+from bench.generator import Generator, NoCompiler
 from bench.inside import settled
 from bench.latency import Latency
 from bench.rows import Findings, Row
@@ -63,7 +63,7 @@ class Alone:
 
 def measure(options: Options) -> Findings:
     """Row 9, on a copy of the store, with all its projects in memory."""
-    generator = Generator.compiled(options.stores.directory)
+    generator, skipped = _generator(options)
     with options.stores.filled(A).copied() as filled:
         fresh = _fresh(filled.corpus)
         with filled.bench.serving() as service:
@@ -72,8 +72,8 @@ def measure(options: Options) -> Findings:
             alone, together = _messages(fresh, _WARM_UP + _ALONE), _messages(fresh, _TOGETHER)
             over_grpc = _alone(caller(service.channel, LEARN), alone, filled.bench.directory)
             _check_recallable(service, islice(fresh, _CHECKED))
-            load = generator.run(service.target, LEARN, together, _WRITERS)
-        if load.failed:
+            load = generator.run(service.target, LEARN, together, _WRITERS) if generator else None
+        if load is not None and load.failed:
             raise BenchFailed(f"{load.failed} of {load.calls} writes failed")
         with open_use_cases(filled.bench.settings(), say=lambda line: None) as use_cases:
             for request in recall_requests(filled.corpus, range(A.projects)):
@@ -89,17 +89,30 @@ def measure(options: Options) -> Findings:
             over_grpc.row("over gRPC"),
             in_process.row("in process"),
             Row.at_least(9, f"{what}, in process", _IN_PROCESS_PER_S, per_s, "memories/s"),
-            Row.at_least(9, f"{what}, over gRPC, closed loop", _GRPC_PER_S, load.calls_per_s, "memories/s"),
+            *(
+                [Row.at_least(9, f"{what}, over gRPC, closed loop", _GRPC_PER_S, load.calls_per_s, "memories/s")]
+                if load
+                else []
+            ),
         ),
         figures=(
             ("one Learn over gRPC", over_grpc.learn.line()),
             ("one Learn in process", in_process.learn.line()),
             ("fsync of 4 KiB written in place, between the Learns", in_process.fsync.line()),
-            ("64 writers over gRPC", load.line()),
+            ("64 writers over gRPC", load.line() if load else skipped[0]),
             ("calls before those that count", str(_WARM_UP)),
         ),
+        skipped=skipped,
         not_measured=NOT_MEASURED,
     )
+
+
+def _generator(options: Options) -> tuple[Generator | None, tuple[str, ...]]:
+    """The load generator, or why there is none."""
+    try:
+        return Generator.compiled(options.stores.directory), ()
+    except NoCompiler as none:
+        return None, (f"row 9, 64 writers over gRPC: {none}",)
 
 
 def _fresh(corpus: Corpus) -> Iterator[pb.LearnRequest]:

@@ -14,11 +14,10 @@ from bench.stores import SEED, A
 
 PART = "load"
 _CLIENTS = 16
-_MANY = (1, 16, 64)
-_WARM_UP_CALLS = 1000
+WARM_UP_CALLS = 1000
 _CALLS = 6000
 _RECALLS_PER_S, _P99_MS, _SERVER_CPU_MS = 1500.0, 25.0, 0.7
-_OPEN_SHARE = 0.8
+OPEN_SHARE = 0.8
 _WHAT = "A: recalls as in row 1 over gRPC, 16 clients on the same cores as the service"
 
 
@@ -38,14 +37,14 @@ def measure(options: Options) -> Findings:
     """Row 4: 16 clients, as fast as they are answered, then at a rate of their own."""
     filled = options.stores.filled(A)
     generator = Generator.compiled(options.stores.directory)
-    total = _WARM_UP_CALLS + 2 * _CALLS
+    total = WARM_UP_CALLS + 2 * _CALLS
     messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(total), TAG)]
     with filled.bench.serving() as service:
-        generator.run(service.target, RECALL, messages[:_WARM_UP_CALLS], _CLIENTS)
-        closed = _served(service, generator, messages[_WARM_UP_CALLS:-_CALLS], _CLIENTS, None)
+        generator.run(service.target, RECALL, messages[:WARM_UP_CALLS], _CLIENTS)
+        closed = served(service, generator, messages[WARM_UP_CALLS:-_CALLS], _CLIENTS, None)
         # Above what the service can do, an open loop would measure how long the bench went on.
-        rate_per_s = min(_RECALLS_PER_S, _OPEN_SHARE * closed.load.calls_per_s)
-        opened = _served(service, generator, messages[-_CALLS:], _CLIENTS, rate_per_s)
+        rate_per_s = min(_RECALLS_PER_S, OPEN_SHARE * closed.load.calls_per_s)
+        opened = served(service, generator, messages[-_CALLS:], _CLIENTS, rate_per_s)
     if closed.load.failed or opened.load.failed:
         raise BenchFailed(f"{closed.load.failed + opened.load.failed} of {2 * _CALLS} recalls failed")
     open_note = f"{rate_per_s:.0f} calls a second (Poisson), timed from when they were to be sent"
@@ -60,36 +59,16 @@ def measure(options: Options) -> Findings:
         figures=(
             ("16 clients, closed loop", closed.line()),
             (f"16 clients, open loop, {rate_per_s:.0f}/s", opened.line()),
-            ("calls before those that count", str(_WARM_UP_CALLS)),
+            ("calls before those that count", str(WARM_UP_CALLS)),
         ),
         not_measured=NOT_MEASURED,
     )
 
 
-def measure_many(options: Options) -> Findings:
-    """1, 16 and 64 clients, for the long bench."""
-    filled = options.stores.filled(A)
-    generator = Generator.compiled(options.stores.directory)
-    total = _WARM_UP_CALLS + 2 * _CALLS * len(_MANY)
-    messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(total), TAG)]
-    figures = []
-    with filled.bench.serving() as service:
-        generator.run(service.target, RECALL, messages[:_WARM_UP_CALLS], _CLIENTS)
-        for place, clients in enumerate(_MANY):
-            first = _WARM_UP_CALLS + 2 * _CALLS * place
-            closed = _served(service, generator, messages[first : first + _CALLS], clients, None)
-            rate_per_s = _OPEN_SHARE * closed.load.calls_per_s
-            opened = _served(service, generator, messages[first + _CALLS : first + 2 * _CALLS], clients, rate_per_s)
-            figures += [
-                (f"{clients} clients, closed loop", closed.line()),
-                (f"{clients} clients, open loop, {rate_per_s:.0f}/s", opened.line()),
-            ]
-    return Findings(part="load of 1, 16 and 64 clients", figures=tuple(figures), not_measured=NOT_MEASURED)
-
-
-def _served(
+def served(
     service: Serving, generator: Generator, messages: list[bytes], clients: int, rate_per_s: float | None
 ) -> Served:
+    """These calls, closed loop or at a rate, and the service's CPU meanwhile."""
     due_s = None if rate_per_s is None else arrivals_s(rate_per_s, len(messages), SEED)
     before_s = service.cpu_s()
     load = generator.run(service.target, RECALL, messages, clients, due_s)

@@ -1,4 +1,4 @@
-"""`python -m bench.peers`: the same work by other stores in the same run (row 3), each skipped aloud where it is missing.
+"""`python -m bench.peers`: the same work by other stores in the same run (row 3); one that is missing is skipped aloud.
 
 A recall of Hummock's goes over gRPC; those that run in process have no socket between. `make bench-peers` installs them
 at the versions of requirements.txt into an environment of their own.

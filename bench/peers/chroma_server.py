@@ -1,7 +1,7 @@
 """Chroma's server in a process of its own, over HTTP: its vector search and filter.
 
-It ranks no words: documents that hold one of the question's are fetched through its filter, then ranked and joined here;
-MMR in NumPy.
+It ranks no words: documents that hold one of the question's are fetched through its filter, then ranked and joined
+here. MMR in NumPy.
 """
 
 from __future__ import annotations

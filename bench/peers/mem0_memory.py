@@ -6,12 +6,14 @@ It searches by vector alone here: its keyword search needs an encoder that is do
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-os.environ["MEM0_TELEMETRY"] = "False"  # read when it is imported
-os.environ["MEM0_DIR"] = "/nonexistent"
+# Read when it is imported; it would write into the user's home.
+os.environ["MEM0_TELEMETRY"] = "False"
+os.environ["MEM0_DIR"] = str(Path(tempfile.gettempdir()) / "mem0-bench")
 
 import numpy as np
 from mem0 import Memory as Mem0
@@ -20,7 +22,7 @@ from mem0.embeddings.base import EmbeddingBase
 from bench.peers.work import CANDIDATES, Memory, Question, Search, Vectors, different, run
 
 
-class _LookedUp(EmbeddingBase):
+class _LookedUp(EmbeddingBase):  # type: ignore[misc]  # seen as Any where mem0 is not installed
     """Vectors that are known before."""
 
     def __init__(self, vectors: dict[str, Vectors]) -> None:
@@ -28,7 +30,8 @@ class _LookedUp(EmbeddingBase):
         self.vectors = vectors
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
-        return self.vectors[text].tolist()
+        vector: list[float] = self.vectors[text].tolist()
+        return vector
 
 
 def _opened(directory: Path, vectors: dict[str, Vectors], dim: int) -> Mem0:
