@@ -28,11 +28,15 @@ from hummock_kernels._types import (
     named_f64,
 )
 
-VECTOR, KEYWORD, NAMED, KEY_FILE = 1, 2, 4, 8
-"""Bits of `found_by`: the paths; NAMED is a domain that the query names, KEY_FILE a fragment of such a domain."""
+VECTOR, KEYWORD, NAMED, KEY_FILE, HOLDER = 1, 2, 4, 8, 16
+"""Bits of `found_by`: the paths; NAMED is a domain that the query names, KEY_FILE a fragment of such a domain, HOLDER
+one of the few that hold the name which the query is."""
 
-CODE, SAID, AGELESS = 1, 2, 4
-"""Bits of `marks`: code; said by a user or a model; does not age."""
+CODE, SAID, AGELESS, SENTENCE = 1, 2, 4, 8
+"""Bits of `marks`: code; said by a user or a model; does not age; a sentence, which those beside it speak for."""
+
+
+_EXEMPT = KEYWORD | NAMED | KEY_FILE
 
 
 class Weights(NamedTuple):
@@ -52,6 +56,8 @@ class Weights(NamedTuple):
         late_share: Largest share of late interaction, in [0, 1].
         late_from: Best similarity of the pool up to which late interaction has no share.
         late_full: That from which on it has its largest.
+        neighbour_weight: How much of a sentence's score those beside it in its session gain.
+        time_share: Share of `time_match`, in [0, 1].
     """
 
     unrelated: float
@@ -67,6 +73,8 @@ class Weights(NamedTuple):
     late_share: float
     late_from: float
     late_full: float
+    neighbour_weight: float
+    time_share: float
 
 
 @helper()
@@ -130,7 +138,7 @@ def _kept(
     for row in range(similarity.shape[0]):
         if marks[row] & SAID and _is_among(text_hash[row], echo_hashes):
             tally[0] += 1
-        elif found_by[row] == VECTOR and similarity[row] < min_similarity:
+        elif not found_by[row] & _EXEMPT and similarity[row] < min_similarity:
             tally[2] += 1
         else:
             near[size] = row
@@ -166,6 +174,14 @@ def _most_terms(matched: Words, rows: Indices) -> int:
 
 
 @helper()
+def _count(found_by: Flags, rows: Indices, bit: int) -> int:
+    count = 0
+    for i in range(rows.shape[0]):
+        count += found_by[rows[i]] & bit != 0
+    return count
+
+
+@helper()
 def _of_best(value: np.float32, best: np.float32) -> np.float32:
     return max(value, np.float32(0)) / best if best > 0 else np.float32(0)
 
@@ -189,6 +205,28 @@ def _joined(
             joined[i] = (np.float32(1) - shares[2]) * joined[i] + shares[2] * by_late
             mean[1] += shares[2] / rows.shape[0]
     return joined
+
+
+@helper()
+def _lend(joined: Vector, rows: Indices, marks: Flags, session: Longs, position: Docs, weight: np.float32) -> None:
+    """Sentences gain from those beside them in their session; the best of them keeps its score, others follow suit."""
+    places = np.empty(rows.shape[0], np.int64)
+    size = 0
+    for i in range(rows.shape[0]):
+        if session[rows[i]] != 0 and marks[rows[i]] & SENTENCE:
+            places[size] = i
+            size += 1
+    own = joined[places[:size]]
+    before, after = np.float32(0), np.float32(0)
+    for i in range(size):
+        row = rows[places[i]]
+        for j in range(size):
+            other = rows[places[j]]
+            if session[other] == session[row] and abs(position[other] - position[row]) == 1:
+                joined[places[i]] += weight * own[j]
+        before, after = max(before, own[i]), max(after, joined[places[i]])
+    for i in range(size if after > before else 0):
+        joined[places[i]] *= before / after
 
 
 @helper()
@@ -228,7 +266,8 @@ def _sorted(first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> Indi
 
 
 _FLOATS = Tuple((OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F64_1D))
-_INPUTS = (F32_1D, F32_1D, U32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, I32_1D, U64_1D, I64, named_f64(Weights))
+_COLUMNS = (F32_1D, F32_1D, U32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D, I32_1D, F32_1D, I32_1D)
+_INPUTS = (*_COLUMNS, U64_1D, I64, named_f64(Weights))
 
 
 @kernel(Tuple((OUT_I64_1D, _FLOATS, OUT_I64_1D, OUT_F64_1D))(*_INPUTS))
@@ -241,6 +280,9 @@ def rank(
     marks: Flags,
     text_hash: Longs,
     create_time: Doubles,
+    session: Longs,
+    position: Docs,
+    time_match: Vector,
     tie: Docs,
     echo_hashes: Longs,
     term_count: int,
@@ -251,19 +293,23 @@ def rank(
     Left out are, in this order: what was said and equals the query; what the vector path alone found and is below the
     minimum; of equal texts all but the newest. What is left scores the convex sum of its similarity and its keyword
     score, each divided by the best of the pool; how much either weighs follows from how similar the best of the pool
-    is. Late interaction has its share of that in the same way. Fragments of key files are raised, domains that the
-    query names come first, the others by the logarithm of the score less the loss by age (float32 scores of old
-    memories would underflow). Ties go to the more similar, then to the smaller `tie`.
+    is. Late interaction has its share of that in the same way. Sentences gain from those beside them in their session;
+    then the query's times have their share. Fragments of key files are raised. Domains that the query names come first,
+    then the holders of the name that it is, then the others, by the logarithm of the score less the loss by age
+    (float32 scores of old memories would underflow). Ties go to the more similar, then to the smaller `tie`.
 
     Args:
         cosine: (n,) of the best chunk; NaN without a vector.
         keyword: (n,) BM25, not negative.
         matched: (n,) bit i is set where term i of the query matched.
         late: (n,) max-sim of the token vectors; NaN without any.
-        found_by: (n,) bits VECTOR, KEYWORD, NAMED and KEY_FILE.
-        marks: (n,) bits CODE, SAID and AGELESS.
+        found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
+        marks: (n,) bits CODE, SAID, AGELESS and SENTENCE.
         text_hash: (n,) equal for equal texts.
         create_time: (n,) Unix seconds.
+        session: (n,) equal for sentences of one session; 0 without one.
+        position: (n,) place in the session.
+        time_match: (n,) how far its time is one of the query's, in [0, 1]; (0,) when the query speaks of none.
         tie: (n,) numbers that break ties.
         echo_hashes: Hashes of the query's own text.
         term_count: Terms of the query.
@@ -294,16 +340,25 @@ def rank(
     shares[2] = weights.late_share * weights.vector_share * min(1.0, max(0.0, understood)) * by_name
     means = np.zeros(2, np.float64)
     joined = _joined(rows, similarities, keyword, late, marks, shares, means)
+    if weights.neighbour_weight > 0:
+        _lend(joined, rows, marks, session, position, np.float32(weights.neighbour_weight))
+    if time_match.shape[0] > 0:
+        share = np.float32(weights.time_share)
+        joined = (np.float32(1) - share) * joined + share * time_match[rows]
 
     is_first = np.zeros(rows.shape[0], np.uint8)
     lifted = joined.copy()
     log_decay = np.zeros(rows.shape[0], np.float64)
     order = np.empty(rows.shape[0], np.float64)
+    has_holders = _count(found_by, rows, HOLDER) > 0
     for i in range(rows.shape[0]):
         if found_by[rows[i]] & KEY_FILE:
             lifted[i] += (np.float32(1) - lifted[i]) * np.float32(weights.key_file_evidence)
+        if has_holders:
+            is_first[i] = found_by[rows[i]] & HOLDER != 0
+            lifted[i] = (lifted[i] + is_first[i]) / np.float32(2)
         if found_by[rows[i]] & NAMED:
-            is_first[i] = 1
+            is_first[i] = 2
             lifted[i] = 1
         if weights.decay_rate > 0 and not marks[rows[i]] & AGELESS:
             age_days = max(0.0, (weights.as_of - create_time[rows[i]]) / 86400.0)
@@ -317,6 +372,10 @@ def rank(
     for i in range(rows.shape[0]):
         relevance[i] = lifted[places[i]] * math.exp(log_decay[places[i]])
         score[i] = relevance[i] * (1.0 if is_first[places[i]] else fit)
+        if has_holders and i > 0 and is_first[places[i - 1]] < 2:
+            # Holders may be old; what comes behind them is shown no better.
+            relevance[i] = min(relevance[i], relevance[i - 1])
+            score[i] = min(score[i], score[i - 1])
     rows, is_first, order = rows[places], is_first[places], order[places]
     similarities = similarities[rows]
     for i in range(1, rows.shape[0]):

@@ -8,7 +8,7 @@ import numpy as np
 
 from hummock_kernels import reference_text
 from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
-from hummock_kernels.rank import AGELESS, CODE, KEY_FILE, NAMED, SAID, VECTOR, Weights
+from hummock_kernels.rank import AGELESS, CODE, HOLDER, KEY_FILE, KEYWORD, NAMED, SAID, SENTENCE, Weights
 
 analyse = reference_text.analyse
 token_estimates = reference_text.token_estimates
@@ -72,6 +72,9 @@ def rank(
     marks: Flags,
     text_hash: Longs,
     create_time: Doubles,
+    session: Longs,
+    position: Docs,
+    time_match: Vector,
     tie: Docs,
     echo_hashes: Longs,
     term_count: int,
@@ -80,7 +83,9 @@ def rank(
     """Twin of `rank.rank`."""
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(text_hash, echo_hashes)
-    is_far = ~is_echo & (found_by == VECTOR) & (similarity < np.float32(weights.min_similarity))
+    is_far = (
+        ~is_echo & (found_by & (KEYWORD | NAMED | KEY_FILE) == 0) & (similarity < np.float32(weights.min_similarity))
+    )
     near = np.flatnonzero(~is_echo & ~is_far).tolist()
     age = {row: (-create_time[row], tie[row]) for row in near}
     rows = np.array(
@@ -98,24 +103,40 @@ def rank(
 
     joined = share * _of_best(similarity[rows]) + (1 - share) * _of_best(keyword[rows])
     joined = (1 - late_shares) * joined + late_shares * _of_best(np.nan_to_num(late[rows]))
+    session = np.where(marks[rows] & SENTENCE, session[rows], np.uint64(0))
+    joined = _lent(joined, session, position[rows], weights.neighbour_weight)
+    if len(time_match):
+        joined = (1 - weights.time_share) * joined + weights.time_share * time_match[rows]
     raised = joined + (1 - joined) * weights.key_file_evidence
-    is_named = found_by[rows] & NAMED != 0
-    lifted = np.where(is_named, 1.0, np.where(found_by[rows] & KEY_FILE, raised, joined))
+    is_named, is_holder = (found_by[rows] & bit != 0 for bit in (NAMED, HOLDER))
+    lifted = np.where(found_by[rows] & KEY_FILE, raised, joined)
+    lifted = np.where(is_named, 1.0, (lifted + is_holder) / 2 if is_holder.any() else lifted)
+    is_first = np.where(is_named, 2, is_holder)
     age_days = np.maximum(0, weights.as_of - create_time[rows]) / 86400
     log_decay = np.where(marks[rows] & AGELESS, 0.0, -weights.decay_rate * age_days)
     with np.errstate(divide="ignore"):
         order = np.log(lifted) + log_decay
-    best_first = np.lexsort((tie[rows], -similarity[rows], -order, ~is_named))
-    fit = np.where(is_named, 1.0, min(1.0, max(closest, covered / max(1, term_count))))
+    best_first = np.lexsort((tie[rows], -similarity[rows], -order, -is_first))
+    fit = np.where(is_first, 1.0, min(1.0, max(closest, covered / max(1, term_count))))
     relevance = lifted * np.exp(log_decay)
     copies = sum(text_hash[o] == text_hash[row] and create_time[o] == create_time[row] for row in near for o in near)
-    keys = list(zip(is_named[best_first], order[best_first], similarity[rows][best_first], strict=True))
+    keys = list(zip(is_first[best_first], order[best_first], similarity[rows][best_first], strict=True))
     ties = copies - len(near) + sum(one == other for one, other in itertools.pairwise(keys))
     tally = [is_echo.sum(), len(near) - len(rows), is_far.sum(), ties]
     columns = (joined, similarity[rows], relevance, relevance * fit)
     joined, similar, relevance, score = (column[best_first].astype(np.float32) for column in columns)
+    behind = is_first[best_first] < 2 if is_holder.any() else np.zeros(len(rows), np.bool_)
+    for shown in (relevance, score):
+        shown[behind] = np.minimum.accumulate(shown[behind])
     means = np.array([share.mean(), late_shares.mean()] if len(rows) else [0.0, 0.0])
     return rows[best_first], (joined, similar, relevance, score, log_decay[best_first]), np.array(tally), means
+
+
+def _lent(joined: Doubles, session: Longs, position: Docs, weight: float) -> Doubles:
+    beside = (session[:, None] == session) & (np.abs(position[:, None] - position) == 1) & (session != 0)
+    lent = joined + weight * beside @ joined
+    before, after = (scores[session != 0].max(initial=0) for scores in (joined, lent))
+    return np.where(session != 0, lent * (before / after if after > before else 1), joined)
 
 
 def _of_best(scores: Vector) -> Doubles:

@@ -8,7 +8,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hummock_kernels import reference
-from hummock_kernels.rank import AGELESS, CODE, KEY_FILE, KEYWORD, NAMED, SAID, VECTOR, Weights, rank
+from hummock_kernels.rank import (
+    AGELESS,
+    CODE,
+    HOLDER,
+    KEY_FILE,
+    KEYWORD,
+    NAMED,
+    SAID,
+    SENTENCE,
+    VECTOR,
+    Weights,
+    rank,
+)
 
 NOW = 1_000_000.0
 PLAIN = Weights(
@@ -25,9 +37,11 @@ PLAIN = Weights(
     late_share=0.5,
     late_from=0.2,
     late_full=0.7,
+    neighbour_weight=0.0,
+    time_share=0.0,
 )
 SIMILAR = st.floats(-1, 1, width=32) | st.just(float("nan"))
-PATHS = st.sampled_from([VECTOR, KEYWORD, VECTOR | KEYWORD, NAMED, KEY_FILE])
+PATHS = st.sampled_from([VECTOR, KEYWORD, VECTOR | KEYWORD, NAMED, KEY_FILE, KEYWORD | HOLDER])
 
 
 @st.composite
@@ -46,16 +60,22 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         vector_share=draw(st.sampled_from([0.0, 0.5, 1.0])),
         decay_rate=draw(st.sampled_from([0.0, 0.1])),
         name_odds=draw(st.sampled_from([0.1, 1.0])),
+        neighbour_weight=draw(st.sampled_from([0.0, 0.4])),
+        time_share=draw(st.sampled_from([0.0, 0.4])),
     )
+    time_match = column(np.float32, st.floats(0, 1, width=32))
     return (
         column(np.float32, SIMILAR),
         column(np.float32, st.floats(0, 30, width=32)),
         column(np.uint32, st.integers(0, 7)),
         column(np.float32, SIMILAR),
         column(np.uint8, PATHS),
-        column(np.uint8, st.sampled_from([0, CODE, SAID, AGELESS, SAID | AGELESS])),
+        column(np.uint8, st.sampled_from([0, CODE, SENTENCE, SENTENCE | SAID, SAID | AGELESS])),
         column(np.uint64, st.integers(1, 7)),
         column(np.float64, st.integers(0, 20).map(lambda days: NOW + 86_400 - 86_400 * days)),
+        column(np.uint64, st.integers(0, 2)),
+        column(np.int32, st.integers(0, 4)),
+        time_match if draw(st.booleans()) else time_match[:0],
         np.array(draw(st.permutations(range(n))), np.int32),
         np.array([1, 2], np.uint64),
         draw(st.integers(1, 4)),
@@ -90,10 +110,12 @@ def ranked(n: int, tie: list[int], **columns: Any) -> tuple[list[int], int]:
         "marks": np.zeros(n, np.uint8),
         "text_hash": np.arange(n, dtype=np.uint64),
         "create_time": np.full(n, NOW),
+        "session": np.zeros(n, np.uint64),
+        "position": np.zeros(n, np.int32),
+        "time_match": np.empty(0, np.float32),
+        "weights": PLAIN,
     } | columns
-    rows, _, tally, _ = rank(
-        **given, tie=np.array(tie, np.int32), echo_hashes=np.empty(0, np.uint64), term_count=1, weights=PLAIN
-    )
+    rows, _, tally, _ = rank(**given, tie=np.array(tie, np.int32), echo_hashes=np.empty(0, np.uint64), term_count=1)
     return rows.tolist(), int(tally[3])
 
 
@@ -111,3 +133,65 @@ def test_of_equal_texts_of_one_moment_the_smaller_number_stays() -> None:
 def test_the_more_similar_comes_first_where_scores_are_equal() -> None:
     cosine = np.array([-0.5, -0.25], np.float32)
     assert ranked(2, [0, 1], cosine=cosine)[0] == [1, 0]
+
+
+LENDING = PLAIN._replace(neighbour_weight=0.4)
+TALK: dict[str, Any] = {
+    "session": np.full(4, 7, np.uint64),
+    "marks": np.full(4, SENTENCE, np.uint8),
+    "weights": LENDING,
+}
+
+
+def test_a_sentence_gains_from_the_one_beside_it() -> None:
+    cosine = np.array([0.2, 0.9, 0.3, 0.25], np.float32)
+    position = np.array([1, 2, 9, 3], np.int32)
+    assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **TALK)[0] == [1, 3, 0, 2]
+    apart = {**TALK, "session": np.arange(1, 5, dtype=np.uint64)}
+    assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **apart)[0] == [1, 2, 3, 0]
+
+
+def test_what_stands_in_no_session_keeps_its_place_before_those_that_do() -> None:
+    cosine = np.array([0.5, 0.49, 0.9, 0.1], np.float32)
+    position = np.array([1, 2, -1, -1], np.int32)
+    session = np.array([7, 7, 0, 0], np.uint64)
+    assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **{**TALK, "session": session})[0] == [2, 0, 1, 3]
+
+
+def test_an_echo_lends_nothing() -> None:
+    """1.1-2."""
+    given: dict[str, Any] = {
+        "cosine": np.array([0.3, 1.0, 0.35], np.float32),
+        "position": np.array([0, 1, 5], np.int32),
+        "session": np.full(3, 7, np.uint64),
+        "marks": np.array([SENTENCE, SENTENCE | SAID, SENTENCE], np.uint8),
+        "text_hash": np.array([5, 6, 7], np.uint64),
+    }
+    rest: dict[str, Any] = {
+        "keyword": np.zeros(3, np.float32),
+        "matched": np.zeros(3, np.uint32),
+        "late": np.full(3, np.nan, np.float32),
+        "found_by": np.full(3, VECTOR, np.uint8),
+        "create_time": np.full(3, NOW),
+        "time_match": np.empty(0, np.float32),
+        "tie": np.arange(3, dtype=np.int32),
+    }
+    rows, *_ = rank(**given, **rest, echo_hashes=np.array([6], np.uint64), term_count=1, weights=LENDING)
+    assert rows.tolist() == [2, 0]
+
+
+def test_a_time_of_the_query_ranks_higher() -> None:
+    given: dict[str, Any] = {"cosine": np.array([0.5, 0.45], np.float32), "weights": PLAIN._replace(time_share=0.4)}
+    assert ranked(2, [0, 1], time_match=np.array([0, 1], np.float32), **given)[0] == [1, 0]
+    assert ranked(2, [0, 1], **given)[0] == [0, 1]
+
+
+def test_the_few_holders_of_a_name_come_first_whatever_their_age() -> None:
+    found_by = np.array([VECTOR | KEYWORD, KEYWORD | HOLDER], np.uint8)
+    given: dict[str, Any] = {
+        "cosine": np.array([0.9, 0.1], np.float32),
+        "keyword": np.array([9, 1], np.float32),
+        "create_time": np.array([NOW, NOW - 1e7]),
+        "weights": PLAIN._replace(decay_rate=0.1),
+    }
+    assert ranked(2, [0, 1], found_by=found_by, **given)[0] == [1, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy, TokenVectors
 from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath
+from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath, TimeInterval
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.gather import Probe
 from hummock.recall.late_interaction import late_scores
@@ -36,6 +37,9 @@ class Row:
     text_hash: int | None = None
     vector: tuple[float, ...] = (1.0, 0.0)
     tokens: tuple[int, ...] = ()
+    event_time: float = math.nan
+    session: int = 0
+    session_position: int = -1
 
 
 def candidates(rows: Sequence[Row]) -> Candidates:
@@ -51,6 +55,9 @@ def candidates(rows: Sequence[Row]) -> Candidates:
         origin=np.array([row.origin for row in rows], np.uint8),
         create_time=times,
         update_time=times,
+        event_time=np.array([row.event_time for row in rows], np.float64),
+        session=np.array([row.session for row in rows], np.uint64),
+        session_position=np.array([row.session_position for row in rows], np.int32),
         text_hash=np.array(hashes, np.uint64),
         cosine=np.array([row.cosine for row in rows], np.float32),
         keyword=np.array([row.keyword for row in rows], np.float32),
@@ -89,6 +96,8 @@ def plan(
     relevance_weight: float = 1.0,
     near_twin_bar: float = 2.0,
     as_of: float = NOW,
+    neighbours: bool = True,
+    times: tuple[TimeInterval, ...] = (),
 ) -> Plan:
     group = GroupPlan(name="main", kinds=frozenset(MemoryKind), top_k=10, paths=frozenset(RecallPath), pool=50)
     return Plan(
@@ -100,6 +109,9 @@ def plan(
         relevance_weight=relevance_weight,
         near_twin_bar=near_twin_bar,
         late_interaction=True,
+        neighbours=neighbours,
+        substrings=(),
+        times=times,
         intent=Intent(),
         as_of=as_of,
     )
@@ -120,6 +132,7 @@ def probe(
         domain_names=frozenset(),
         domain_text="",
         text_hashes=hashes,
+        name_terms=(),
         is_name=is_name,
         known_share=known,
         is_han=False,

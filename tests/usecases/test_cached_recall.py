@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hummock.core.embedding import Embedding
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import Filter, MemoryKind, Origin, QueryVector
-from hummock.core.recall import DecayMode, Intent, Preset, Recalled, RecallPath, RecallQuery
+from hummock.core.recall import DecayMode, Intent, KeywordMode, Preset, Recalled, RecallPath, RecallQuery, TimeInterval
 from hummock.usecases.cached_recall import DECAY_TOLERANCE, TTL_S, CachedRecall
 from hummock.usecases.recall import Recall
 from tests.strategies import SPACE, unit_vector
@@ -162,9 +162,18 @@ OTHERS: dict[str, Sequence[object]] = {
     "relevance_weight": [0.0, 1.0],
     "near_twin_bar": [0.0, 2.0],
     "late_interaction": [False, True],
+    "time_words": [False, True],
+    "context_window": [1, 10],
+    "keyword_mode": [KeywordMode.SUBSTRING],
     "code_top_k": [0, 1],
     "domain_top_k": [0, 1],
-    "intent": [Intent(), Intent(domains=("a",)), Intent(action="a"), Intent(keywords=("a",))],
+    "intent": [
+        Intent(),
+        Intent(domains=("a",)),
+        Intent(action="a"),
+        Intent(keywords=("a",)),
+        Intent(times=(TimeInterval(start=0, end=1),)),
+    ],
     "as_of": [0.0, 1_700_000_000.0],
     "full": [False],
 }
@@ -264,6 +273,19 @@ def test_with_decay_an_answer_serves_while_its_scores_are_as_good_as_new(counted
     assert bare(kept) == bare(counted.fresh(replace(query, as_of=made_at)))
     counted.work.clock.move(0.2 * DECAY_TOLERANCE * DAY_S)
     assert not counted.cached(query).receipt.cached
+
+
+def test_an_answer_that_counts_time_words_serves_while_they_mean_the_same(counted: Counted) -> None:
+    """S4-29, 1.1-1: as_of unset means the clock."""
+    query = replace(QUERY, text="潮汐 yesterday")
+    counted.work.clock.move(DAY_S - counted.work.clock.now() % DAY_S - 60)
+    assert not counted.is_cached(query)
+    counted.work.clock.move(30)
+    assert counted.is_cached(query)
+    counted.work.clock.move(60)
+    assert not counted.is_cached(query)
+    (yesterday,) = counted.cached(query).receipt.times
+    assert yesterday.end == counted.work.clock.now() // DAY_S * DAY_S
 
 
 def test_with_decay_an_answer_does_not_outlive_a_clock_that_is_set_back(counted: Counted) -> None:

@@ -23,7 +23,7 @@ WORDS = ("harbour", "还款", "class", "parse_date", "利息", "deep", "?!", "x"
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 PATH_OF = {
     RecallPath.VECTOR: FoundBy.VECTOR,
-    RecallPath.KEYWORD: FoundBy.KEYWORD,
+    RecallPath.KEYWORD: FoundBy.KEYWORD | FoundBy.HOLDER,
     RecallPath.DOMAIN: FoundBy.DOMAIN | FoundBy.KEY_FILE,
 }
 

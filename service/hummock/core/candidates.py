@@ -14,12 +14,18 @@ from hummock.core.memory import Filter
 
 
 class FoundBy(IntFlag):
-    """Which paths found a candidate."""
+    """Which paths found a candidate.
+
+    HOLDER comes with KEYWORD: one of the few that hold all of the name which the query is. NEIGHBOUR stands beside one
+    of the best in its session.
+    """
 
     VECTOR = 1
     KEYWORD = 2
     DOMAIN = 4
     KEY_FILE = 8
+    HOLDER = 16
+    NEIGHBOUR = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,10 +38,13 @@ class GroupQuery:
         vector: (dim,) float32 unit vector, or None.
         minimum_cosine: The vector path stops at this cosine.
         terms: Analysed terms of the query, at most 32 are used.
+        name_terms: All terms of a query that is one name; empty for any other.
+        substrings: Strings to look for in the texts themselves, newest first, in place of terms; at most 32.
         domain_names: Names of domains to look up exactly, normalised as prose.
         domain_text: A text that may hold names of domains (`text.windows`); looked through as well.
         pool: Candidates per path.
         with_key_files: Also fragments of the key files of the domains that any group before found by name.
+        with_neighbours: Also what stands beside the best of each path in a session.
         with_tokens: Whether the candidates bring the token vectors of their best chunks.
     """
 
@@ -44,10 +53,13 @@ class GroupQuery:
     vector: NDArray[np.float32] | None = None
     minimum_cosine: float = -1.0
     terms: tuple[str, ...] = ()
+    name_terms: tuple[str, ...] = ()
+    substrings: tuple[str, ...] = ()
     domain_names: frozenset[str] = frozenset()
     domain_text: str = ""
     pool: int = 50
     with_key_files: bool = False
+    with_neighbours: bool = False
     with_tokens: bool = False
 
 
@@ -77,15 +89,20 @@ class Candidates:
         origin: (n,) uint8, Origin.
         create_time: (n,) float64 Unix seconds.
         update_time: (n,) float64 Unix seconds.
+        event_time: (n,) float64 Unix seconds; NaN when not known.
+        session: (n,) uint64, equal for memories of one session; 0 without one.
+        session_position: (n,) int32, ascending in a session; -1 without one.
         text_hash: (n,) uint64, the first 8 bytes of the content hash, little-endian.
         cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
-        keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found.
-        matched: (n,) uint32, bit i is set when terms[i] of the query matched.
+        keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found. With
+            substrings: 1 for the newest that holds any, less for older ones, 0 for those that hold none.
+        matched: (n,) uint32, bit i is set when terms[i], or substrings[i], of the query matched.
         found_by: (n,) uint8, FoundBy.
         vector: (n, dim) float32 of the best chunk (the first one without a query vector); zero when there is none.
         best_chunk: (n,) int64, which chunk `cosine` and `vector` are of; 0 also when there is none.
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
+        is_cut: Whether there were texts that were not searched for the substrings, since there are too many.
     """
 
     name: str
@@ -96,6 +113,9 @@ class Candidates:
     origin: NDArray[np.uint8]
     create_time: NDArray[np.float64]
     update_time: NDArray[np.float64]
+    event_time: NDArray[np.float64]
+    session: NDArray[np.uint64]
+    session_position: NDArray[np.int32]
     text_hash: NDArray[np.uint64]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
@@ -105,6 +125,7 @@ class Candidates:
     best_chunk: NDArray[np.int64]
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
+    is_cut: bool = False
 
     def __len__(self) -> int:
         return len(self.doc)
@@ -126,6 +147,9 @@ class Candidates:
             origin=np.empty(0, np.uint8),
             create_time=np.empty(0, np.float64),
             update_time=np.empty(0, np.float64),
+            event_time=np.empty(0, np.float64),
+            session=np.empty(0, np.uint64),
+            session_position=np.empty(0, np.int32),
             text_hash=np.empty(0, np.uint64),
             cosine=np.empty(0, np.float32),
             keyword=np.empty(0, np.float32),

@@ -153,6 +153,9 @@ class Plan:
         relevance_weight: λ of maximal marginal relevance; 1 ignores difference.
         near_twin_bar: Cosine; above 1 switches near-twins off.
         late_interaction: Whether token vectors have a say in the order.
+        neighbours: Whether sentences gain from those beside them in their session.
+        substrings: What the keyword path looks for in the texts themselves; empty when it looks for terms.
+        times: What the query speaks of.
         as_of: Unix seconds.
     """
 
@@ -164,6 +167,9 @@ class Plan:
     relevance_weight: float
     near_twin_bar: float
     late_interaction: bool
+    neighbours: bool
+    substrings: tuple[str, ...]
+    times: tuple[TimeInterval, ...]
     intent: Intent
     as_of: float
 

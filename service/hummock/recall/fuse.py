@@ -13,7 +13,8 @@ from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, Plan
 from hummock.recall.gather import Probe
-from hummock_kernels.rank import AGELESS, CODE, SAID, Weights, rank
+from hummock.recall.times import time_match
+from hummock_kernels.rank import AGELESS, CODE, SAID, SENTENCE, Weights, rank
 
 EVEN_SIMILARITY = 0.5
 """The pool's best similarity at which the vector path weighs as much as the keyword path, in a script that it knows.
@@ -33,6 +34,13 @@ NAME_ODDS = 0.1
 
 KEY_FILE_EVIDENCE = 0.5
 """How far a fragment moves towards the best score when a domain of the query names its file."""
+
+NEIGHBOUR_WEIGHT = 0.4
+"""How much of their scores the sentences beside one in a session lend it: the evidence of a question often is the
+answer to the turn before."""
+
+TIME_SHARE = 0.4
+"""Share of how far a memory's time is one that the query speaks of, where it speaks of any."""
 
 LATE_SHARE = 0.5
 """Largest share of late interaction."""
@@ -58,6 +66,8 @@ class Fused:
         relevance: (m,) float32 in [0, 1], what they are ordered by.
         score: (m,) float32 in [0, 1], what hits show: `relevance` scaled by how well the best candidate fits at all.
         log_decay: (m,) float64 logarithms of the factors by which age lowers the scores, at most 0.
+        time_match: (n,) float32 in [0, 1], how far the time of every candidate is one of the query's; none, (0,), where
+            the query speaks of no time.
         late: (n,) float32 max-sim of the token vectors of every candidate, in [-1, 1]; NaN where there is none.
         vector_share: Share of the vector path in `joined`, on average.
         late_share: Share of late interaction in `joined`, on average.
@@ -73,6 +83,7 @@ class Fused:
     relevance: NDArray[np.float32]
     score: NDArray[np.float32]
     log_decay: NDArray[np.float64]
+    time_match: NDArray[np.float32]
     late: NDArray[np.float32]
     vector_share: float
     late_share: float
@@ -107,6 +118,7 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
     weights = _weights(found, plan, probe, calibration)
     echo_hashes = np.array(list(probe.text_hashes), np.uint64)
     marks = _marks(found, plan.decay)
+    matches_time = time_match(plan.times, _told_time(found)) if plan.times else _NO_TIME
 
     def ranked(tie: NDArray[np.int32]) -> _Ranked:
         return rank(
@@ -118,6 +130,9 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
             marks,
             found.text_hash,
             found.create_time,
+            found.session,
+            found.session_position,
+            matches_time,
             tie,
             echo_hashes,
             len(probe.terms),
@@ -139,6 +154,7 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
         relevance=relevance,
         score=score,
         log_decay=log_decay,
+        time_match=matches_time,
         late=late,
         vector_share=0.0 if probe.vector is None else vector_share,
         late_share=late_share,
@@ -169,6 +185,8 @@ def _weights(found: Candidates, plan: Plan, probe: Probe, calibration: Calibrati
         late_share=LATE_SHARE,
         late_from=UNTRUSTED_SIMILARITY,
         late_full=TRUSTED_SIMILARITY,
+        neighbour_weight=NEIGHBOUR_WEIGHT if plan.neighbours else 0.0,
+        time_share=TIME_SHARE,
     )
 
 
@@ -186,13 +204,20 @@ def _marks(found: Candidates, decay: Decay) -> NDArray[np.uint8]:
     return _BY_KIND[found.kind] | ageless[found.origin]
 
 
+def _told_time(found: Candidates) -> NDArray[np.float64]:
+    """When what each tells happened, (n,) Unix seconds; what was said in a session, when it was said; else NaN."""
+    is_untold = np.isnan(found.event_time) & (found.session != 0)
+    return np.where(is_untold, found.create_time, found.event_time)
+
+
 def _table(members: frozenset[int], mark: int) -> NDArray[np.uint8]:
     table = np.zeros(256, np.uint8)
     table[list(members)] = mark
     return table
 
 
-_BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE)
+_NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
+_BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
 _BY_ORIGIN = _table(_ECHO_ORIGINS, SAID)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.memory import Memory
 from hummock.core.recall import GroupCount, Hit
+from hummock.ports import Beside
 from hummock.recall.fuse import Fused
 
 _SECONDS_A_DAY = 86_400.0
@@ -36,6 +38,7 @@ def make_hits(
     """
     found = fused.candidates
     rows = fused.row[places]
+    time_match = fused.time_match[rows] if len(fused.time_match) else np.zeros(len(rows), np.float32)
     columns = zip(
         memories,
         fused.score[places].tolist(),
@@ -48,6 +51,7 @@ def make_hits(
         np.maximum(0.0, (as_of - found.create_time[rows]) / _SECONDS_A_DAY).tolist(),
         np.exp(fused.log_decay[places]).tolist(),
         is_twin.tolist(),
+        time_match.tolist(),
         strict=True,
     )
     return tuple(
@@ -64,8 +68,22 @@ def make_hits(
                 age_days=age_days,
                 decay=decay,
                 near_twin=bool(twin),
+                time_match=match,
             )
-            for memory, score, similarity, cosine, keyword, late, found_by, matched, age_days, decay, twin in columns
+            for (
+                memory,
+                score,
+                similarity,
+                cosine,
+                keyword,
+                late,
+                found_by,
+                matched,
+                age_days,
+                decay,
+                twin,
+                match,
+            ) in columns
             if memory is not None
         ]
     )
@@ -79,8 +97,20 @@ def _matched(bits: int, terms: Sequence[str]) -> tuple[str, ...]:
     return tuple([term for bit, term in enumerate(terms) if bits >> bit & 1]) if bits else ()
 
 
+def with_neighbours(hits: Sequence[Hit], beside: Sequence[Beside], excluded_ids: Collection[str]) -> tuple[Hit, ...]:
+    """The hits with what stands beside each, but for what is excluded by name."""
+
+    def shown(memories: Sequence[Memory]) -> tuple[Memory, ...]:
+        return tuple(memory for memory in memories if memory.id not in excluded_ids)
+
+    return tuple(
+        replace(hit, before=shown(found.before), after=shown(found.after))
+        for hit, found in zip(hits, beside, strict=True)
+    )
+
+
 # A look-up is a tenth of a call of the enum.
-_FOUND_BY = tuple(FoundBy(bits) for bits in range(16))
+_FOUND_BY = tuple(FoundBy(bits) for bits in range(64))
 
 
 def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:

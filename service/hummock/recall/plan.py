@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath, RecallQuery
+from hummock.core.recall import Decay, GroupPlan, Intent, KeywordMode, Plan, Preset, RecallPath, RecallQuery
 from hummock.recall.presets import ALL_ORIGINS, PRESETS, Defaults
+from hummock.recall.times import times_of
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
 NO_TWINS = 2.0
@@ -27,17 +28,22 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         now: Unix seconds, used when the query names no `as_of`.
     """
     defaults = PRESETS[query.preset]
+    as_of = _or(query.as_of, now)
+    times = times_of(query, as_of, joins_paths=_joins_paths(query))
     return Plan(
         preset=query.preset,
         groups=_groups(query, defaults),
         filter=_filter(query.filter, defaults.origins),
         min_similarity=_or(query.min_similarity, defaults.min_similarity),
         decay=decay_of(query),
-        relevance_weight=_or(query.relevance_weight, defaults.relevance_weight),
-        near_twin_bar=_or(query.near_twin_bar, NO_TWINS if _is_literal_chat(query) else near_twin_bar),
+        relevance_weight=_or(query.relevance_weight, 1.0 if _is_newest_first(query) else defaults.relevance_weight),
+        near_twin_bar=_or(query.near_twin_bar, NO_TWINS if _is_to_the_letter(query) else near_twin_bar),
         late_interaction=_or(query.late_interaction, _joins_paths(query)),
-        intent=intent,
-        as_of=_or(query.as_of, now),
+        neighbours=_joins_paths(query),
+        substrings=_substrings(query, intent),
+        times=times,
+        intent=replace(intent, times=times),
+        as_of=as_of,
     )
 
 
@@ -86,6 +92,22 @@ def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
 def _joins_paths(query: RecallQuery) -> bool:
     """Late interaction belongs to the joined order; who asks for one path wants that path's order (1.1-10)."""
     return query.paths >= {RecallPath.VECTOR, RecallPath.KEYWORD}
+
+
+def _substrings(query: RecallQuery, intent: Intent) -> tuple[str, ...]:
+    """The keywords, or the whole text where it has none (a single character)."""
+    if query.keyword_mode is not KeywordMode.SUBSTRING:
+        return ()
+    return intent.keywords or (query.text.strip(),)
+
+
+def _is_to_the_letter(query: RecallQuery) -> bool:
+    return _is_literal_chat(query) or _is_newest_first(query)
+
+
+def _is_newest_first(query: RecallQuery) -> bool:
+    """The first document's keyword path to the letter: any keyword in the text, the newest first (S0-11, 1.1-13)."""
+    return query.keyword_mode is KeywordMode.SUBSTRING and query.paths == {RecallPath.KEYWORD}
 
 
 def _is_literal_chat(query: RecallQuery) -> bool:

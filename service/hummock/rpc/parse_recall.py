@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
-from hummock.core.recall import DecayMode, Intent, Preset, RecallPath, RecallQuery
+from hummock.core.recall import DecayMode, Intent, KeywordMode, Preset, RecallPath, RecallQuery, TimeInterval
 from hummock.core.search import SearchQuery, SearchScope
 from hummock.rpc import parse_values as values
 from hummock.v1 import context_service_pb2, recall_pb2
@@ -34,9 +36,12 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
         relevance_weight=request.relevance_weight if request.HasField("relevance_weight") else None,
         near_twin_bar=request.near_twin_bar if request.HasField("near_twin_bar") else None,
         late_interaction=request.late_interaction if request.HasField("late_interaction") else None,
+        time_words=request.time_words if request.HasField("time_words") else None,
+        context_window=request.context_window,
+        keyword_mode=KeywordMode(request.keyword_mode or KeywordMode.TERMS),
         code_top_k=request.code_top_k if request.HasField("code_top_k") else None,
         domain_top_k=request.domain_top_k if request.HasField("domain_top_k") else None,
-        intent=_intent(request.intent) if request.HasField("intent") else None,
+        intent=_intent(f"{prefix}intent", request.intent) if request.HasField("intent") else None,
         as_of=values.time(f"{prefix}as_of", request, "as_of"),
         min_seq=request.min_seq,
         full=values.wants_full(request.view, unset_means_full=True),
@@ -58,5 +63,20 @@ def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
     )
 
 
-def _intent(sent: recall_pb2.Intent) -> Intent:
-    return Intent(domains=tuple(sent.domains), action=sent.action, keywords=tuple(sent.keywords))
+def _intent(field: str, sent: recall_pb2.Intent) -> Intent:
+    return Intent(
+        domains=tuple(sent.domains),
+        action=sent.action,
+        keywords=tuple(sent.keywords),
+        times=tuple(_time_interval(f"{field}.times[{place}]", interval) for place, interval in enumerate(sent.times)),
+    )
+
+
+def _time_interval(field: str, sent: recall_pb2.TimeInterval) -> TimeInterval:
+    start = values.time(f"{field}.start_time", sent, "start_time")
+    end = values.time(f"{field}.end_time", sent, "end_time")
+    if start is not None and end is not None and end <= start:
+        raise InvalidRequest(f"{field}.end_time", "is not later than start_time")
+    return TimeInterval(
+        start=-math.inf if start is None else start, end=math.inf if end is None else end, is_vague=sent.vague
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from hummock.core.candidates import FoundBy
-from hummock.core.recall import Degradation, Hit, Intent, Recalled, Receipt
+from hummock.core.recall import Degradation, Hit, Intent, Recalled, Receipt, TimeInterval
 from hummock.core.search import Searched, SearchResult
 from hummock.rpc import present_values as values
 from hummock.rpc.present_memory import fill_memory
@@ -17,7 +18,7 @@ _WIRE = (
     (FoundBy.KEYWORD, recall_pb2.RECALL_PATH_KEYWORD),
     (FoundBy.DOMAIN | FoundBy.KEY_FILE, recall_pb2.RECALL_PATH_DOMAIN),
 )
-_PATHS = {FoundBy(bits): [path for flag, path in _WIRE if bits & flag] for bits in range(16)}
+_PATHS = {FoundBy(bits): [path for flag, path in _WIRE if bits & flag] for bits in range(64)}
 
 
 def recall_response(recalled: Recalled) -> recall_pb2.RecallResponse:
@@ -59,13 +60,32 @@ def _fill_hit(message: recall_pb2.Hit, hit: Hit) -> None:
     message.age_days = hit.age_days
     message.decay = hit.decay
     message.near_twin = hit.near_twin
+    message.time_match = hit.time_match
     message.matched_terms.extend(hit.matched_terms)
     message.paths.extend(_PATHS[hit.found_by])
+    for beside in hit.before:
+        fill_memory(message.before.add(), beside)
+    for beside in hit.after:
+        fill_memory(message.after.add(), beside)
 
 
 def intent(known: Intent) -> recall_pb2.Intent:
     """What the user wants."""
-    return recall_pb2.Intent(domains=known.domains, action=known.action, keywords=known.keywords)
+    return recall_pb2.Intent(
+        domains=known.domains,
+        action=known.action,
+        keywords=known.keywords,
+        times=map(_time_interval, known.times),
+    )
+
+
+def _time_interval(interval: TimeInterval) -> recall_pb2.TimeInterval:
+    return recall_pb2.TimeInterval(
+        start_time=values.timestamp(interval.start) if math.isfinite(interval.start) else None,
+        end_time=values.timestamp(interval.end) if math.isfinite(interval.end) else None,
+        phrase=interval.phrase,
+        vague=interval.is_vague,
+    )
 
 
 def receipt(kept: Receipt) -> recall_pb2.Receipt:
@@ -95,6 +115,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
         elapsed=values.duration(kept.elapsed_s),
         cached=kept.cached,
         late_interaction_weight=kept.late_interaction_weight,
+        times=map(_time_interval, kept.times),
     )
 
 

@@ -25,6 +25,7 @@ from hummock.store.group import GroupCommit
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
+from hummock.store.substrings import ReadRecords
 from hummock.store.tokens import ReadTokens, with_tokens
 from hummock.store.unit import doc_of, find_by_text
 from hummock.store.view import ProjectView
@@ -98,7 +99,8 @@ class EmbeddedStore:
                 return Gathered(seq=0, content_seq=0, groups=empty)
             with self._environment.reading() as txn:
                 numbers_of = self._dictionary(txn, view.number)
-                found = Search(view, numbers_of, self._key_files(txn, view.number)).gather(queries)
+                key_files_of, records_of = self._key_files(txn, view.number), self._records(txn, view.number)
+                found = Search(view, numbers_of, key_files_of, records_of).gather(queries)
                 return with_tokens(found, queries, self._tokens(txn, view.number), self._environment.space.token_dim)
 
         return self._read(project, gathered)
@@ -250,6 +252,14 @@ class EmbeddedStore:
             ]
 
         return key_files_of
+
+    def _records(self, txn: lmdb.Transaction[bytes], number: int) -> ReadRecords:
+        # What a write has removed since holds nothing, as in `_tokens`.
+        def records_of(doc: int) -> tuple[bytes, bytes]:
+            key = keys.doc_key(number, doc)
+            return txn.get(key, b"", db=self._tables.memory), txn.get(key, b"", db=self._tables.payload)
+
+        return records_of
 
     def _payloads(self, txn: lmdb.Transaction[bytes], number: int) -> ReadPayload:
         def payload_of(doc: int) -> codec.PayloadRecord | None:

@@ -68,4 +68,14 @@ DEFAULT_LIMITS = StoreLimits()
 MAP_BYTES = 64 * GIB
 MAX_READERS = 1024
 MAX_QUERY_TERMS = 32
+
+MAX_SUBSTRING_BYTES = 32 * MIB
+"""Of records that are read for substrings in one group: some tenths of a second."""
+
+MOST_HOLDERS = 3
+"""Memories that hold all of a name, up to which they are looked up rather than searched for."""
+
+NEIGHBOURS_OF = 10
+"""The best of each path, whose neighbours in their sessions are candidates too."""
+
 MAX_PROJECT_BYTES = 400

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,10 @@ from hummock.core import facets
 from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery
 from hummock.core.memory import MemoryKind
 from hummock.store.filters import Flags, TermNumbers, holding, marked, passing
-from hummock.store.limits import MAX_QUERY_TERMS
+from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, NEIGHBOURS_OF
 from hummock.store.planner import nearest
 from hummock.store.postings import NO_TERM
+from hummock.store.substrings import ReadRecords, SubstringScan
 from hummock.store.view import ProjectView
 from hummock_kernels.cosine import best_chunks
 from hummock_kernels.topk import top_k
@@ -22,13 +23,15 @@ from hummock_kernels.topk import top_k
 Ordinals = NDArray[np.int64]
 
 _NO_MINIMUM = -np.inf
+_AGES_A_SCORE = 10
+"""By a tenth at most do keyword scores of substrings fall from the newest to the oldest."""
 _NOTHING: Ordinals = np.empty(0, np.int64)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Keywords:
-    """BM25 of every memory."""
+    """What the keyword path says of every memory."""
 
     score: NDArray[np.float32]
     matched: NDArray[np.uint32]
@@ -38,12 +41,17 @@ class Search:
     """The groups of one call on one view; later groups know what earlier ones found."""
 
     def __init__(
-        self, view: ProjectView, numbers_of: TermNumbers, key_files_of: Callable[[Sequence[int]], list[str]]
+        self,
+        view: ProjectView,
+        numbers_of: TermNumbers,
+        key_files_of: Callable[[Sequence[int]], list[str]],
+        records_of: ReadRecords,
     ) -> None:
-        """Args: the view, its dictionary, and what names the key files of some domains, given their documents."""
+        """Args: the view, its dictionary, and what reads the key files of some domains and a document's records."""
         self._view = view
         self._numbers_of = numbers_of
         self._key_files_of = key_files_of
+        self._records_of = records_of
         self._domains: list[Ordinals] = []
         self._keywords: dict[tuple[str, ...], _Keywords] = {}
 
@@ -60,14 +68,22 @@ class Search:
         # Before the look-up below: the domains of this very group do not count.
         key_files = self._by_key_file(query, allowed)
         domain_names, by_domain = self._by_domain(query, allowed)
-        keywords = self._scored(query.terms)
+        texts = SubstringScan(query.substrings, self._records_of, MAX_SUBSTRING_BYTES) if query.substrings else None
+        keywords = None if texts else self._scored(query.terms)
+        by_vector = self._by_vector(query, allowed)
+        by_keyword = self._newest_holding(texts, query, allowed) if texts else _by_keyword(query, allowed, keywords)
         found = {
-            FoundBy.VECTOR: self._by_vector(query, allowed),
-            FoundBy.KEYWORD: _by_keyword(query, allowed, keywords),
+            FoundBy.VECTOR: by_vector,
+            FoundBy.KEYWORD: by_keyword,
+            FoundBy.KEYWORD | FoundBy.HOLDER: self._holders(query, allowed),
             FoundBy.DOMAIN: by_domain,
             FoundBy.KEY_FILE: key_files,
         }
-        return self._candidates(query, int(np.count_nonzero(allowed)), found, keywords, domain_names)
+        if query.with_neighbours:
+            found[FoundBy.NEIGHBOUR] = self._beside([by_vector, by_keyword], allowed)
+        searched = int(np.count_nonzero(allowed))
+        candidates = self._candidates(query, searched, found, keywords, domain_names)
+        return _with_substrings(candidates, texts) if texts else candidates
 
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if query.vector is None:
@@ -75,6 +91,36 @@ class Search:
         # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
+
+    def _newest_holding(self, scan: SubstringScan, query: GroupQuery, allowed: Flags) -> Ordinals:
+        """The newest that hold a substring, by the time at which they were made (S0-11)."""
+        places = np.flatnonzero(allowed)
+        newest = places[np.lexsort((places, self._view.columns.create_time.values[places]))][::-1]
+        docs = self._view.columns.doc.values
+        held = set(scan.first(docs[newest].tolist(), query.pool))
+        return newest[np.isin(docs[newest], list(held))] if held else _NOTHING
+
+    def _holders(self, query: GroupQuery, allowed: Flags) -> Ordinals:
+        """Those that hold all of a name, where they are few: BM25 may prefer others that hold parts of it."""
+        if not query.name_terms:
+            return _NOTHING
+        holders = allowed.copy()
+        for number in self._numbers_of(query.name_terms):
+            if number is None:
+                return _NOTHING
+            holders &= marked(self._view, [number])
+        found = np.flatnonzero(holders)
+        return found if len(found) <= MOST_HOLDERS else _NOTHING
+
+    def _beside(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:
+        """What stands beside the best of each path in a session."""
+        if not self._view.columns.turns.has_any:
+            return _NOTHING
+        places = np.concatenate([ordinals[:NEIGHBOURS_OF] for ordinals in best])
+        beside = self._view.columns.neighbours(places).ravel()
+        beside = beside[beside >= 0]
+        passing_ones: Ordinals = beside[allowed[beside] != 0]
+        return passing_ones
 
     def _scored(self, terms: tuple[str, ...]) -> _Keywords | None:
         """Keyword scores of all memories; groups that ask for the same terms share them."""
@@ -137,6 +183,9 @@ class Search:
             origin=columns.origin.values[at],
             create_time=columns.create_time.values[at],
             update_time=columns.update_time.values[at],
+            event_time=columns.event_time.values[at],
+            session=columns.session.values[at],
+            session_position=columns.session_position.values[at],
             text_hash=columns.text_hash.values[at],
             cosine=cosine,
             keyword=np.zeros(len(at), np.float32) if keywords is None else keywords.score[at],
@@ -153,3 +202,13 @@ def _by_keyword(query: GroupQuery, allowed: Flags, keywords: _Keywords | None) -
         return _NOTHING
     best = top_k(keywords.score, allowed, query.pool)
     return best[keywords.score[best] > 0]
+
+
+def _with_substrings(found: Candidates, scan: SubstringScan) -> Candidates:
+    """The candidates with what the scan says of them, also of those that another path found."""
+    matched = np.array([scan.held(doc) for doc in found.doc.tolist()], np.uint32)
+    newest_first = np.lexsort((found.doc, found.create_time))[::-1]
+    age = np.empty(len(found), np.int64)
+    age[newest_first] = np.arange(len(found))
+    score = np.where(matched > 0, 1 - age / (_AGES_A_SCORE * max(1, len(found))), 0)
+    return replace(found, matched=matched, keyword=score.astype(np.float32), is_cut=scan.is_cut)

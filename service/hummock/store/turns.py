@@ -52,6 +52,11 @@ class TurnIndex:
         return neighbours(self.slots, session, session_position, alive, ordinals)
 
     @property
+    def has_any(self) -> bool:
+        """Whether there is any turn at all."""
+        return bool(self.taken[0])
+
+    @property
     def nbytes(self) -> int:
         """Bytes held."""
         return self.slots.nbytes

@@ -12,6 +12,7 @@ from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
 from hummock.ports import Clock, Generation, Store
 from hummock.recall.cache import AnswerCache
 from hummock.recall.plan import decay_of
+from hummock.text.time_words import time_intervals
 
 TTL_S = 300.0
 """Five minutes, as the first plug-in had it. A write makes another key, so no answer is outdated for a moment."""
@@ -36,8 +37,8 @@ class CachedRecall:
 
     The key holds the project's content_seq and all of the request, so a recall after a write never sees an answer
     from before it. Where the request leaves `as_of` to the clock, ages are those of the moment of asking; with decay,
-    whose scores would have to follow, the answer is used for a short while only and says its `as_of`. Degraded
-    answers are not kept.
+    whose scores would have to follow, the answer is used for a short while only and says its `as_of`; one that counts
+    words such as "yesterday" for as long as they mean the same. Degraded answers are not kept.
     """
 
     def __init__(self, recall: Callable[[RecallQuery], Recalled], store: Store, emb_space: str, clock: Clock) -> None:
@@ -71,10 +72,17 @@ class CachedRecall:
         return self._shared(question, recalled, generation, started) if is_shared else recalled
 
     def _is_usable(self, query: RecallQuery, kept: Recalled) -> bool:
+        if kept.receipt.times and self._are_times_others(query, kept):
+            return False
         if not _decays_by_the_clock(query):
             return True
         half_life_s = decay_of(query).half_life_days * _SECONDS_A_DAY
         return abs(self._clock.now() - kept.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
+
+    def _are_times_others(self, query: RecallQuery, kept: Recalled) -> bool:
+        """Whether its words mean other times by now: after midnight, or at once ("the last two weeks")."""
+        is_given = query.as_of is not None or (query.intent is not None and bool(query.intent.times))
+        return not is_given and time_intervals(query.text, self._clock.now()) != kept.receipt.times
 
     def _shared(self, query: RecallQuery, recalled: Recalled, generation: Generation, started: float) -> Recalled:
         """Another caller's answer as this one's: its own time, and the newest seq at which it is true."""
@@ -138,6 +146,7 @@ def _nbytes(query: RecallQuery, recalled: Recalled) -> int:
     for hits in (recalled.hits, recalled.code_fragments, recalled.domains):
         for hit in hits:
             nbytes += _HIT_BYTES + _text_bytes(hit.memory)
+            nbytes += sum(_HIT_BYTES + _text_bytes(memory) for memory in (*hit.before, *hit.after))
     return nbytes
 
 

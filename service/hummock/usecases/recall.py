@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates, Gathered
+from hummock.core.candidates import Candidates, FoundBy, Gathered
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import (
     Degradation,
@@ -25,8 +25,8 @@ from hummock.core.recall import (
 from hummock.ports import Clock, Embedder, Store
 from hummock.recall.diversify import diversify
 from hummock.recall.fuse import Fused, fuse
-from hummock.recall.gather import MAX_TERMS, Probe, group_queries, is_name
-from hummock.recall.hits import count, make_hits
+from hummock.recall.gather import MAX_TERMS, Probe, group_queries, is_name, name_terms
+from hummock.recall.hits import count, make_hits, with_neighbours
 from hummock.recall.intent import analyse_intent
 from hummock.recall.late_interaction import late_scores
 from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
@@ -71,9 +71,9 @@ class Recall:
             hits=hits.get(MAIN, ()),
             code_fragments=hits.get(CODE, ()),
             domains=hits.get(DOMAINS, ()),
-            intent=_with_domains(intent, search.gathered.groups),
+            intent=_with_domains(plan.intent, search.gathered.groups),
             receipt=_receipt(plan, stages, search, space),
-            degraded=degraded,
+            degraded=(*degraded, *_cut(search.gathered.groups)),
             seq=search.gathered.seq,
             content_seq=search.gathered.content_seq,
         )
@@ -116,7 +116,12 @@ class Recall:
         places, is_twin = picked
         docs = fused.candidates.doc[fused.row[places]].tolist()
         memories = self._store.load(query.project, docs, full=query.full)
-        return make_hits(fused, places, is_twin, memories, probe.terms, plan.as_of)
+        hits = make_hits(fused, places, is_twin, memories, probe.terms, plan.as_of)
+        if not query.context_window:
+            return hits
+        found = [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
+        beside = self._store.beside(query.project, found, query.context_window, full=query.full)
+        return with_neighbours(hits, beside, query.filter.excluded_ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,10 +165,11 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
     return Probe(
         vector=None if embedding is None else embedding.vector,
         tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
-        terms=tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
+        terms=plan.substrings or tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
         domain_names=frozenset(map(prose, named)),
         domain_text="" if named else query.text,
         text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
+        name_terms=name_terms(query.text),
         is_name=is_name(query.text),
         known_share=known_share(query.text, space.scripts),
         is_han=is_han(query.text),
@@ -171,8 +177,8 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
 
 
 def _chosen(plan: Plan, group: GroupPlan, ranked: Fused) -> _Picked:
-    """Places of the hits, best first. Domains are looked up by name: there is nothing to make different."""
-    if group.name == DOMAINS:
+    """Places of the hits, best first. What is looked up by name comes as it is: there is nothing to make different."""
+    if group.name == DOMAINS or (ranked.candidates.found_by & FoundBy.HOLDER).any():
         places = np.arange(min(group.top_k, len(ranked)))
         return places, np.zeros(len(places), np.uint8)
     return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
@@ -183,7 +189,15 @@ def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
     if intent.domains:
         return intent
     found = dict.fromkeys(name for group in groups for name in group.domain_names)
-    return Intent(domains=tuple(found), action=intent.action, keywords=intent.keywords)
+    return replace(intent, domains=tuple(found))
+
+
+def _cut(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
+    """What is said where there were too many texts to look for substrings in all of them."""
+    if not any(found.is_cut for found in groups):
+        return ()
+    message = "the project has more text than is searched for substrings; older memories were not looked at"
+    return (Degradation(path="keyword", reason="SCAN_CUT", message=message),)
 
 
 def _receipt(plan: Plan, stages: _Stages, search: _Search, space: EmbeddingSpace) -> Receipt:
@@ -201,4 +215,5 @@ def _receipt(plan: Plan, stages: _Stages, search: _Search, space: EmbeddingSpace
         vector_weight=main.vector_share if main else 0.0,
         late_interaction_weight=main.late_share if main else 0.0,
         elapsed_s=stages.elapsed_s,
+        times=plan.times,
     )

@@ -106,6 +106,36 @@ DECAY_MODE_TRUE_HALF_LIFE: DecayMode.ValueType  # 3
 """score × 2^(−age / half_life): 0.5 after one half_life."""
 Global___DecayMode: _TypeAlias = DecayMode  # noqa: Y015
 
+class _KeywordMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _KeywordModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_KeywordMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    KEYWORD_MODE_UNSPECIFIED: _KeywordMode.ValueType  # 0
+    """Not said. Means TERMS."""
+    KEYWORD_MODE_TERMS: _KeywordMode.ValueType  # 1
+    """By terms: words, their stems, parts of identifiers, and pairs of Chinese characters."""
+    KEYWORD_MODE_SUBSTRING: _KeywordMode.ValueType  # 2
+    """Any keyword anywhere in the memory's text, whatever its case: also a single Chinese character, or a part of an
+    identifier. Newest first, as many as there are candidates. Texts are read from the disk, newest first, so a large
+    project may not be read to its end; degraded says so then.
+    """
+
+class KeywordMode(_KeywordMode, metaclass=_KeywordModeEnumTypeWrapper):
+    """How the keyword path finds memories."""
+
+KEYWORD_MODE_UNSPECIFIED: KeywordMode.ValueType  # 0
+"""Not said. Means TERMS."""
+KEYWORD_MODE_TERMS: KeywordMode.ValueType  # 1
+"""By terms: words, their stems, parts of identifiers, and pairs of Chinese characters."""
+KEYWORD_MODE_SUBSTRING: KeywordMode.ValueType  # 2
+"""Any keyword anywhere in the memory's text, whatever its case: also a single Chinese character, or a part of an
+identifier. Newest first, as many as there are candidates. Texts are read from the disk, newest first, so a large
+project may not be read to its end; degraded says so then.
+"""
+Global___KeywordMode: _TypeAlias = KeywordMode  # noqa: Y015
+
 @_typing.final
 class Decay(_message.Message):
     """How the score falls with age."""
@@ -141,6 +171,44 @@ class Decay(_message.Message):
 Global___Decay: _TypeAlias = Decay  # noqa: Y015
 
 @_typing.final
+class TimeInterval(_message.Message):
+    """A time that a query speaks of."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_TIME_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
+    PHRASE_FIELD_NUMBER: _builtins.int
+    VAGUE_FIELD_NUMBER: _builtins.int
+    phrase: _builtins.str
+    """The words that said so, for example "上周"; empty when the caller gave the interval. Ignored in requests."""
+    vague: _builtins.bool
+    """Whether they leave open how long ago ("recently"), so that it weighs half as much."""
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """Its beginning. Unset means that it has none."""
+
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """Its end, exclusive. Unset means that it has none. Later than start_time."""
+
+    def __init__(
+        self,
+        *,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
+        phrase: _builtins.str = ...,
+        vague: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end_time", b"end_time", "start_time", b"start_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_time", b"end_time", "phrase", b"phrase", "start_time", b"start_time", "vague", b"vague"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TimeInterval: _TypeAlias = TimeInterval  # noqa: Y015
+
+@_typing.final
 class Intent(_message.Message):
     """What the user wants, as far as it is known."""
 
@@ -149,6 +217,7 @@ class Intent(_message.Message):
     DOMAINS_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
     KEYWORDS_FIELD_NUMBER: _builtins.int
+    TIMES_FIELD_NUMBER: _builtins.int
     action: _builtins.str
     """What is to be done, for example "ADD_FEATURE". Optional, at most 64 characters."""
     @_builtins.property
@@ -159,16 +228,21 @@ class Intent(_message.Message):
     def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Words to look for. At most 16, each 1 to 256 characters."""
 
+    @_builtins.property
+    def times(self) -> _containers.RepeatedCompositeFieldContainer[Global___TimeInterval]:
+        """Times that it speaks of, at most 8: memories of them rank higher, those near them a little."""
+
     def __init__(
         self,
         *,
         domains: _abc.Iterable[_builtins.str] | None = ...,
         action: _builtins.str = ...,
         keywords: _abc.Iterable[_builtins.str] | None = ...,
+        times: _abc.Iterable[Global___TimeInterval] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "domains", b"domains", "keywords", b"keywords"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "domains", b"domains", "keywords", b"keywords", "times", b"times"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -191,6 +265,9 @@ class Hit(_message.Message):
     DECAY_FIELD_NUMBER: _builtins.int
     NEAR_TWIN_FIELD_NUMBER: _builtins.int
     LATE_INTERACTION_SCORE_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    TIME_MATCH_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """What hits are ordered by, in [0, 1]; larger is better."""
     similarity: _builtins.float
@@ -209,6 +286,10 @@ class Hit(_message.Message):
     """Late interaction: mean, over the query's tokens, of the best cosine with a token of the memory's best chunk, in
     [-1, 1]; 0 where it was not scored. Its level depends on the model.
     """
+    time_match: _builtins.float
+    """How far its time is that of the query, in [0, 1]: 1 inside an interval, less the farther away; 0 where the query
+    speaks of no time, or the memory's is not known.
+    """
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
         """The memory, in the view that was asked for."""
@@ -220,6 +301,16 @@ class Hit(_message.Message):
     @_builtins.property
     def matched_terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The terms of the query that it holds."""
+
+    @_builtins.property
+    def before(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Memory]:
+        """What was said before it in its session, or stands before it in its file, in that order; as many as context_window
+        says, if there are. In the view that was asked for.
+        """
+
+    @_builtins.property
+    def after(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Memory]:
+        """What comes after it."""
 
     def __init__(
         self,
@@ -235,10 +326,13 @@ class Hit(_message.Message):
         decay: _builtins.float = ...,
         near_twin: _builtins.bool = ...,
         late_interaction_score: _builtins.float = ...,
+        before: _abc.Iterable[_memory_pb2.Memory] | None = ...,
+        after: _abc.Iterable[_memory_pb2.Memory] | None = ...,
+        time_match: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "cosine", b"cosine", "decay", b"decay", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "cosine", b"cosine", "decay", b"decay", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -373,6 +467,7 @@ class Receipt(_message.Message):
     ELAPSED_FIELD_NUMBER: _builtins.int
     CACHED_FIELD_NUMBER: _builtins.int
     LATE_INTERACTION_WEIGHT_FIELD_NUMBER: _builtins.int
+    TIMES_FIELD_NUMBER: _builtins.int
     preset: Global___Preset.ValueType
     """The preset that was used."""
     emb_space: _builtins.str
@@ -403,6 +498,10 @@ class Receipt(_message.Message):
     def elapsed(self) -> _duration_pb2.Duration:
         """Time from the beginning of the first stage to the end of the last; the wait for a worker is not in it."""
 
+    @_builtins.property
+    def times(self) -> _containers.RepeatedCompositeFieldContainer[Global___TimeInterval]:
+        """The times by which memories were ranked higher."""
+
     def __init__(
         self,
         *,
@@ -415,10 +514,11 @@ class Receipt(_message.Message):
         elapsed: _duration_pb2.Duration | None = ...,
         cached: _builtins.bool = ...,
         late_interaction_weight: _builtins.float = ...,
+        times: _abc.Iterable[Global___TimeInterval] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "elapsed", b"elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "stages", b"stages", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -449,6 +549,9 @@ class RecallRequest(_message.Message):
     CODE_TOP_K_FIELD_NUMBER: _builtins.int
     DOMAIN_TOP_K_FIELD_NUMBER: _builtins.int
     LATE_INTERACTION_FIELD_NUMBER: _builtins.int
+    TIME_WORDS_FIELD_NUMBER: _builtins.int
+    CONTEXT_WINDOW_FIELD_NUMBER: _builtins.int
+    KEYWORD_MODE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters. An unknown project answers with no hits."""
     query_text: _builtins.str
@@ -489,6 +592,17 @@ class RecallRequest(_message.Message):
     vector path and an embedding by the server. Unset means yes where the vector and the keyword path are joined, and no
     where only one of them runs.
     """
+    time_words: _builtins.bool
+    """Whether times that query_text speaks of ("last week", 5月2日) count where the intent gives none; relative to as_of, in
+    days of UTC and weeks from Monday. Times of the intent always count. Unset means yes where the vector and the
+    keyword path are joined, and no where only one of them runs.
+    """
+    context_window: _builtins.int
+    """So many neighbours before and after each hit are returned with it: turns of its session, or fragments of its file
+    by line. 0 to 10; 0 means none. The filter does not apply to them.
+    """
+    keyword_mode: Global___KeywordMode.ValueType
+    """Unset means TERMS."""
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Vector:
         """The query's embedding, if the caller has one. Unset means that the server embeds query_text."""
@@ -537,10 +651,13 @@ class RecallRequest(_message.Message):
         code_top_k: _builtins.int | None = ...,
         domain_top_k: _builtins.int | None = ...,
         late_interaction: _builtins.bool | None = ...,
+        time_words: _builtins.bool | None = ...,
+        context_window: _builtins.int = ...,
+        keyword_mode: Global___KeywordMode.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "top_k", b"top_k"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
@@ -556,6 +673,8 @@ class RecallRequest(_message.Message):
     _WhichOneofArgType__near_twin_bar: _TypeAlias = _typing.Literal["_near_twin_bar", b"_near_twin_bar"]  # noqa: Y015
     _WhichOneofReturnType__relevance_weight: _TypeAlias = _typing.Literal["relevance_weight"]  # noqa: Y015
     _WhichOneofArgType__relevance_weight: _TypeAlias = _typing.Literal["_relevance_weight", b"_relevance_weight"]  # noqa: Y015
+    _WhichOneofReturnType__time_words: _TypeAlias = _typing.Literal["time_words"]  # noqa: Y015
+    _WhichOneofArgType__time_words: _TypeAlias = _typing.Literal["_time_words", b"_time_words"]  # noqa: Y015
     _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
     _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
     @_typing.overload
@@ -572,6 +691,8 @@ class RecallRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__near_twin_bar) -> _WhichOneofReturnType__near_twin_bar | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__relevance_weight) -> _WhichOneofReturnType__relevance_weight | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__time_words) -> _WhichOneofReturnType__time_words | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__top_k) -> _WhichOneofReturnType__top_k | None: ...
 

@@ -1,0 +1,168 @@
+"""Conversations: times that a query speaks of, sentences beside a sentence, and what stands beside a hit."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import grpc
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import recall_pb2 as recall
+from tests.service.calls import ask, contents, learn
+from tests.service.inputs import fragment, note
+from tests.service.running import Stubs
+
+AS_OF = datetime(2023, 5, 17, 10, 30, tzinfo=UTC)
+PLAIN = {"relevance_weight": 1.0, "near_twin_bar": 2.0}
+
+
+def stamp(moment: datetime) -> Timestamp:
+    time = Timestamp()
+    time.FromDatetime(moment)
+    return time
+
+
+def told(text: str, days_ago: float) -> pb.MemoryInput:
+    return note(text, event_time=stamp(AS_OF - timedelta(days=days_ago)))
+
+
+def trips(service: Stubs, project: str) -> None:
+    """Memories alike in all but their time."""
+    for days_ago, place in ((1, "harbour"), (9, "museum"), (40, "market"), (400, "castle")):
+        learn(service, project, told(f"we walked to the {place} and had lunch", days_ago))
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("where did we walk yesterday", "harbour"),
+        ("where did we walk last week", "museum"),
+        ("where did we walk on 7 April", "market"),
+        ("where did we walk last April", "market"),
+        ("where did we walk in April 2022", "castle"),
+        ("昨天 we walked where", "harbour"),
+        ("上周 we walked where", "museum"),
+        ("4月7日 we walked where", "market"),
+    ],
+)
+def test_a_time_in_the_query_ranks_its_memories_first(service: Stubs, project: str, query: str, place: str) -> None:
+    trips(service, project)
+    answer = ask(service, project, query, as_of=stamp(AS_OF), **PLAIN)
+    assert place in contents(answer)[0]
+    assert answer.hits[0].time_match > 0.9
+
+
+def test_the_receipt_and_the_intent_name_the_times_found(service: Stubs, project: str) -> None:
+    trips(service, project)
+    answer = ask(service, project, "what did we do yesterday", as_of=stamp(AS_OF))
+    (found,) = answer.receipt.times
+    assert found.phrase == "yesterday"
+    assert found.start_time.ToDatetime(UTC) == datetime(2023, 5, 16, tzinfo=UTC)
+    assert found.end_time.ToDatetime(UTC) == datetime(2023, 5, 17, tzinfo=UTC)
+    assert list(answer.intent.times) == [found]
+
+
+def test_time_words_can_be_switched_off(service: Stubs, project: str) -> None:
+    trips(service, project)
+    answer = ask(service, project, "where did we walk yesterday", as_of=stamp(AS_OF), time_words=False)
+    assert not answer.receipt.times
+    assert {hit.time_match for hit in answer.hits} == {0.0}
+
+
+def test_a_caller_can_give_the_interval(service: Stubs, project: str) -> None:
+    trips(service, project)
+    times = [recall.TimeInterval(end_time=stamp(AS_OF - timedelta(days=365)))]
+    answer = ask(service, project, "where did we walk", intent=recall.Intent(times=times), as_of=stamp(AS_OF), **PLAIN)
+    assert "castle" in contents(answer)[0]
+    assert list(answer.receipt.times) == times
+
+
+def test_an_interval_that_ends_before_it_begins_is_refused(service: Stubs, project: str) -> None:
+    times = [recall.TimeInterval(start_time=stamp(AS_OF), end_time=stamp(AS_OF - timedelta(days=1)))]
+    with pytest.raises(grpc.RpcError) as raised:
+        ask(service, project, "x y z", intent=recall.Intent(times=times))
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "intent.times[0].end_time" in (raised.value.details() or "")
+
+
+def test_what_was_said_in_a_session_happened_when_it_was_said(service: Stubs, project: str) -> None:
+    for days_ago, place in ((1, "harbour"), (9, "museum")):
+        create_time = stamp(AS_OF - timedelta(days=days_ago))
+        learn(service, project, note(f"we walked to the {place}", session_id=place, create_time=create_time))
+    answer = ask(service, project, "where did we walk last week", as_of=stamp(AS_OF), **PLAIN)
+    assert "museum" in contents(answer)[0]
+
+
+def talk(service: Stubs, project: str, session_id: str, *sentences: str) -> None:
+    learn(service, project, *(note(sentence, session_id=session_id) for sentence in sentences))
+
+
+def test_the_answer_beside_a_question_gains_from_it(service: Stubs, project: str) -> None:
+    """The evidence shares no word with the query; what stands beside it does."""
+    talk(service, project, "s1", "I bought a violin from an old luthier", "it has a crack in the scroll", "good night")
+    talk(service, project, "s2", "the soup needs salt", "it has a pinch of pepper", "good morning")
+    hits = contents(ask(service, project, "violin luthier", **PLAIN))
+    assert hits[0].startswith("I bought a violin")
+    assert hits.index("it has a crack in the scroll") < hits.index("it has a pinch of pepper")
+
+
+def test_an_echo_of_the_query_lends_nothing_to_the_turn_before_it(service: Stubs, project: str) -> None:
+    """1.1-2, S4-34."""
+    query = "which colour has the new bicycle"
+    learn(
+        service,
+        project,
+        note("let us talk about something else", session_id="s"),
+        note(query, session_id="s", origin=pb.ORIGIN_USER_INPUT),
+        note("the new bicycle is dark green", session_id="t"),
+    )
+    answer = ask(service, project, query, **PLAIN)
+    assert contents(answer)[0] == "the new bicycle is dark green"
+    assert answer.receipt.groups[0].echo == 1
+
+
+def names(memories: object) -> list[str]:
+    return [memory.payload.content for memory in memories]  # type: ignore[attr-defined] # repeated Memory
+
+
+def test_neighbours_of_a_hit_come_with_it(service: Stubs, project: str) -> None:
+    talk(service, project, "s", "one", "two", "the violin is old", "four", "five")
+    hit = ask(service, project, "violin", context_window=1, top_k=1).hits[0]
+    assert (names(hit.before), names(hit.after)) == (["two"], ["four"])
+    hit = ask(service, project, "violin", context_window=9, top_k=1).hits[0]
+    assert (names(hit.before), names(hit.after)) == (["one", "two"], ["four", "five"])
+    hit = ask(service, project, "violin", top_k=1).hits[0]
+    assert (names(hit.before), names(hit.after)) == ([], [])
+
+
+def test_fragments_come_with_those_around_them_in_their_file(service: Stubs, project: str) -> None:
+    pieces = {"open_ledger": 1, "close_ledger": 40, "print_ledger": 90}
+    for symbol, line in pieces.items():
+        piece = fragment("src/ledger.py", symbol, f"def {symbol}(): ...")
+        piece.payload.code_fragment.start_line = line
+        learn(service, project, piece)
+    hit = ask(service, project, "close_ledger", context_window=3, top_k=1).hits[0]
+    assert (names(hit.before), names(hit.after)) == (["def open_ledger(): ..."], ["def print_ledger(): ..."])
+
+
+def test_neighbours_have_the_view_of_the_hit_and_keep_out_what_is_excluded(service: Stubs, project: str) -> None:
+    learn(
+        service,
+        project,
+        note("one", session_id="s", id="one"),
+        note("the violin is old", session_id="s"),
+        note("three", session_id="s", id="three"),
+    )
+    where = pb.Filter(excluded_ids=["three"])
+    hit = ask(service, project, "violin", context_window=2, top_k=1, filter=where, view=pb.MEMORY_VIEW_INDEX).hits[0]
+    assert [memory.id for memory in hit.before] == ["one"]
+    assert not hit.before[0].HasField("payload")
+    assert not hit.after
+
+
+def test_a_window_that_is_too_wide_is_refused(service: Stubs, project: str) -> None:
+    with pytest.raises(grpc.RpcError) as raised:
+        ask(service, project, "x y z", context_window=11)
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -1,0 +1,90 @@
+"""A query that is one name, held by few memories of many."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import recall_pb2 as recall
+from tests.service.calls import ask, learn
+from tests.service.inputs import note
+from tests.service.running import Stubs
+
+MEMORIES = 3000
+BATCH = 500
+PARTS = "parse date user ledger repayment interest plan book entry close open total rate".split()  # noqa: SIM905
+CHARACTERS = "先本后息还款方式合同利率账户日期计算逻辑分期提前逾期罚金客户经理审批额度"
+SEEDS = (1, 2, 3)
+
+
+def made_up(rng: random.Random, words: int) -> str:
+    """A text out of the parts of names and of Chinese characters, none of which is a whole name."""
+    pieces = [rng.choice((rng.choice(PARTS), "".join(rng.choices(CHARACTERS, k=3)))) for _ in range(words)]
+    return " ".join(pieces)
+
+
+def names_of(rng: random.Random) -> list[str]:
+    first, second, third = rng.sample(PARTS, 3)
+    return [
+        f"{first}_{second}_{rng.choice('qxz')}w",
+        f"{first.capitalize()}{second.capitalize()}Q{third}",
+        f"{first}.{second}.v{rng.randrange(70, 99)}",
+        rng.choice(("潮汐", "木芯", "罗盘", "灯塔")),
+        "世界.图鉴.物品." + rng.choice(("鲸骨", "磷火")),
+        rng.choice(("zymurgy", "quixotry")),
+    ]
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def filled(request: pytest.FixtureRequest, service: Stubs) -> tuple[str, dict[str, set[str]]]:
+    """A project with many memories, and who holds each name. Some holders are long, and old."""
+    rng = random.Random(request.param)  # noqa: S311
+    vectors = np.random.default_rng(request.param)
+    project = f"names-{request.param}"
+    holders: dict[str, set[str]] = {name: set() for name in names_of(rng)}
+    texts = {f"m{number}": made_up(rng, rng.choice((4, 12, 60))) for number in range(MEMORIES)}
+    for name in holders:
+        for memory_id in rng.sample(sorted(texts), rng.choice((1, 2, 3))):
+            texts[memory_id] = f"{made_up(rng, rng.choice((1, 400)))} {name} {texts[memory_id]}"
+            holders[name].add(memory_id)
+    space = ask(service, project, "nothing yet").receipt.emb_space
+    dim = 384
+    inputs = []
+    for memory_id, text in texts.items():
+        values = vectors.standard_normal(dim).astype("<f4")
+        memory = note(text, id=memory_id, vector=pb.Vector(values=values.tobytes(), emb_space=space))
+        memory.create_time.FromSeconds(1_600_000_000 + rng.randrange(10_000_000))
+        inputs.append(memory)
+    for start in range(0, len(inputs), BATCH):
+        learn(service, project, *inputs[start : start + BATCH])
+    return project, holders
+
+
+@pytest.mark.parametrize("preset", [recall.PRESET_AGENT, recall.PRESET_CODE, recall.PRESET_CHAT])
+def test_all_holders_of_a_rare_name_are_the_first_hits(
+    service: Stubs, filled: tuple[str, dict[str, set[str]]], preset: recall.Preset.ValueType
+) -> None:
+    """Identifiers, dotted ids and words of two Chinese characters, held by at most three memories: all in the top 3."""
+    project, holders = filled
+    for name, expected in holders.items():
+        hits = ask(service, project, name, preset=preset).hits
+        assert {hit.memory.id for hit in hits[: len(expected)]} == expected, name
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_holders_that_say_nearly_the_same_are_all_shown_first(service: Stubs, project: str) -> None:
+    """A name is looked up: near-twins are not sent to the end (1.1-7)."""
+    learn(service, project, *(note(f"call parse_dates_qw twice, {number}") for number in ("one", "two", "three")))
+    learn(service, project, *(note(f"parse the dates of {number} entries twice") for number in range(20)))
+    hits = ask(service, project, "parse_dates_qw").hits
+    assert all("parse_dates_qw" in hit.memory.payload.content for hit in hits[:3])
+
+
+def test_a_name_that_many_hold_is_searched_for(service: Stubs, project: str) -> None:
+    learn(service, project, *(note(f"parse_dates_qw in file {number}") for number in range(8)))
+    answer = ask(service, project, "parse_dates_qw", top_k=5)
+    assert len(answer.hits) == 5

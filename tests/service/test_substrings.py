@@ -1,0 +1,64 @@
+"""The keyword path by substrings, through the socket."""
+
+from __future__ import annotations
+
+import pytest
+
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import recall_pb2 as recall
+from tests.service.calls import ask, contents, learn
+from tests.service.inputs import note, record
+from tests.service.running import Stubs
+
+BY_SUBSTRING = {"keyword_mode": recall.KEYWORD_MODE_SUBSTRING, "paths": [recall.RECALL_PATH_KEYWORD]}
+
+
+def questions(response: recall.RecallResponse) -> list[str]:
+    return [hit.memory.payload.learning_record.question for hit in response.hits]
+
+
+def test_any_keyword_inside_question_or_answer_finds_newest_first_up_to_top_k(service: Stubs, project: str) -> None:
+    """S0-11, 1.1-13: ANY keyword, question OR answer, newest first, LIMIT topK."""
+    for number in range(14):
+        learn(service, project, record(f"问题{number}", f"RepaymentCalculator 第{number}版"))
+    learn(service, project, record("利息怎么算", "看合同"), record("别的", "没有关系"))
+    intent = recall.Intent(keywords=["paymentCalc", "息怎"])
+    answer = ask(service, project, "随便", intent=intent, top_k=10, **BY_SUBSTRING)
+    assert questions(answer) == ["利息怎么算", *(f"问题{number}" for number in range(13, 4, -1))]
+    assert not answer.degraded
+
+
+def test_terms_are_the_default_and_do_not_see_inside_a_word(service: Stubs, project: str) -> None:
+    """1.1-13: terms by default."""
+    learn(service, project, note("RepaymentCalculator rounds half up"))
+    keyword = {"paths": [recall.RECALL_PATH_KEYWORD]}
+    assert contents(ask(service, project, "paymentcalc", **keyword)) == []
+    assert contents(ask(service, project, "paymentcalc", **BY_SUBSTRING)) != []
+
+
+@pytest.mark.parametrize("query", ["款", "lato", "R"])
+def test_a_query_too_short_for_a_term_is_looked_for_as_it_is(service: Stubs, project: str, query: str) -> None:
+    """1.1-13: short keywords that no term matches."""
+    learn(service, project, note("每月十五号还款 RepaymentCalculator"), note("天气很好"))
+    answer = ask(service, project, query, **BY_SUBSTRING)
+    assert contents(answer) == ["每月十五号还款 RepaymentCalculator"]
+    assert list(answer.hits[0].matched_terms) == [query]
+    assert list(answer.hits[0].paths) == [recall.RECALL_PATH_KEYWORD]
+
+
+def test_the_filter_holds_and_projects_stay_apart(service: Stubs, project: str) -> None:
+    """S0-11: project-scoped; S0-06."""
+    learn(service, project, note("paymentCalc here", session_id="a"), note("paymentCalc there", session_id="b"))
+    learn(service, f"{project}-other", note("paymentCalc elsewhere"))
+    where = pb.Filter(session_ids=["a"])
+    assert contents(ask(service, project, "ymentCal", filter=where, **BY_SUBSTRING)) == ["paymentCalc here"]
+
+
+def test_beside_the_vector_path_what_holds_the_string_is_a_keyword_hit(service: Stubs, project: str) -> None:
+    """1.1-13: substring match as a mode of the keyword path."""
+    learn(service, project, note("the calculator of repayments"), note("see RepaymentCalculator"))
+    answer = ask(service, project, "mentcalc", keyword_mode=recall.KEYWORD_MODE_SUBSTRING)
+    scores = {hit.memory.payload.content: hit.keyword_score for hit in answer.hits}
+    assert scores["see RepaymentCalculator"] > 0
+    assert scores["the calculator of repayments"] == 0
+    assert contents(answer)[0] == "see RepaymentCalculator"
