@@ -1,6 +1,6 @@
 """BM25F over an inverted index and the documents that are newer than it.
 
-Postings of term t are the slice indptr[t]:indptr[t + 1] of `post_doc` and `post_counts`. Documents from `base` on, the
+Postings of term t are the slice indptr[t]:indptr[t + 1] of `post_doc` and `post_weight`. Documents from `base` on, the
 delta, are not in it: document base + d has the slice fwd_indptr[d]:fwd_indptr[d + 1] of `fwd_term` and `fwd_counts`. A
 term occurs at most once in a document. Counts pack four saturating bytes, least significant first: title, tags, body,
 learned keywords. Terms beyond the index's size occur in the delta alone.
@@ -48,25 +48,13 @@ def _weighted_count(counts: np.uint32, field_weights: Vector) -> np.float32:
 
 
 @helper()
-def _length_factor(length: np.float32, mean_length: float, k1: float, b: float) -> np.float32:
-    ratio = length / mean_length if mean_length > 0 else np.float32(0)
-    return np.float32(k1 * (np.float32(1) - b + b * ratio))
+def _gain(idf: np.float32, weight: np.float32, saturation: np.float32) -> np.float32:
+    return idf * weight / (weight + saturation)
 
 
 @helper()
-def _add(
-    scores: Vector,
-    matched: Words,
-    doc: int,
-    position: int,
-    weighted_count: np.float32,
-    idf: np.float32,
-    length_factor: np.float32,
-    k1: float,
-) -> None:
-    scores[doc] += idf * (weighted_count * (k1 + np.float32(1)) / (weighted_count + length_factor))
-    if position < 32:
-        matched[doc] |= np.uint32(1) << np.uint32(position)
+def _bit(position: int) -> np.uint32:
+    return np.uint32(1) << np.uint32(position) if position < 32 else np.uint32(0)
 
 
 @helper()
@@ -118,7 +106,7 @@ def _find_query_terms(
 _SCORES_SIGNATURE = Tuple((OUT_F32_1D, OUT_U32_1D))(
     I64_1D,
     I32_1D,
-    U32_1D,
+    F32_1D,
     I64_1D,
     U32_1D,
     U32_1D,
@@ -137,7 +125,7 @@ _SCORES_SIGNATURE = Tuple((OUT_F32_1D, OUT_U32_1D))(
 def bm25_scores(
     indptr: Indices,
     post_doc: Docs,
-    post_counts: Words,
+    post_weight: Vector,
     fwd_indptr: Indices,
     fwd_term: Words,
     fwd_counts: Words,
@@ -155,9 +143,9 @@ def bm25_scores(
     A document scores the same bits whether it is in the index or in the delta.
 
     Args:
-        indptr: (terms + 1,), with `post_doc` and `post_counts`: the index (see the module).
+        indptr: (terms + 1,), with `post_doc` and `post_weight`: the index (see the module).
         post_doc: Documents, below `base`.
-        post_counts: Packed counts.
+        post_weight: Counts, weighted by field and summed.
         fwd_indptr: (delta documents + 1,), with `fwd_term` and `fwd_counts`: the delta.
         fwd_term: Terms.
         fwd_counts: Packed counts.
@@ -177,16 +165,20 @@ def bm25_scores(
     docs = doc_length.shape[0]
     scores = np.zeros(docs, np.float32)
     matched = np.zeros(docs, np.uint32)
+    # A document's count saturates at a point that grows with its length: floor + slope * length.
+    floor = np.float32(k1 * (np.float32(1) - b))
+    slope = np.float32(k1 * b / mean_length) if mean_length > 0 else np.float32(0)
+    gains = (idf * (k1 + np.float32(1))).astype(np.float32)
     for position in range(query_terms.shape[0]):
         term = np.int64(query_terms[position])
         if term >= indptr.shape[0] - 1:
             continue
+        gain, bit = gains[position], _bit(position)
         for p in range(indptr[term], indptr[term + 1]):
-            count = _weighted_count(post_counts[p], field_weights)
-            if count > 0:
+            if post_weight[p] > 0:
                 doc = post_doc[p]
-                factor = _length_factor(doc_length[doc], mean_length, k1, b)
-                _add(scores, matched, doc, position, count, idf[position], factor, k1)
+                scores[doc] += _gain(gain, post_weight[p], floor + slope * doc_length[doc])
+                matched[doc] |= bit
     order = np.argsort(query_terms, kind="mergesort")
     ordered = query_terms[order]
     sketch = _sketch(query_terms)
@@ -196,13 +188,13 @@ def bm25_scores(
         if not _find_query_terms(fwd_term, fwd_counts, start, end, ordered, order, sketch, found):
             continue
         doc = base + d
-        factor = _length_factor(doc_length[doc], mean_length, k1, b)
         # In the order of the query, as above: float32 sums depend on it.
         for position in range(query_terms.shape[0]):
-            count = _weighted_count(found[position], field_weights)
+            weight = _weighted_count(found[position], field_weights)
             found[position] = 0
-            if count > 0:
-                _add(scores, matched, doc, position, count, idf[position], factor, k1)
+            if weight > 0:
+                scores[doc] += _gain(gains[position], weight, floor + slope * doc_length[doc])
+                matched[doc] |= _bit(position)
     return scores, matched
 
 
@@ -221,9 +213,11 @@ def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
     return counts
 
 
-@kernel(Tuple((OUT_I64_1D, OUT_I32_1D, OUT_U32_1D))(I64_1D, U32_1D, U32_1D, I64))
-def invert(fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, terms: int) -> tuple[Indices, Docs, Words]:
-    """Build the index from forward lists by a counting sort: indptr (terms + 1,), post_doc and post_counts.
+@kernel(Tuple((OUT_I64_1D, OUT_I32_1D, OUT_F32_1D))(I64_1D, U32_1D, U32_1D, F32_1D, I64))
+def invert(
+    fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, field_weights: Vector, terms: int
+) -> tuple[Indices, Docs, Vector]:
+    """Build the index from forward lists by a counting sort: indptr (terms + 1,), post_doc and post_weight.
 
     Documents are numbered from 0 in the order of the forward lists, and ascend within a term. Terms of `terms` and
     above are left out, as is what lies outside the slices of `fwd_indptr` (the free end of a growing array).
@@ -237,15 +231,15 @@ def invert(fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, terms: int) 
         indptr[term + 1] += indptr[term]
     free = indptr.copy()
     post_doc = np.empty(indptr[terms], np.int32)
-    post_counts = np.empty(indptr[terms], np.uint32)
+    post_weight = np.empty(indptr[terms], np.float32)
     for d in range(fwd_indptr.shape[0] - 1):
         for p in range(fwd_indptr[d], fwd_indptr[d + 1]):
             if fwd_term[p] < terms:
                 at = free[fwd_term[p]]
                 post_doc[at] = d
-                post_counts[at] = fwd_counts[p]
+                post_weight[at] = _weighted_count(fwd_counts[p], field_weights)
                 free[fwd_term[p]] += 1
-    return indptr, post_doc, post_counts
+    return indptr, post_doc, post_weight
 
 
 @kernel(VOID(I64_1D, I32_1D, I64_1D, U32_1D, I64, U32, OUT_U8_1D))
@@ -261,7 +255,7 @@ def mark_term(
         for p in range(indptr[wanted], indptr[wanted + 1]):
             out[post_doc[p]] = 1
     for d in range(fwd_indptr.shape[0] - 1):
-        for p in range(fwd_indptr[d], fwd_indptr[d + 1]):
-            if fwd_term[p] == wanted:
-                out[base + d] = 1
-                break
+        end = fwd_indptr[d + 1]
+        at = fwd_indptr[d] + _lower_bound(fwd_term[fwd_indptr[d] : end], np.uint32(wanted))
+        if at < end and fwd_term[at] == wanted:
+            out[base + d] = 1

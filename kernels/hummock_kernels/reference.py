@@ -172,7 +172,7 @@ def _gain(relevance: np.float32, closest: np.float32, weight: np.float32) -> flo
 def bm25_scores(
     indptr: Indices,
     post_doc: Docs,
-    post_counts: Words,
+    post_weight: Vector,
     fwd_indptr: Indices,
     fwd_term: Words,
     fwd_counts: Words,
@@ -188,14 +188,14 @@ def bm25_scores(
     """Twin of `bm25.bm25_scores`."""
     scores = np.zeros(len(doc_length), np.float32)
     matched = np.zeros(len(doc_length), np.uint32)
-    one, k1_, b_ = np.float32(1), np.float32(k1), np.float32(b)
+    one, k1_, b_, mean = (np.float32(number) for number in (1, k1, b, mean_length))
+    saturation = k1_ * (one - b_) + (k1_ * b_ / mean if mean_length > 0 else np.float32(0)) * doc_length
     for position, term in enumerate(query_terms.tolist()):
-        found = _postings(indptr, post_doc, post_counts, term) + _delta(fwd_indptr, fwd_term, fwd_counts, base, term)
-        for doc, counts in found:
-            tf = _weighted_count(counts, field_weights)
-            if tf > 0:
-                ratio = doc_length[doc] / np.float32(mean_length) if mean_length > 0 else np.float32(0)
-                scores[doc] += idf[position] * (tf * (k1_ + one) / (tf + k1_ * (one - b_ + b_ * ratio)))
+        newer = _delta(fwd_indptr, fwd_term, fwd_counts, base, term)
+        found = [(doc, _weighted_count(counts, field_weights)) for doc, counts in newer]
+        for doc, weight in _postings(indptr, post_doc, post_weight, term) + found:
+            if weight > 0:
+                scores[doc] += idf[position] * (k1_ + one) * weight / (weight + saturation[doc])
                 matched[doc] |= np.uint32(1 << position) if position < 32 else np.uint32(0)
     return scores, matched
 
@@ -213,11 +213,11 @@ def _weighted_count(counts: int, field_weights: Vector) -> np.float32:
     return total
 
 
-def _postings(indptr: Indices, post_doc: Docs, post_counts: Words, term: int) -> list[tuple[int, int]]:
+def _postings(indptr: Indices, post_doc: Docs, post_weight: Vector, term: int) -> list[tuple[int, np.float32]]:
     if term >= len(indptr) - 1:
         return []
     part = slice(indptr[term], indptr[term + 1])
-    return list(zip(post_doc[part].tolist(), post_counts[part].tolist(), strict=True))
+    return list(zip(post_doc[part].tolist(), post_weight[part], strict=True))
 
 
 def _delta(fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, base: int, term: int) -> list[tuple[int, int]]:
@@ -233,7 +233,9 @@ def _slices(indptr: Indices) -> Sequence[tuple[int, int]]:
     return list(itertools.pairwise(indptr.tolist()))
 
 
-def invert(fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, terms: int) -> tuple[Indices, Docs, Words]:
+def invert(
+    fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, field_weights: Vector, terms: int
+) -> tuple[Indices, Docs, Vector]:
     """Twin of `bm25.invert`."""
     postings = sorted(
         (int(fwd_term[p]), d, int(fwd_counts[p]))
@@ -245,32 +247,32 @@ def invert(fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, terms: int) 
     return (
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.array([doc for _, doc, _ in postings], np.int32),
-        np.array([counts for _, _, counts in postings], np.uint32),
+        np.array([_weighted_count(counts, field_weights) for _, _, counts in postings], np.float32),
     )
 
 
 def merge_postings(
     indptr: Indices,
     post_doc: Docs,
-    post_counts: Words,
+    post_weight: Vector,
     newer_indptr: Indices,
     newer_doc: Docs,
-    newer_counts: Words,
+    newer_weight: Vector,
     base: int,
     place: Docs,
-) -> tuple[Indices, Docs, Words]:
+) -> tuple[Indices, Docs, Vector]:
     """Twin of `merge.merge_postings`."""
-    merged: list[tuple[int, int]] = []
+    merged: list[tuple[int, np.float32]] = []
     sizes = [0]
     for term in range(len(newer_indptr) - 1):
-        newer = _postings(newer_indptr, newer_doc, newer_counts, term)
-        both = [*_postings(indptr, post_doc, post_counts, term), *((base + doc, counts) for doc, counts in newer)]
-        merged += [(int(place[doc]), counts) for doc, counts in both if place[doc] >= 0]
+        newer = _postings(newer_indptr, newer_doc, newer_weight, term)
+        both = [*_postings(indptr, post_doc, post_weight, term), *((base + doc, weight) for doc, weight in newer)]
+        merged += [(int(place[doc]), weight) for doc, weight in both if place[doc] >= 0]
         sizes.append(len(merged))
     return (
         np.array(sizes, np.int64),
         np.array([doc for doc, _ in merged], np.int32),
-        np.array([counts for _, counts in merged], np.uint32),
+        np.array([weight for _, weight in merged], np.float32),
     )
 
 
@@ -278,11 +280,9 @@ def mark_term(
     indptr: Indices, post_doc: Docs, fwd_indptr: Indices, fwd_term: Words, base: int, term: int, out: Flags
 ) -> None:
     """Twin of `bm25.mark_term`."""
-    no_counts = np.zeros(len(post_doc), np.uint32)
-    no_fwd_counts = np.zeros(len(fwd_term), np.uint32)
-    for doc, _ in _postings(indptr, post_doc, no_counts, term) + _delta(
-        fwd_indptr, fwd_term, no_fwd_counts, base, term
-    ):
+    indexed = _postings(indptr, post_doc, np.zeros(len(post_doc), np.float32), term)
+    newer = _delta(fwd_indptr, fwd_term, np.zeros(len(fwd_term), np.uint32), base, term)
+    for doc in [doc for doc, _ in indexed] + [doc for doc, _ in newer]:
         out[doc] = 1
 
 

@@ -26,8 +26,8 @@ def freeze(*arrays: npt.NDArray[Any]) -> tuple[Any, ...]:
 
 def forward_lists(documents: list[dict[int, int]]) -> tuple[Indices, Words, Words]:
     indptr = np.cumsum([0] + [len(document) for document in documents]).astype(np.int64)
-    terms = np.array([term for document in documents for term in document], np.uint32)
-    counts = np.array([count for document in documents for count in document.values()], np.uint32)
+    terms = np.array([term for document in documents for term in sorted(document)], np.uint32)
+    counts = np.array([document[term] for document in documents for term in sorted(document)], np.uint32)
     freeze(indptr, terms, counts)
     return indptr, terms, counts
 
@@ -35,7 +35,7 @@ def forward_lists(documents: list[dict[int, int]]) -> tuple[Indices, Words, Word
 def split(documents: list[dict[int, int]], base: int, terms: int = 60) -> tuple[Any, ...]:
     """The arguments of the index and of the delta; terms of 60 and above are only known to the delta."""
     old = [{term: count for term, count in document.items() if term < terms} for document in documents[:base]]
-    index = freeze(*bm25.invert(*forward_lists(old), terms))
+    index = freeze(*bm25.invert(*forward_lists(old), FIELD_WEIGHTS, terms))
     return (*index, *forward_lists(documents[base:]), len(old))
 
 
@@ -90,14 +90,15 @@ def test_paged_counts_equal_their_twin(pages: Counts, terms: list[int], data: st
 @given(DOCUMENTS, st.integers(0, 90))
 def test_the_inverted_index_equals_its_twin(documents: list[dict[int, int]], terms: int) -> None:
     lists = forward_lists(documents)
-    for ours, twin in zip(bm25.invert(*lists, terms), reference.invert(*lists, terms), strict=True):
+    arguments = (*lists, FIELD_WEIGHTS, terms)
+    for ours, twin in zip(bm25.invert(*arguments), reference.invert(*arguments), strict=True):
         np.testing.assert_array_equal(ours, twin, strict=True)
 
 
 def test_what_lies_outside_the_forward_lists_is_not_indexed() -> None:
     indptr, terms, counts = np.array([1, 2], np.int64), np.array([5, 3, 4], np.uint32), np.array([1, 2, 3], np.uint32)
-    index_indptr, post_doc, post_counts = bm25.invert(indptr, terms, counts, 6)
-    assert (index_indptr.tolist(), post_doc.tolist(), post_counts.tolist()) == ([0, 0, 0, 0, 1, 1, 1], [0], [2])
+    index_indptr, post_doc, post_weight = bm25.invert(indptr, terms, counts, FIELD_WEIGHTS, 6)
+    assert (index_indptr.tolist(), post_doc.tolist(), post_weight.tolist()) == ([0, 0, 0, 0, 1, 1, 1], [0], [6])
 
 
 @given(DOCUMENTS, st.integers(0, 8), TERMS)

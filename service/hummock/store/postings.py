@@ -32,7 +32,7 @@ class Postings:
     Attributes:
         indptr: (terms + 1,) int64: term t has the slice indptr[t]:indptr[t + 1] of the next two.
         post_doc: int32 ordinals below `base`, ascending within a term.
-        post_counts: uint32, packed (`terms.py`).
+        post_weight: float32, counts weighted by field and summed.
         base: The first ordinal of the delta.
         fwd_indptr: int64 from 0, one more than the delta has memories: their slices of the next two.
         fwd_term: uint32.
@@ -42,7 +42,7 @@ class Postings:
 
     indptr: NDArray[np.int64]
     post_doc: NDArray[np.int32]
-    post_counts: NDArray[np.uint32]
+    post_weight: NDArray[np.float32]
     base: int
     fwd_indptr: Growing[np.int64]
     fwd_term: Growing[np.uint32]
@@ -56,17 +56,17 @@ class Postings:
         if not inverted:
             none = np.empty(0, np.int32)
             df = TermCounts.of(np.bincount(lists.term, minlength=terms).astype(np.int32))
-            return cls._of(np.zeros(1, np.int64), none, none.view(np.uint32), 0, lists, df)
-        indptr, post_doc, post_counts = invert(lists.indptr, lists.term, lists.counts, terms)
+            return cls._of(np.zeros(1, np.int64), none, none.view(np.float32), 0, lists, df)
+        indptr, post_doc, post_weight = invert(lists.indptr, lists.term, lists.counts, FIELD_WEIGHTS, terms)
         df = TermCounts.of(np.diff(indptr).astype(np.int32))
-        return cls._of(indptr, post_doc, post_counts, len(lists), ForwardLists.none(), df)
+        return cls._of(indptr, post_doc, post_weight, len(lists), ForwardLists.none(), df)
 
     @classmethod
     def _of(
         cls,
         indptr: NDArray[np.int64],
         post_doc: NDArray[np.int32],
-        post_counts: NDArray[np.uint32],
+        post_weight: NDArray[np.float32],
         base: int,
         delta: ForwardLists,
         df: TermCounts,
@@ -74,7 +74,7 @@ class Postings:
         return cls(
             indptr=indptr,
             post_doc=post_doc,
-            post_counts=post_counts,
+            post_weight=post_weight,
             base=base,
             fwd_indptr=Growing.of(delta.indptr),
             fwd_term=Growing.of(delta.term),
@@ -106,8 +106,8 @@ class Postings:
         kept = alive.view(np.bool_)
         numbers = np.cumsum(kept, dtype=np.int32) - 1 if renumbered else np.arange(len(alive), dtype=np.int32)
         terms = max(len(self.indptr) - 1, _terms_of(self.fwd_term.values))
-        newer = invert(self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, terms)
-        base = (self.indptr, self.post_doc, self.post_counts)
+        newer = invert(self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, FIELD_WEIGHTS, terms)
+        base = (self.indptr, self.post_doc, self.post_weight)
         merged = merge_postings(*base, *newer, self.base, np.where(kept, numbers, np.int32(-1)))
         size = int(np.count_nonzero(kept)) if renumbered else len(alive)
         return self._of(*merged, size, ForwardLists.none(), self.df.copied())
@@ -121,7 +121,7 @@ class Postings:
             term=self.fwd_term.values[starts[0] :].copy(),
             counts=self.fwd_counts.values[starts[0] :].copy(),
         )
-        return self._of(base.indptr, base.post_doc, base.post_counts, base.base, delta, self.df)
+        return self._of(base.indptr, base.post_doc, base.post_weight, base.base, delta, self.df)
 
     def scores(
         self, terms: NDArray[np.uint32], lengths: NDArray[np.float32], live: int, mean_length: float
@@ -137,7 +137,7 @@ class Postings:
         return bm25_scores(
             self.indptr,
             self.post_doc,
-            self.post_counts,
+            self.post_weight,
             self.fwd_indptr.values,
             self.fwd_term.values,
             self.fwd_counts.values,
@@ -166,7 +166,7 @@ class Postings:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        base = self.indptr.nbytes + self.post_doc.nbytes + self.post_counts.nbytes + self.df.nbytes
+        base = self.indptr.nbytes + self.post_doc.nbytes + self.post_weight.nbytes + self.df.nbytes
         return base + self.fwd_indptr.nbytes + self.fwd_term.nbytes + self.fwd_counts.nbytes
 
     def _idf(self, terms: NDArray[np.uint32], live: int) -> NDArray[np.float32]:
