@@ -25,6 +25,8 @@ NOT_MEASURED = (
     "recalls while others write",
 )
 _GRPC_P50_MS, _GRPC_P99_MS, _IN_PROCESS_P50_MS, _OWN_P50_MS = 1.2, 4.0, 0.6, 0.2
+OVER_GRPC, IN_PROCESS = "Hummock, over gRPC", "Hummock, in process"
+"""Names of bars in the chart."""
 _WORK = "A: recall, vector + words, filter project + tag (1/64 of all), MMR 50 to 10, payloads"
 
 
@@ -71,6 +73,11 @@ def measure(options: Options) -> Findings:
             ("calls before those that count", str(WARM_UP_CALLS)),
             ("store A", "of an earlier run" if filled.reused else "learnt in this run"),
         ),
+        recall_p50_ms=(
+            (OVER_GRPC, over_grpc.recall.p50_ms),
+            (IN_PROCESS, in_process.p50_ms),
+            *(((f"{peer.package} {peer.version}, in process", peer.p50_ms),) if not isinstance(peer, str) else ()),
+        ),
         skipped=(f"row 2 beside its peer: {peer}",) if isinstance(peer, str) else (),
         not_measured=NOT_MEASURED,
     )
@@ -92,8 +99,8 @@ def measure_over_grpc(
         recalls = timed(caller(service.channel, RECALL), first, messages)
     check_replies(recalls.replies)
     reply_bytes = fmean(map(len, recalls.replies))
-    with trivial_server(round(reply_bytes)) as channel:
-        trivial = timed(caller(channel, "/bench.Trivial/Call"), first, messages)
+    with trivial_server(round(reply_bytes)) as server:
+        trivial = timed(caller(server.channel, "/bench.Trivial/Call"), first, messages)
     return OverGrpc(
         recall=Latency.of(recalls.times_s),
         trivial=Latency.of(trivial.times_s),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.chart import chart
 from bench.machine import Machine
 
 
@@ -57,6 +58,7 @@ class Findings:
         part: Its name.
         rows: Figures that have a target.
         figures: Others, for people: name and value.
+        recall_p50_ms: Bars of the chart: whose recall it is, and its p50.
         skipped: What was to be measured and was not, and why.
         not_measured: What these figures do not say.
     """
@@ -64,6 +66,7 @@ class Findings:
     part: str
     rows: tuple[Row, ...] = ()
     figures: tuple[tuple[str, str], ...] = ()
+    recall_p50_ms: tuple[tuple[str, float], ...] = ()
     skipped: tuple[str, ...] = ()
     not_measured: tuple[str, ...] = ()
 
@@ -83,6 +86,7 @@ class Report:
             "machine": asdict(self.machine),
             "elapsed_s": round(self.elapsed_s, 1),
             "figures": {part.part: dict(part.figures) for part in self.parts if part.figures},
+            "recall_p50_ms": self._bars(),
             "skipped": [line for part in self.parts for line in part.skipped],
             "not_measured": self._not_measured(),
         }
@@ -104,13 +108,23 @@ class Report:
         return "\n".join([*lines, "", "Not measured:", *(f"- {line}" for line in self._not_measured())]) + "\n"
 
     def write(self, directory: Path, name: str) -> None:
-        """`<name>.json` and `<name>.md` in the directory."""
+        """`<name>.json` and `<name>.md` in the directory, and `<name>.svg` when there is something to compare."""
         directory.mkdir(parents=True, exist_ok=True)
         (directory / f"{name}.json").write_text(self.json(), encoding="utf-8")
         (directory / f"{name}.md").write_text(self.markdown(), encoding="utf-8")
+        if bars := self._bars():
+            (directory / f"{name}.svg").write_text(chart(bars, self._caption()), encoding="utf-8")
 
     def _rows(self) -> list[Row]:
         return sorted((row for part in self.parts for row in part.rows), key=lambda row: row.row)
+
+    def _bars(self) -> dict[str, float]:
+        return {label: round(p50_ms, 4) for part in self.parts for label, p50_ms in part.recall_p50_ms}
+
+    def _caption(self) -> str:
+        """Where the bars come from: a figure without that says nothing."""
+        machine = self.machine
+        return f"{machine.cpu}, {machine.cores} cores, {machine.time[:10]}, commit {machine.commit}"
 
     def _not_measured(self) -> list[str]:
         return list(dict.fromkeys(line for part in self.parts for line in part.not_measured))

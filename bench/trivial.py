@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import grpc
 from grpc import aio
@@ -18,9 +19,17 @@ from bench.service import BenchFailed
 from hummock_client.channel import channel_options
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trivial:
+    """Where it is."""
+
+    target: str
+    channel: grpc.Channel
+
+
 @contextmanager
-def trivial_server(reply_bytes: int) -> Iterator[grpc.Channel]:
-    """A channel to such a server in a process of its own."""
+def trivial_server(reply_bytes: int) -> Iterator[Trivial]:
+    """Such a server in a process of its own."""
     command = [sys.executable, "-m", "bench.trivial", str(reply_bytes)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
         try:
@@ -28,7 +37,7 @@ def trivial_server(reply_bytes: int) -> Iterator[grpc.Channel]:
             if not line:
                 raise BenchFailed("the trivial server did not start")
             with grpc.insecure_channel(target := line.strip(), options=channel_options(target)) as channel:
-                yield channel
+                yield Trivial(target=target, channel=channel)
         finally:
             process.kill()
 

@@ -11,6 +11,7 @@ import time
 from bench import recall
 from bench.asking import WARM_UP_CALLS, recall_requests
 from bench.command import Options, options_of, options_parser, write_and_print
+from bench.inside import in_process_latency
 from bench.machine import Machine
 from bench.peers.running import CHROMA, LANCE_DB, LANGCHAIN, MEM0, QDRANT_EDGE, SQLITE_VEC, Result, run_module, run_peer
 from bench.rows import Findings, Report, Row
@@ -38,8 +39,10 @@ def measure(options: Options) -> Findings:
     asked = recall_requests(filled.corpus, range(options.queries), recall.TAG)
     warm_up = recall_requests(filled.corpus, range(options.queries, options.queries + WARM_UP_CALLS), recall.TAG)
     ours = recall.measure_over_grpc(filled, warm_up, asked).recall
+    inside = in_process_latency(filled.bench, warm_up, asked)
     rows: list[Row] = []
-    figures = [("Hummock over gRPC, 100,000 memories", ours.line())]
+    figures = [(recall.OVER_GRPC, ours.line()), (recall.IN_PROCESS, inside.line())]
+    bars = [(recall.OVER_GRPC, ours.p50_ms), (recall.IN_PROCESS, inside.p50_ms)]
     skipped: list[str] = []
     for peer, memories, times in ((QDRANT_EDGE, A.memories, None), *_TIMES):
         result = run_peer(peer, filled, memories, options.stores.directory)
@@ -47,6 +50,8 @@ def measure(options: Options) -> Findings:
             skipped.append(f"{peer.name}: {result}")
             continue
         figures.append((f"{result.package} {result.version}", result.line()))
+        size = "" if memories == A.memories else f", {memories:,} memories"
+        bars.append((f"{result.package} {result.version}, {peer.where}{size}", result.p50_ms))
         if times is not None:
             rows.append(_row(result, times, ours.p50_ms))
     said = run_module(LANGCHAIN, filled, _MEM0_MEMORIES, options.stores.directory)
@@ -56,7 +61,12 @@ def measure(options: Options) -> Findings:
         line = f"p50 {said['p50_us']:.0f} µs, plain NumPy {said['numpy_p50_us']:.0f} µs, {said['questions']} questions"
         figures.append((f"{said['package']} {said['version']}, MMR of 10 of 50 at 384 dims", line))
     return Findings(
-        part=PART, rows=tuple(rows), figures=tuple(figures), skipped=tuple(skipped), not_measured=NOT_MEASURED
+        part=PART,
+        rows=tuple(rows),
+        figures=tuple(figures),
+        recall_p50_ms=tuple(bars),
+        skipped=tuple(skipped),
+        not_measured=NOT_MEASURED,
     )
 
 

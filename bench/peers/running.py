@@ -18,11 +18,15 @@ _LIMIT_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """A store that Hummock is compared with: its module in this folder, and what has to be importable."""
+    """A store that Hummock is compared with: its module in this folder, and what has to be importable.
+
+    `where` is where it runs, seen from who asks.
+    """
 
     name: str
     module: str
     package: str
+    where: str = "in process"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,7 @@ class Result:
 QDRANT_EDGE = Peer(name="qdrant-edge-py", module="qdrant_edge", package="qdrant_edge")
 SQLITE_VEC = Peer(name="sqlite-vec + FTS5", module="sqlite_vec", package="sqlite_vec")
 LANCE_DB = Peer(name="LanceDB", module="lance_db", package="lancedb")
-CHROMA = Peer(name="Chroma server", module="chroma_server", package="chromadb")
+CHROMA = Peer(name="Chroma server", module="chroma_server", package="chromadb", where="over HTTP")
 MEM0 = Peer(name="mem0", module="mem0_memory", package="mem0")
 LANGCHAIN = Peer(name="langchain-core's MMR", module="langchain_mmr", package="langchain_core")
 

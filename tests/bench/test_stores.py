@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import recall
+from bench.asking import RECALL, caller, recall_requests
+from bench.command import Options
+from bench.stores import Filled, Setting, Stores
+from hummock.v1 import recall_pb2
+
+TINY = Setting(name="tiny", memories=240, projects=3)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
+    return Stores(directory=tmp_path_factory.mktemp("stores"))
+
+
+@pytest.fixture(scope="module")
+def filled(stores: Stores) -> Filled:
+    return stores.filled(TINY)
+
+
+def test_a_setting_is_learnt_once(stores: Stores, filled: Filled) -> None:
+    again = stores.filled(TINY)
+
+    assert (filled.reused, again.reused) == (False, True)
+    assert again.bench.data_dir == filled.bench.data_dir
+
+
+def test_vectors_and_tags_are_those_of_the_corpus(filled: Filled) -> None:
+    vectors, tagged = filled.vectors(), filled.tagged()
+
+    for place in (0, 7, 239):
+        memory = filled.corpus.memory(place)
+        assert (vectors[place] == np.frombuffer(memory.vector.values, "<f4")).all()
+        assert {tag for tag, has in tagged.items() if has[place]} == set(memory.index.tags)
+
+
+def test_shares_of_tags_are_about_what_their_names_say(filled: Filled) -> None:
+    tagged = filled.tagged()
+
+    assert 0.15 < tagged["quarter"].mean() < 0.35
+    assert 0.65 < tagged["most"].mean() < 0.85
+    assert tagged["narrow"].mean() < 0.06
+
+
+def test_no_two_requests_are_alike(filled: Filled) -> None:
+    messages = [request.SerializeToString() for request in recall_requests(filled.corpus, range(300), "quarter")]
+
+    assert len(set(messages)) == 300
+
+
+def test_one_client_gives_the_rows_of_the_table(
+    stores: Stores, filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "A", TINY)
+    monkeypatch.setattr(recall, "run_peer", lambda *_: "not installed")
+
+    found = recall.measure(Options(stores=stores, models_dir=Path("/nowhere"), queries=20))
+
+    assert [row.row for row in found.rows] == [1, 1, 2, 5]
+    assert found.skipped == ("row 2 beside its peer: not installed",)
+
+
+def test_recalls_answer_with_hits_that_pass_the_filter(filled: Filled) -> None:
+    tagged = filled.tagged()["quarter"]
+    (request,) = recall_requests(filled.corpus, [4], "quarter")
+    with filled.bench.serving() as service:
+        reply = recall_pb2.RecallResponse.FromString(caller(service.channel, RECALL)(request.SerializeToString()))
+
+    assert reply.hits
+    for hit in reply.hits:
+        place = int(hit.memory.id.rpartition("/")[2])
+        assert tagged[place]
+        assert filled.corpus.project_name(place) == request.project
