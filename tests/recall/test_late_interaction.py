@@ -13,6 +13,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind
 from hummock.core.recall import Decay, DecayMode
 from hummock.recall.fuse import LATE_SHARE, Fused
+from hummock.recall.late_interaction import late_scores
 from tests.recall.candidates import Row, candidates, plan, probe, ranked
 
 FOURTEEN_DAYS = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
@@ -35,11 +36,18 @@ def test_no_candidates_stay_none() -> None:
     assert len(reranked([])) == 0
 
 
+def test_words_of_another_model_have_no_say() -> None:
+    """Two models as one space: each has dims of its own, so that the product is exactly 0."""
+    scores = late_scores(candidates([Row(id="other", tokens=(40, 41)), Row(id="same", tokens=(2, 40))]), probe(asked=ASKED))
+    assert np.isnan(scores[0])
+    assert scores[1] == pytest.approx(0.5)
+
+
 def test_a_memory_whose_words_answer_each_word_of_the_query_rises() -> None:
-    rows = [Row(id="near", cosine=0.8, tokens=(3, 4)), Row(id="says it", cosine=0.7, tokens=(5, 2, 1))]
+    rows = [Row(id="near", cosine=0.8, tokens=(3, 1)), Row(id="says it", cosine=0.7, tokens=(5, 2, 1))]
     result = reranked(rows)
     assert result.memory_ids == ("says it", "near")
-    assert result.late[result.row] == pytest.approx([1, 0])
+    assert result.late[result.row] == pytest.approx([1, 0.5])
 
 
 def test_half_of_the_words_are_half_of_the_score() -> None:
