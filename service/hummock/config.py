@@ -104,6 +104,11 @@ class Settings(BaseModel):
     """Name in the model registry, or "auto": the best that can be had."""
     models_dir: Directory = Field(default_factory=lambda data: data["data_dir"] / "models")
     """Where model files lie; unset means `models` in the data directory. `HUMMOCK_MODELS`."""
+    cross_encoder: Literal["off", "auto", "on"] = "off"
+    """Whether a cross-encoder ranks where a request leaves it open: the best few, or all, as the deadline allows. "off"
+    loads none."""
+    cross_encoder_model: str = Field(default="bge-reranker-base", min_length=1)
+    """Name of the cross-encoder in the model registry."""
     storage: StorageSettings = StorageSettings()
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=1024)
     """Calls that are worked on at the same time; unset means the machine's cores."""

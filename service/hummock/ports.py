@@ -69,6 +69,10 @@ class Reranker(Protocol):
     def name(self) -> str:
         """The model's."""
 
+    @property
+    def least_s(self) -> float:
+        """How long the shortest of pairs takes."""
+
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
         """The query with each text, in order."""
 

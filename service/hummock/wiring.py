@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 from hummock import models, store
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
-from hummock.ports import Clock
+from hummock.core.recall import CrossEncoding
+from hummock.ports import Clock, Reranker
 from hummock.rpc.address import Address
 from hummock.rpc.gate import Gate
 from hummock.rpc.handlers import Gates
@@ -25,6 +26,7 @@ from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.cached_recall import CachedRecall
+from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.garden import Garden
 from hummock.usecases.learn import Learn, Preparation
 from hummock.usecases.projects import Projects
@@ -70,7 +72,9 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
         counter = EstimatedTokens()
         preparation = Preparation(embedder, counter, make_id=lambda: uuid.uuid4().hex)
-        recall = CachedRecall(Recall(opened, embedder, clock), opened, embedder.space.id, clock)
+        reranker = _open_reranker(settings, clock, say)
+        cross_encode = CrossEncode(opened, reranker, CrossEncoding[settings.cross_encoder.upper()], clock)
+        recall = CachedRecall(Recall(opened, embedder, clock, cross_encode), opened, embedder.space.id, clock)
         yield UseCases(
             recall=recall,
             render=Render(recall, opened, counter, clock),
@@ -130,6 +134,18 @@ def _choose_model(settings: Settings, recorded: str | None, say: Say) -> models.
     if models.is_here(wanted[0], settings.models_dir):
         return wanted[0]
     return models.pull_first(wanted, settings.models_dir, say)
+
+
+def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:
+    """The cross-encoder, fetched when it is not there; None where the settings want none."""
+    if settings.cross_encoder == "off":
+        return None
+    model = models.find_reranker(settings.cross_encoder_model, settings.models_dir)
+    if not models.is_here(model, settings.models_dir):
+        models.pull(model, settings.models_dir, say)
+    reranker = models.load_reranker(model, settings.models_dir / model.name, clock)
+    say(f"cross-encoder {reranker.name}, from {reranker.least_s * 1000:.1f} ms a pair")
+    return reranker
 
 
 def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> store.EmbeddedStore:

@@ -38,7 +38,9 @@ def test_no_candidates_stay_none() -> None:
 
 def test_words_of_another_model_have_no_say() -> None:
     """Two models as one space: each has dims of its own, so that the product is exactly 0."""
-    scores = late_scores(candidates([Row(id="other", tokens=(40, 41)), Row(id="same", tokens=(2, 40))]), probe(asked=ASKED))
+    scores = late_scores(
+        candidates([Row(id="other", tokens=(40, 41)), Row(id="same", tokens=(2, 40))]), probe(asked=ASKED)
+    )
     assert np.isnan(scores[0])
     assert scores[1] == pytest.approx(0.5)
 

@@ -69,6 +69,7 @@ HIT = Hit(
     decay=1.0,
     near_twin=True,
     late_interaction_score=0.375,
+    cross_encoder_score=0.875,
 )
 
 RECEIPT = Receipt(
@@ -79,6 +80,7 @@ RECEIPT = Receipt(
     as_of=1_700_000_003.0,
     vector_weight=0.5,
     late_interaction_weight=0.25,
+    cross_encoded=4,
     elapsed_s=0.004,
 )
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hummock.core.errors import InvalidRequest
 from hummock.core.learn import Changes
 from hummock.core.memory import DomainKnowledge, Draft, Filter, LearningRecord, MemoryIndex, MemoryKind, Origin
-from hummock.core.recall import DecayMode, Preset, RecallPath, RecallQuery
+from hummock.core.recall import CrossEncoding, DecayMode, Preset, RecallPath, RecallQuery
 from hummock.core.render import Locale, RenderForm
 from hummock.core.search import SearchScope
 from hummock.rpc import parse_memory, parse_recall, parse_render, parse_values
@@ -65,6 +65,7 @@ def test_every_field_of_a_recall_arrives() -> None:
             relevance_weight=0.0,
             near_twin_bar=0.5,
             late_interaction=False,
+            cross_encoder=recall_pb2.CROSS_ENCODER_ON,
             as_of=Timestamp(seconds=100, nanos=500_000_000),
             min_seq=4,
             view=memory_pb2.MEMORY_VIEW_INDEX,
@@ -80,6 +81,7 @@ def test_every_field_of_a_recall_arrives() -> None:
     assert query.decay_exempt_origins == {Origin.MANUAL}
     assert (query.relevance_weight, query.near_twin_bar) == (0.0, 0.5)
     assert query.late_interaction is False
+    assert query.cross_encoding is CrossEncoding.ON
     assert (query.as_of, query.min_seq, query.full) == (100.5, 4, False)
     assert query.intent is not None
     assert (query.intent.domains, query.intent.action) == (("还款",), "ADD_FEATURE")

@@ -101,7 +101,8 @@ def test_a_recall_keeps_its_receipt() -> None:
     assert list(reply.intent.keywords) == ["先本后息"]
     assert (reply.seq, reply.content_seq) == (7, 5)
     hit = reply.hits[0]
-    assert hit.late_interaction_score == 0.375
+    assert (hit.late_interaction_score, hit.cross_encoder_score) == (0.375, 0.875)
+    assert reply.receipt.cross_encoded == 4
     assert (hit.score, hit.cosine, hit.near_twin, list(hit.matched_terms)) == (0.75, 0.625, True, ["还款", "repay"])
 
 

@@ -16,7 +16,17 @@ from hypothesis import strategies as st
 from hummock.core.embedding import Embedding
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import Filter, MemoryKind, Origin, QueryVector
-from hummock.core.recall import DecayMode, Intent, KeywordMode, Preset, Recalled, RecallPath, RecallQuery, TimeInterval
+from hummock.core.recall import (
+    CrossEncoding,
+    DecayMode,
+    Intent,
+    KeywordMode,
+    Preset,
+    Recalled,
+    RecallPath,
+    RecallQuery,
+    TimeInterval,
+)
 from hummock.usecases.cached_recall import DECAY_TOLERANCE, TTL_S, CachedRecall
 from hummock.usecases.recall import Recall
 from tests.strategies import SPACE, unit_vector
@@ -162,6 +172,7 @@ OTHERS: dict[str, Sequence[object]] = {
     "relevance_weight": [0.0, 1.0],
     "near_twin_bar": [0.0, 2.0],
     "late_interaction": [False, True],
+    "cross_encoding": [CrossEncoding.OFF, CrossEncoding.AUTO, CrossEncoding.ON],
     "time_words": [False, True],
     "context_window": [1, 10],
     "keyword_mode": [KeywordMode.SUBSTRING],
@@ -182,7 +193,7 @@ OTHERS: dict[str, Sequence[object]] = {
 def test_whatever_differs_in_the_request_makes_another_answer(counted: Counted) -> None:
     """1.1-1: the key carries the whole normalised request."""
     # A field that is added must be added here, or to those that change no answer.
-    assert {each.name for each in fields(RecallQuery)} == {*OTHERS, "min_seq"}
+    assert {each.name for each in fields(RecallQuery)} == {*OTHERS, "min_seq", "until_s"}
     assert {each.name for each in fields(Filter)} == {name for where in OTHERS["filter"] for name in _named(where)}, (
         "each field of the filter has a case"
     )

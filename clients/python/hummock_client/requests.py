@@ -29,6 +29,7 @@ class RecallOptions(TypedDict, total=False):
     relevance_weight: float
     near_twin_bar: float
     late_interaction: bool
+    cross_encoder: recall_pb2.CrossEncoder.ValueType
     as_of: Timestamp
     min_seq: int
     view: memory_pb2.MemoryView.ValueType

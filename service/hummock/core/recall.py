@@ -45,6 +45,16 @@ class DecayMode(IntEnum):
     TRUE_HALF_LIFE = 3
 
 
+class CrossEncoding(IntEnum):
+    """Whether candidates are read together with the query by a cross-encoder."""
+
+    OFF = 1
+    AUTO = 2
+    """The best few, as far as the time allows."""
+    ON = 3
+    """All of them, as far as the time allows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decay:
     """How scores fall with age; `half_life_days` is above 0."""
@@ -89,10 +99,13 @@ class RecallQuery:
 
     Attributes:
         late_interaction: Whether it ranks; None means where the vector and the keyword path are joined.
+        cross_encoding: Whether a cross-encoder ranks; None means what the service is set to.
         time_words: Whether times that the text speaks of count; None means where those paths are joined.
         context_window: Neighbours before and after each hit that come with it.
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
+        until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It is no part of what
+            is asked: queries that differ in nothing else are equal.
         full: Whether hits carry their payload.
     """
 
@@ -111,6 +124,7 @@ class RecallQuery:
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
     late_interaction: bool | None = None
+    cross_encoding: CrossEncoding | None = None
     time_words: bool | None = None
     context_window: int = 0
     keyword_mode: KeywordMode = KeywordMode.TERMS
@@ -119,6 +133,7 @@ class RecallQuery:
     intent: Intent | None = None
     as_of: float | None = None
     min_seq: int = 0
+    until_s: float | None = field(default=None, compare=False)
     full: bool = True
 
     def __post_init__(self) -> None:
@@ -183,6 +198,7 @@ class Hit:
         similarity: Calibrated, in [-1, 1]; 0 without a vector.
         cosine: In [-1, 1]; 0 without a vector.
         keyword_score: BM25; 0 when no term matched.
+        cross_encoder_score: How well it answers the query, in [0, 1]; 0 where the cross-encoder did not read it.
         late_interaction_score: Max-sim of the token vectors, in [-1, 1]; 0 where late interaction did not score it.
         found_by: The paths that found it.
         matched_terms: Terms of the query that it holds.
@@ -205,6 +221,7 @@ class Hit:
     age_days: float
     decay: float
     near_twin: bool
+    cross_encoder_score: float = 0.0
     time_match: float = 0.0
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
@@ -246,8 +263,8 @@ class Degradation:
 class Receipt:
     """What ran, how long it took and what was left out.
 
-    `cached` means that an equal recall's answer was used: `stages` and `elapsed_s` are those of fetching it, all else
-    is said of the recall that made it.
+    `cross_encoded` counts the candidates that the cross-encoder read. `cached` means that an equal recall's answer was
+    used: `stages` and `elapsed_s` are those of fetching it, all else is said of the recall that made it.
     """
 
     preset: Preset
@@ -258,6 +275,7 @@ class Receipt:
     vector_weight: float
     late_interaction_weight: float
     elapsed_s: float
+    cross_encoded: int = 0
     cached: bool = False
     times: tuple[TimeInterval, ...] = ()
 

@@ -20,7 +20,7 @@ class SearchScope(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A search as it was asked for; `as_of` in Unix seconds, None means the clock's."""
+    """A search as it was asked for; `as_of` in Unix seconds, None means the clock's; `until_s` as in a recall."""
 
     project: str
     text: str
@@ -29,6 +29,7 @@ class SearchQuery:
     filter: Filter = field(default_factory=Filter)
     min_seq: int = 0
     as_of: float | None = None
+    until_s: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,9 +45,10 @@ class OnnxReranker:
         """The model's."""
         return self._model.name
 
-    def expected_s(self, token_count: int) -> float:
-        """How long a pair of that many tokens takes on one core."""
-        return self._times.expected_s(token_count)
+    @property
+    def least_s(self) -> float:
+        """How long the shortest of pairs takes on one core."""
+        return self._times.expected_s(1)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
         """The query with each text, in order; a text is cut at its end to fit, a query at half the window.

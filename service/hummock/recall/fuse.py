@@ -74,6 +74,7 @@ class Fused:
         echo: Candidates left out because they repeat the query.
         duplicate: Candidates left out because a newer one has the same text.
         below_min_similarity: Candidates left out because they are not similar enough.
+        cross: (m,) float32 in [0, 1], what the cross-encoder says, NaN of what it did not read; None if it did not run.
     """
 
     candidates: Candidates
@@ -90,6 +91,7 @@ class Fused:
     echo: int
     duplicate: int
     below_min_similarity: int
+    cross: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.row)

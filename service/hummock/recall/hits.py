@@ -54,7 +54,7 @@ def make_hits(
         time_match.tolist(),
         strict=True,
     )
-    return tuple(
+    hits = tuple(
         [
             Hit(
                 memory=memory,
@@ -87,6 +87,12 @@ def make_hits(
             if memory is not None
         ]
     )
+    return hits if fused.cross is None else _with_cross(hits, fused.cross[places].tolist(), memories)
+
+
+def _with_cross(hits: tuple[Hit, ...], scores: Sequence[float], memories: Sequence[Memory | None]) -> tuple[Hit, ...]:
+    kept = (score for score, memory in zip(scores, memories, strict=True) if memory is not None)
+    return tuple(replace(hit, cross_encoder_score=_or_zero(score)) for hit, score in zip(hits, kept, strict=True))
 
 
 def _or_zero(score: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from grpc import aio
 from hummock.core.errors import Unavailable
 from hummock.rpc.admin_servicer import AdminServicer
 from hummock.rpc.context_servicer import ContextServicer
+from hummock.rpc.deadline import work_until
 from hummock.rpc.gate import Gate, Load
 from hummock.rpc.learn_stream import Learn, LearnStream
 from hummock.rpc.memory_servicer import MemoryServicer
@@ -152,7 +154,9 @@ class _UnaryCall:
         try:
             with self._door.pass_through():
                 check_size(data)
-                return await self._gate.run(partial(self._work, data), time_left_s=context.time_remaining())
+                left_s = context.time_remaining()
+                at_s = None if left_s is None else time.monotonic() + left_s
+                return await self._gate.run(partial(work_until, at_s, self._work, data), time_left_s=left_s)
         except Exception as error:
             failure = known(error, self._name)
         await context.abort_with_status(to_grpc(failure))

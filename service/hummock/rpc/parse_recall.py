@@ -6,8 +6,18 @@ import math
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
-from hummock.core.recall import DecayMode, Intent, KeywordMode, Preset, RecallPath, RecallQuery, TimeInterval
+from hummock.core.recall import (
+    CrossEncoding,
+    DecayMode,
+    Intent,
+    KeywordMode,
+    Preset,
+    RecallPath,
+    RecallQuery,
+    TimeInterval,
+)
 from hummock.core.search import SearchQuery, SearchScope
+from hummock.rpc import deadline
 from hummock.rpc import parse_values as values
 from hummock.v1 import context_service_pb2, recall_pb2
 
@@ -35,6 +45,7 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
         decay_exempt_origins=frozenset(Origin(origin) for origin in request.decay.exempt_origins),
         relevance_weight=request.relevance_weight if request.HasField("relevance_weight") else None,
         near_twin_bar=request.near_twin_bar if request.HasField("near_twin_bar") else None,
+        cross_encoding=CrossEncoding(request.cross_encoder) if request.cross_encoder else None,
         late_interaction=request.late_interaction if request.HasField("late_interaction") else None,
         time_words=request.time_words if request.HasField("time_words") else None,
         context_window=request.context_window,
@@ -44,6 +55,7 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
         intent=_intent(f"{prefix}intent", request.intent) if request.HasField("intent") else None,
         as_of=values.time(f"{prefix}as_of", request, "as_of"),
         min_seq=request.min_seq,
+        until_s=deadline.until_s(),
         full=values.wants_full(request.view, unset_means_full=True),
     )
 
@@ -59,6 +71,7 @@ def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
         scope=SearchScope(request.scope or SearchScope.BOTH),
         filter=values.memory_filter("filter", request.filter),
         min_seq=request.min_seq,
+        until_s=deadline.until_s(),
         as_of=values.time("as_of", request, "as_of"),
     )
 

@@ -57,6 +57,7 @@ def _fill_hit(message: recall_pb2.Hit, hit: Hit) -> None:
     message.cosine = hit.cosine
     message.keyword_score = hit.keyword_score
     message.late_interaction_score = hit.late_interaction_score
+    message.cross_encoder_score = hit.cross_encoder_score
     message.age_days = hit.age_days
     message.decay = hit.decay
     message.near_twin = hit.near_twin
@@ -116,6 +117,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
         cached=kept.cached,
         late_interaction_weight=kept.late_interaction_weight,
         times=map(_time_interval, kept.times),
+        cross_encoded=kept.cross_encoded,
     )
 
 

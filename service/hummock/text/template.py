@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, LearningRecord, MemoryIndex, MemoryKind
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, LearningRecord, MemoryIndex, MemoryKind, Payload
 
 TEMPLATE_VERSION = 1
 
@@ -24,17 +24,17 @@ class Fields:
     body: str
 
 
-def embedded(draft: Draft) -> tuple[str, str]:
+def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
     """The header, which every chunk repeats, and the body, which is cut into chunks."""
-    match draft.payload.detail:
+    match payload.detail:
         case LearningRecord(question=question, answer=answer):
-            return _lines(draft.index.title, question), _lines(answer, draft.payload.content)
+            return _lines(index.title, question), _lines(answer, payload.content)
         case DomainKnowledge(domain=domain, aliases=aliases, summary=summary):
-            return _lines(draft.index.title or domain, *aliases), _lines(summary, draft.payload.content)
+            return _lines(index.title or domain, *aliases), _lines(summary, payload.content)
         case CodeFragment(path=path, symbol=symbol):
-            return _lines(f"{path} {symbol}".strip(), draft.index.title), draft.payload.content
+            return _lines(f"{path} {symbol}".strip(), index.title), payload.content
         case _:
-            return draft.index.title, draft.payload.content
+            return index.title, payload.content
 
 
 def searched(draft: Draft) -> Fields:

@@ -72,7 +72,7 @@ class Preparation:
             fingerprint=_fingerprint(given),
             terms=terms,
             token_count=token_count,
-            embedded=template.embedded(given),
+            embedded=template.embedded(given.index, given.payload),
         )
 
     def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:

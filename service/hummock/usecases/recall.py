@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy, Gathered
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import (
+    CrossEncoding,
     Degradation,
     GroupPlan,
     Hit,
@@ -33,6 +34,7 @@ from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
 from hummock.text.analyzer import query_terms
 from hummock.text.normalise import prose, text_hash
 from hummock.text.script import is_han, known_share
+from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.given_vector import given_embedding
 
 _Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
@@ -44,10 +46,12 @@ _ATTEMPTS = 3
 class Recall:
     """Answers recalls. Safe to call from several threads."""
 
-    def __init__(self, store: Store, embedder: Embedder, clock: Clock) -> None:
+    def __init__(self, store: Store, embedder: Embedder, clock: Clock, cross_encode: CrossEncode | None = None) -> None:
+        """Without `cross_encode` the service has no cross-encoder."""
         self._store = store
         self._embedder = embedder
         self._clock = clock
+        self._cross_encode = cross_encode or CrossEncode(store, None, CrossEncoding.OFF, clock)
 
     def __call__(self, query: RecallQuery) -> Recalled:
         """The best memories of each group of the query's preset, and why.
@@ -73,23 +77,27 @@ class Recall:
             domains=hits.get(DOMAINS, ()),
             intent=_with_domains(plan.intent, search.gathered.groups),
             receipt=_receipt(plan, stages, search, space),
-            degraded=(*degraded, *_cut(search.gathered.groups)),
+            degraded=(*degraded, *_cut(search.gathered.groups), *search.degraded),
             seq=search.gathered.seq,
             content_seq=search.gathered.content_seq,
         )
 
     def _search(self, query: RecallQuery, plan: Plan, probe: Probe, stages: _Stages) -> _Search:
-        """Gather, score late, fuse, diversify and load, once."""
+        """Gather, score late, fuse, cross-encode, diversify and load, once."""
         gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
         stages.done("gather")
         late = [late_scores(found, probe) for found in gathered.groups]
         if len(probe.tokens):
             stages.done("late_interaction")
         calibration = self._embedder.space.calibration
-        fused = [
+        fused: Sequence[Fused] = [
             fuse(found, scores, plan, probe, calibration) for found, scores in zip(gathered.groups, late, strict=True)
         ]
         stages.done("fuse")
+        read = self._cross_encode(query, [group.name for group in plan.groups], fused)
+        fused = read.fused
+        if read.pairs:
+            stages.done("cross_encode")
         chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
         stages.done("diversify")
         hits = {
@@ -98,7 +106,14 @@ class Recall:
         }
         stages.done("load")
         is_whole = sum(map(len, hits.values())) == sum(len(places) for places, _ in chosen)
-        return _Search(gathered=gathered, fused=tuple(fused), hits=hits, is_whole=is_whole)
+        return _Search(
+            gathered=gathered,
+            fused=fused,
+            hits=hits,
+            is_whole=is_whole,
+            cross_encoded=read.pairs,
+            degraded=read.degraded,
+        )
 
     def _embedding(self, query: RecallQuery, space: EmbeddingSpace) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails costs the vector path, not the recall."""
@@ -132,6 +147,8 @@ class _Search:
     fused: tuple[Fused, ...]
     hits: Mapping[str, tuple[Hit, ...]]
     is_whole: bool
+    cross_encoded: int
+    degraded: tuple[Degradation, ...]
 
 
 class _Stages:
@@ -216,4 +233,5 @@ def _receipt(plan: Plan, stages: _Stages, search: _Search, space: EmbeddingSpace
         late_interaction_weight=main.late_share if main else 0.0,
         elapsed_s=stages.elapsed_s,
         times=plan.times,
+        cross_encoded=search.cross_encoded,
     )

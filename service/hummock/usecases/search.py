@@ -58,6 +58,7 @@ def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQue
         filter=where,
         as_of=query.as_of,
         min_seq=query.min_seq,
+        until_s=query.until_s,
         full=True,
     )
 

@@ -136,6 +136,34 @@ project may not be read to its end; degraded says so then.
 """
 Global___KeywordMode: _TypeAlias = KeywordMode  # noqa: Y015
 
+class _CrossEncoder:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _CrossEncoderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CrossEncoder.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CROSS_ENCODER_UNSPECIFIED: _CrossEncoder.ValueType  # 0
+    """What the service is set to."""
+    CROSS_ENCODER_OFF: _CrossEncoder.ValueType  # 1
+    """Not at all."""
+    CROSS_ENCODER_AUTO: _CrossEncoder.ValueType  # 2
+    """The best twenty of a group, as far as the call's deadline allows."""
+    CROSS_ENCODER_ON: _CrossEncoder.ValueType  # 3
+    """All candidates, as far as the call's deadline allows."""
+
+class CrossEncoder(_CrossEncoder, metaclass=_CrossEncoderEnumTypeWrapper):
+    """Whether candidates are read together with the query by a cross-encoder, where the service has one."""
+
+CROSS_ENCODER_UNSPECIFIED: CrossEncoder.ValueType  # 0
+"""What the service is set to."""
+CROSS_ENCODER_OFF: CrossEncoder.ValueType  # 1
+"""Not at all."""
+CROSS_ENCODER_AUTO: CrossEncoder.ValueType  # 2
+"""The best twenty of a group, as far as the call's deadline allows."""
+CROSS_ENCODER_ON: CrossEncoder.ValueType  # 3
+"""All candidates, as far as the call's deadline allows."""
+Global___CrossEncoder: _TypeAlias = CrossEncoder  # noqa: Y015
+
 @_typing.final
 class Decay(_message.Message):
     """How the score falls with age."""
@@ -268,6 +296,7 @@ class Hit(_message.Message):
     BEFORE_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
     TIME_MATCH_FIELD_NUMBER: _builtins.int
+    CROSS_ENCODER_SCORE_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """What hits are ordered by, in [0, 1]; larger is better."""
     similarity: _builtins.float
@@ -290,6 +319,8 @@ class Hit(_message.Message):
     """How far its time is that of the query, in [0, 1]: 1 inside an interval, less the farther away; 0 where the query
     speaks of no time, or the memory's is not known.
     """
+    cross_encoder_score: _builtins.float
+    """How well the memory answers the query as the cross-encoder read both, in [0, 1]; 0 where it did not."""
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
         """The memory, in the view that was asked for."""
@@ -329,10 +360,11 @@ class Hit(_message.Message):
         before: _abc.Iterable[_memory_pb2.Memory] | None = ...,
         after: _abc.Iterable[_memory_pb2.Memory] | None = ...,
         time_match: _builtins.float = ...,
+        cross_encoder_score: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "cosine", b"cosine", "decay", b"decay", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -347,8 +379,8 @@ class StageTime(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """"intent", "embed", "gather", "late_interaction", "fuse", "diversify" or "load"; "cache" alone when the answer came
-    from there.
+    """"intent", "embed", "gather", "late_interaction", "fuse", "cross_encode", "diversify" or "load"; "cache" alone when
+    the answer came from there.
     """
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
@@ -432,7 +464,7 @@ class Degradation(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     path: _builtins.str
-    """"vector", "keyword" or "domain"."""
+    """"vector", "keyword", "domain" or "cross_encoder"."""
     reason: _builtins.str
     """Stable, in upper case, for example "EMBEDDER_FAILED"."""
     message: _builtins.str
@@ -468,6 +500,7 @@ class Receipt(_message.Message):
     CACHED_FIELD_NUMBER: _builtins.int
     LATE_INTERACTION_WEIGHT_FIELD_NUMBER: _builtins.int
     TIMES_FIELD_NUMBER: _builtins.int
+    CROSS_ENCODED_FIELD_NUMBER: _builtins.int
     preset: Global___Preset.ValueType
     """The preset that was used."""
     emb_space: _builtins.str
@@ -482,6 +515,8 @@ class Receipt(_message.Message):
     """
     late_interaction_weight: _builtins.float
     """Share of late interaction in the scores of the main group, on average, in [0, 1]; 0 when it did not run."""
+    cross_encoded: _builtins.int
+    """How many candidates the cross-encoder read."""
     @_builtins.property
     def stages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageTime]:
         """The stages in the order in which they ran."""
@@ -515,10 +550,11 @@ class Receipt(_message.Message):
         cached: _builtins.bool = ...,
         late_interaction_weight: _builtins.float = ...,
         times: _abc.Iterable[Global___TimeInterval] | None = ...,
+        cross_encoded: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "elapsed", b"elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "cross_encoded", b"cross_encoded", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -552,6 +588,7 @@ class RecallRequest(_message.Message):
     TIME_WORDS_FIELD_NUMBER: _builtins.int
     CONTEXT_WINDOW_FIELD_NUMBER: _builtins.int
     KEYWORD_MODE_FIELD_NUMBER: _builtins.int
+    CROSS_ENCODER_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters. An unknown project answers with no hits."""
     query_text: _builtins.str
@@ -603,6 +640,10 @@ class RecallRequest(_message.Message):
     """
     keyword_mode: Global___KeywordMode.ValueType
     """Unset means TERMS."""
+    cross_encoder: Global___CrossEncoder.ValueType
+    """Whether a cross-encoder ranks the candidates again. What does not fit the deadline is left out, from the lowest
+    ranks up, and said in `degraded`. Unset means what the service is set to.
+    """
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Vector:
         """The query's embedding, if the caller has one. Unset means that the server embeds query_text."""
@@ -654,10 +695,11 @@ class RecallRequest(_message.Message):
         time_words: _builtins.bool | None = ...,
         context_window: _builtins.int = ...,
         keyword_mode: Global___KeywordMode.ValueType = ...,
+        cross_encoder: Global___CrossEncoder.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015

@@ -1,0 +1,116 @@
+"""The stage of a recall that reads candidates together with the query, as far as the caller's time allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hummock.core.memory import Memory
+from hummock.core.recall import CrossEncoding, Degradation, RecallQuery
+from hummock.ports import Clock, Reranker, Store
+from hummock.recall.cross_encode import cross_encoded, pool_size
+from hummock.recall.fuse import Fused
+from hummock.recall.plan import DOMAINS
+from hummock.text import template
+
+AUTO_PAIRS = 20
+"""Candidates that are read unless the request wants all; what stands below seldom comes to the top."""
+
+RESERVE_S = 0.005
+"""Kept back for what follows: hits are chosen, loaded and sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Read:
+    """The groups after the stage, how many candidates were read, and what had to be left out."""
+
+    fused: tuple[Fused, ...]
+    pairs: int = 0
+    degraded: tuple[Degradation, ...] = ()
+
+
+class CrossEncode:
+    """Ranks groups again. Without a reranker it leaves them as they are. Safe to call from several threads."""
+
+    def __init__(self, store: Store, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
+        """`mode` is what a request that says nothing gets."""
+        self._store = store
+        self._reranker = reranker
+        self._mode = mode
+        self._clock = clock
+
+    def __call__(self, query: RecallQuery, names: Sequence[str], fused: Sequence[Fused]) -> Read:
+        """The groups with their best candidates in the reranker's order; domains, looked up by name, stay as they are.
+
+        A model that fails, or a deadline that is near, costs this stage and not the recall. Groups share what time
+        there is, in their order.
+        """
+        before = Read(fused=tuple(fused))
+        mode = query.cross_encoding or self._mode
+        if mode is CrossEncoding.OFF:
+            return before
+        if self._reranker is None:
+            return Read(fused=before.fused, degraded=(_ABSENT,) if mode is CrossEncoding.ON else ())
+        try:
+            return self._read(self._reranker, query, mode, names, before.fused)
+        except Exception as error:  # whatever the runtime raises: the order before still answers
+            return Read(fused=before.fused, degraded=(_degradation("CROSS_ENCODER_FAILED", type(error).__name__),))
+
+    def _read(
+        self,
+        reranker: Reranker,
+        query: RecallQuery,
+        mode: CrossEncoding,
+        names: Sequence[str],
+        fused: tuple[Fused, ...],
+    ) -> Read:
+        ranked = list(fused)
+        open_places = [place for place, name in enumerate(names) if name != DOMAINS and len(fused[place]) > 1]
+        pairs = wanted = 0
+        for done, place in enumerate(open_places):
+            group = fused[place]
+            most = len(group) if mode is CrossEncoding.ON else min(AUTO_PAIRS, len(group))
+            scores = self._scores(reranker, query, group, most, groups_left=len(open_places) - done)
+            ranked[place] = cross_encoded(group, scores) if scores else group
+            pairs, wanted = pairs + len(scores), wanted + most
+        degraded = (_degradation("DEADLINE", f"{pairs} of {wanted} candidates were read"),) if pairs < wanted else ()
+        return Read(fused=tuple(ranked), pairs=pairs, degraded=degraded)
+
+    def _scores(
+        self, reranker: Reranker, query: RecallQuery, group: Fused, most: int, *, groups_left: int
+    ) -> list[float]:
+        """Scores of the first candidates of a group: as many as fit this group's part of the time left."""
+        left_s = self._left_s(query, groups_left)
+        # Before anything is loaded: as many of the shortest pairs as would fit.
+        most = pool_size([reranker.least_s] * most, left_s)
+        if not most:
+            return []
+        docs = group.candidates.doc[group.row[:most]].tolist()
+        texts = [_passage(memory) for memory in self._store.load(query.project, docs, full=True)]
+        pairs = reranker.pairs(query.text, texts)
+        left_s = self._left_s(query, groups_left)
+        size = pool_size([pair.expected_s for pair in pairs], left_s)
+        until_s = None if left_s is None else self._clock.monotonic() + left_s
+        return reranker.scores(pairs[:size], until_s)
+
+    def _left_s(self, query: RecallQuery, groups_left: int) -> float | None:
+        if query.until_s is None:
+            return None
+        return (query.until_s - self._clock.monotonic() - RESERVE_S) / groups_left
+
+
+def _passage(memory: Memory | None) -> str:
+    """The words of a memory that are embedded, once; of one that was removed meanwhile none."""
+    if memory is None or memory.payload is None:
+        return ""
+    header, body = template.embedded(memory.index, memory.payload)
+    # A title that was taken from the text says nothing twice.
+    repeats = " ".join(body[: 2 * len(header)].split()).startswith(header.removesuffix("…"))
+    return body if repeats else f"{header}\n{body}"
+
+
+def _degradation(reason: str, message: str) -> Degradation:
+    return Degradation(path="cross_encoder", reason=reason, message=message)
+
+
+_ABSENT = _degradation("CROSS_ENCODER_ABSENT", "the service runs without one; see the setting cross_encoder")
