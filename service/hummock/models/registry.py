@@ -216,7 +216,7 @@ _ZH_EN = PairDescription(
     second=_BGE_SMALL_EN,
     first_weight_latin=0.2,
     first_weight_han=1.0,
-    calibration=Calibration(unrelated_latin=0.432, unrelated_han=0.271, near_twin_bar=0.88),
+    calibration=Calibration(unrelated_latin=0.436, unrelated_han=0.284, near_twin_bar=0.885),
 )
 
 REGISTRY: dict[str, ModelDescription] = {
