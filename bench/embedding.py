@@ -77,7 +77,11 @@ def _chunks(model: ModelDescription, models_dir: Path, memories: Sequence[memory
         lessons = [
             learn_command(pb.LearnRequest(project=_PROJECT, memories=[memory])).lessons[0] for memory in memories
         ]
-        return [chunk for lesson in lessons for chunk in embedder.split(*template.embedded(lesson.draft))]
+        return [
+            chunk
+            for lesson in lessons
+            for chunk in embedder.split(*template.embedded(lesson.draft.index, lesson.draft.payload))
+        ]
 
 
 def _alone_s(model: ModelDescription, models_dir: Path, chunks: Sequence[str]) -> float:

@@ -172,7 +172,7 @@ OTHERS: dict[str, Sequence[object]] = {
     "relevance_weight": [0.0, 1.0],
     "near_twin_bar": [0.0, 2.0],
     "late_interaction": [False, True],
-    "cross_encoding": [CrossEncoding.OFF, CrossEncoding.AUTO, CrossEncoding.ON],
+    "cross_encoding": [CrossEncoding.OFF, CrossEncoding.AUTO],
     "time_words": [False, True],
     "context_window": [1, 10],
     "keyword_mode": [KeywordMode.SUBSTRING],
