@@ -32,8 +32,9 @@ VECTOR, KEYWORD, NAMED, KEY_FILE, HOLDER = 1, 2, 4, 8, 16
 """Bits of `found_by`: the paths; NAMED is a domain that the query names, KEY_FILE a fragment of such a domain, HOLDER
 one of the few that hold the name which the query is."""
 
-CODE, SAID, AGELESS, SENTENCE = 1, 2, 4, 8
-"""Bits of `marks`: code; said by a user or a model; does not age; a sentence, which those beside it speak for."""
+CODE, SAID, AGELESS, SENTENCE, ASKING = 1, 2, 4, 8, 16
+"""Bits of `marks`: code; said by a user or a model; does not age; a sentence, which those beside it speak for; a text
+that ends in a question."""
 
 
 _EXEMPT = KEYWORD | NAMED | KEY_FILE
@@ -56,7 +57,9 @@ class Weights(NamedTuple):
         late_share: Largest share of late interaction, in [0, 1].
         late_from: Best similarity of the pool up to which late interaction has no share.
         late_full: That from which on it has its largest.
-        neighbour_weight: How much of a sentence's score those beside it in its session gain.
+        neighbour_weight: How much of a sentence's score those beside it in its session gain; 0 switches lending off.
+        answer_weight: How much of it the one after it gains where it asks something.
+        asking_loss: How much of its own score it then loses.
         time_share: Share of `time_match`, in [0, 1].
     """
 
@@ -74,6 +77,8 @@ class Weights(NamedTuple):
     late_from: float
     late_full: float
     neighbour_weight: float
+    answer_weight: float
+    asking_loss: float
     time_share: float
 
 
@@ -208,8 +213,12 @@ def _joined(
 
 
 @helper()
-def _lend(joined: Vector, rows: Indices, marks: Flags, session: Longs, position: Docs, weight: np.float32) -> None:
-    """Sentences gain from those beside them in their session; the best of them keeps its score, others follow suit."""
+def _lend(joined: Vector, rows: Indices, marks: Flags, session: Longs, position: Docs, weights: Weights) -> None:
+    """Sentences gain from those beside them in their session; the best of them keeps its score, others follow suit.
+
+    One that asks something lends more to the one after it, if that is there, and loses of its own.
+    """
+    weight, answer_weight = np.float32(weights.neighbour_weight), np.float32(weights.answer_weight)
     places = np.empty(rows.shape[0], np.int64)
     size = 0
     for i in range(rows.shape[0]):
@@ -220,10 +229,16 @@ def _lend(joined: Vector, rows: Indices, marks: Flags, session: Longs, position:
     before, after = np.float32(0), np.float32(0)
     for i in range(size):
         row = rows[places[i]]
+        is_answered = False
         for j in range(size):
             other = rows[places[j]]
-            if session[other] == session[row] and abs(position[other] - position[row]) == 1:
-                joined[places[i]] += weight * own[j]
+            if session[other] != session[row] or abs(position[other] - position[row]) != 1:
+                continue
+            is_behind = position[row] > position[other]
+            joined[places[i]] += (answer_weight if is_behind and marks[other] & ASKING else weight) * own[j]
+            is_answered |= not is_behind
+        if marks[row] & ASKING and is_answered:
+            joined[places[i]] -= np.float32(weights.asking_loss) * own[i]
         before, after = max(before, own[i]), max(after, joined[places[i]])
     for i in range(size if after > before else 0):
         joined[places[i]] *= before / after
@@ -304,7 +319,7 @@ def rank(
         matched: (n,) bit i is set where term i of the query matched.
         late: (n,) max-sim of the token vectors; NaN without any.
         found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
-        marks: (n,) bits CODE, SAID, AGELESS and SENTENCE.
+        marks: (n,) bits CODE, SAID, AGELESS, SENTENCE and ASKING.
         text_hash: (n,) equal for equal texts.
         create_time: (n,) Unix seconds.
         session: (n,) equal for sentences of one session; 0 without one.
@@ -341,7 +356,7 @@ def rank(
     means = np.zeros(2, np.float64)
     joined = _joined(rows, similarities, keyword, late, marks, shares, means)
     if weights.neighbour_weight > 0:
-        _lend(joined, rows, marks, session, position, np.float32(weights.neighbour_weight))
+        _lend(joined, rows, marks, session, position, weights)
     if time_match.shape[0] > 0:
         share = np.float32(weights.time_share)
         joined = (np.float32(1) - share) * joined + share * time_match[rows]

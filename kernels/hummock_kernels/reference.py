@@ -8,7 +8,7 @@ import numpy as np
 
 from hummock_kernels import reference_text
 from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
-from hummock_kernels.rank import AGELESS, CODE, HOLDER, KEY_FILE, KEYWORD, NAMED, SAID, SENTENCE, Weights
+from hummock_kernels.rank import AGELESS, ASKING, CODE, HOLDER, KEY_FILE, KEYWORD, NAMED, SAID, SENTENCE, Weights
 
 analyse = reference_text.analyse
 token_estimates = reference_text.token_estimates
@@ -104,7 +104,8 @@ def rank(
     joined = share * _of_best(similarity[rows]) + (1 - share) * _of_best(keyword[rows])
     joined = (1 - late_shares) * joined + late_shares * _of_best(np.nan_to_num(late[rows]))
     session = np.where(marks[rows] & SENTENCE, session[rows], np.uint64(0))
-    joined = _lent(joined, session, position[rows], weights.neighbour_weight)
+    if weights.neighbour_weight > 0:
+        joined = _lent(joined, session, position[rows], marks[rows], weights)
     if len(time_match):
         joined = (1 - weights.time_share) * joined + weights.time_share * time_match[rows]
     raised = joined + (1 - joined) * weights.key_file_evidence
@@ -132,9 +133,12 @@ def rank(
     return rows[best_first], (joined, similar, relevance, score, log_decay[best_first]), np.array(tally), means
 
 
-def _lent(joined: Doubles, session: Longs, position: Docs, weight: float) -> Doubles:
-    beside = (session[:, None] == session) & (np.abs(position[:, None] - position) == 1) & (session != 0)
-    lent = joined + weight * beside @ joined
+def _lent(joined: Doubles, session: Longs, position: Docs, marks: Flags, weights: Weights) -> Doubles:
+    same = (session[:, None] == session) & (session != 0)
+    asks = marks & ASKING != 0
+    after, before = (same & (position[:, None] == position + step) for step in (1, -1))
+    lends = np.where(after & asks, weights.answer_weight, weights.neighbour_weight * (after | before))
+    lent = joined + lends @ joined - weights.asking_loss * asks * before.any(axis=1) * joined
     before, after = (scores[session != 0].max(initial=0) for scores in (joined, lent))
     return np.where(session != 0, lent * (before / after if after > before else 1), joined)
 

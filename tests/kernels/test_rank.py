@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 from hummock_kernels import reference
 from hummock_kernels.rank import (
     AGELESS,
+    ASKING,
     CODE,
     HOLDER,
     KEY_FILE,
@@ -38,6 +39,8 @@ PLAIN = Weights(
     late_from=0.2,
     late_full=0.7,
     neighbour_weight=0.0,
+    answer_weight=0.6,
+    asking_loss=0.2,
     time_share=0.0,
 )
 SIMILAR = st.floats(-1, 1, width=32) | st.just(float("nan"))
@@ -70,7 +73,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         column(np.uint32, st.integers(0, 7)),
         column(np.float32, SIMILAR),
         column(np.uint8, PATHS),
-        column(np.uint8, st.sampled_from([0, CODE, SENTENCE, SENTENCE | SAID, SAID | AGELESS])),
+        column(np.uint8, st.sampled_from([0, CODE, SENTENCE, SENTENCE | ASKING, SENTENCE | SAID, SAID | AGELESS])),
         column(np.uint64, st.integers(1, 7)),
         column(np.float64, st.integers(0, 20).map(lambda days: NOW + 86_400 - 86_400 * days)),
         column(np.uint64, st.integers(0, 2)),
@@ -149,6 +152,21 @@ def test_a_sentence_gains_from_the_one_beside_it() -> None:
     assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **TALK)[0] == [1, 3, 0, 2]
     apart = {**TALK, "session": np.arange(1, 5, dtype=np.uint64)}
     assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **apart)[0] == [1, 2, 3, 0]
+
+
+def test_a_question_lends_its_answer_more_than_it_keeps_before_it() -> None:
+    cosine = np.array([0.6, 0.5, 0.2, 0.3], np.float32)
+    position = np.array([5, 6, 4, 9], np.int32)
+    asking = {**TALK, "marks": np.array([SENTENCE | ASKING, SENTENCE, SENTENCE, SENTENCE], np.uint8)}
+    assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **asking)[0] == [1, 0, 2, 3]
+    assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **TALK)[0] == [0, 1, 2, 3]
+
+
+def test_a_question_without_an_answer_loses_nothing() -> None:
+    cosine = np.array([0.5, 0.45, 0.3, 0.3], np.float32)
+    position = np.array([3, 6, 0, 9], np.int32)
+    asking = {**TALK, "marks": np.full(4, SENTENCE | ASKING, np.uint8)}
+    assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **asking)[0] == [0, 1, 2, 3]
 
 
 def test_what_stands_in_no_session_keeps_its_place_before_those_that_do() -> None:

@@ -40,6 +40,7 @@ class Row:
     event_time: float = math.nan
     session: int = 0
     session_position: int = -1
+    asks: bool = False
 
 
 def candidates(rows: Sequence[Row]) -> Candidates:
@@ -58,6 +59,7 @@ def candidates(rows: Sequence[Row]) -> Candidates:
         event_time=np.array([row.event_time for row in rows], np.float64),
         session=np.array([row.session for row in rows], np.uint64),
         session_position=np.array([row.session_position for row in rows], np.int32),
+        asks=np.array([row.asks for row in rows], np.uint8),
         text_hash=np.array(hashes, np.uint64),
         cosine=np.array([row.cosine for row in rows], np.float32),
         keyword=np.array([row.keyword for row in rows], np.float32),

@@ -92,6 +92,7 @@ class Candidates:
         event_time: (n,) float64 Unix seconds; NaN when not known.
         session: (n,) uint64, equal for memories of one session; 0 without one.
         session_position: (n,) int32, ascending in a session; -1 without one.
+        asks: (n,) uint8, 1 where the text ends in a question.
         text_hash: (n,) uint64, the first 8 bytes of the content hash, little-endian.
         cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
         keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found. With
@@ -116,6 +117,7 @@ class Candidates:
     event_time: NDArray[np.float64]
     session: NDArray[np.uint64]
     session_position: NDArray[np.int32]
+    asks: NDArray[np.uint8]
     text_hash: NDArray[np.uint64]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
@@ -150,6 +152,7 @@ class Candidates:
             event_time=np.empty(0, np.float64),
             session=np.empty(0, np.uint64),
             session_position=np.empty(0, np.int32),
+            asks=np.empty(0, np.uint8),
             text_hash=np.empty(0, np.uint64),
             cosine=np.empty(0, np.float32),
             keyword=np.empty(0, np.float32),

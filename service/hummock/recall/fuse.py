@@ -14,7 +14,7 @@ from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, Plan
 from hummock.recall.gather import Probe
 from hummock.recall.times import time_match
-from hummock_kernels.rank import AGELESS, CODE, SAID, SENTENCE, Weights, rank
+from hummock_kernels.rank import AGELESS, ASKING, CODE, SAID, SENTENCE, Weights, rank
 
 EVEN_SIMILARITY = 0.5
 """The pool's best similarity at which the vector path weighs as much as the keyword path, in a script that it knows.
@@ -35,9 +35,15 @@ NAME_ODDS = 0.1
 KEY_FILE_EVIDENCE = 0.5
 """How far a fragment moves towards the best score when a domain of the query names its file."""
 
-NEIGHBOUR_WEIGHT = 0.4
-"""How much of their scores the sentences beside one in a session lend it: the evidence of a question often is the
-answer to the turn before."""
+NEIGHBOUR_WEIGHT = 0.3
+"""How much of their scores the sentences beside one in a session lend it: they are about the same."""
+
+ANSWER_WEIGHT = 0.6
+"""The same for a sentence that ends in a question and lends to the one after it: who looks for what was answered is
+likely to say what was asked."""
+
+ASKING_LOSS = 0.2
+"""How much of its own score such a sentence loses, for the same reason."""
 
 TIME_SHARE = 0.4
 """Share of how far a memory's time is one that the query speaks of, where it speaks of any."""
@@ -188,6 +194,8 @@ def _weights(found: Candidates, plan: Plan, probe: Probe, calibration: Calibrati
         late_from=UNTRUSTED_SIMILARITY,
         late_full=TRUSTED_SIMILARITY,
         neighbour_weight=NEIGHBOUR_WEIGHT if plan.neighbours else 0.0,
+        answer_weight=ANSWER_WEIGHT,
+        asking_loss=ASKING_LOSS,
         time_share=TIME_SHARE,
     )
 
@@ -203,7 +211,8 @@ def _decay_rate(decay: Decay) -> float:
 def _marks(found: Candidates, decay: Decay) -> NDArray[np.uint8]:
     """What each candidate is, by tables over kinds and origins; echoes are looked for whatever their age (1.1-2)."""
     ageless = _BY_ORIGIN if not decay.exempt_origins else _table(decay.exempt_origins, AGELESS) | _BY_ORIGIN
-    return _BY_KIND[found.kind] | ageless[found.origin]
+    marks: NDArray[np.uint8] = _BY_KIND[found.kind] | ageless[found.origin] | found.asks * np.uint8(ASKING)
+    return marks
 
 
 def _told_time(found: Candidates) -> NDArray[np.float64]:

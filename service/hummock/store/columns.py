@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hummock.core.memory import Memory
 from hummock.store.growing import Growing
 from hummock.store.turns import TurnIndex
+from hummock.text.questions import asks
 
 ROW = np.dtype(
     [
@@ -33,13 +34,14 @@ ROW = np.dtype(
         ("kind", "u1"),
         ("origin", "u1"),
         ("session", "<u8"),
+        ("asks", "u1"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
 
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
-_ROW = struct.Struct("<HqdddQQIiHBBQ")
+_ROW = struct.Struct("<HqdddQQIiHBBQB")
 
 
 def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk_count: int) -> bytes:
@@ -58,6 +60,7 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
         memory.kind,
         memory.origin,
         id_hash(memory.session_id) if memory.session_id else 0,
+        memory.payload is not None and asks(memory.payload.content),
     )
     return row + memory.id.encode()
 
@@ -94,6 +97,7 @@ class Columns:
         length: float32, terms with repetitions.
         session: uint64 of the session's id, 0 without one.
         session_position: int32, -1 without a session.
+        asks: uint8, 1 where the text ends in a question.
         chunk_start: int64, its first vector row.
         chunk_count: int32.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -114,6 +118,7 @@ class Columns:
     length: Growing[np.float32]
     session: Growing[np.uint64]
     session_position: Growing[np.int32]
+    asks: Growing[np.uint8]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]
@@ -137,6 +142,7 @@ class Columns:
             length=Growing.of(np.empty(0, np.float32)),
             session=Growing.of(np.empty(0, np.uint64)),
             session_position=Growing.of(np.empty(0, np.int32)),
+            asks=Growing.of(np.empty(0, np.uint8)),
             chunk_start=Growing.of(np.empty(0, np.int64)),
             chunk_count=Growing.of(np.empty(0, np.int32)),
             alive=Growing.of(np.empty(0, np.uint8)),

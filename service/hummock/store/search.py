@@ -186,6 +186,7 @@ class Search:
             event_time=columns.event_time.values[at],
             session=columns.session.values[at],
             session_position=columns.session_position.values[at],
+            asks=columns.asks.values[at],
             text_hash=columns.text_hash.values[at],
             cosine=cosine,
             keyword=np.zeros(len(at), np.float32) if keywords is None else keywords.score[at],
