@@ -1,0 +1,279 @@
+"""A prompt whose beginning stays the same from turn to turn, over gRPC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+import grpc
+import pytest
+
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import memory_service_pb2 as garden
+from hummock.v1 import recall_pb2 as recall
+from tests.service.calls import learn
+from tests.service.inputs import note, record
+from tests.service.running import Stubs, in_thread, settings
+
+THINGS = (
+    "installment",
+    "rounding",
+    "currency",
+    "ledger",
+    "invoice",
+    "refund",
+    "interest",
+    "calendar",
+    "contract",
+    "audit",
+)
+ASPECTS = ("limit", "owner", "format", "deadline", "exception", "history")
+TURNS = 50
+WRITE_TURNS = range(4, 50, 5)
+
+
+def text_of(thing: str, aspect: str) -> str:
+    return (
+        f"The {aspect} of the {thing} was agreed with the accounting team: the {thing} service keeps its {aspect} "
+        f"in one table, and a change of the {aspect} needs a review by whoever owns the {thing}."
+    )
+
+
+def fill(service: Stubs, project: str) -> None:
+    learn(
+        service,
+        project,
+        *(note(text_of(thing, aspect), id=f"{thing}.{aspect}") for thing in THINGS for aspect in ASPECTS),
+    )
+
+
+def write(service: Stubs, project: str, turn: int) -> None:
+    """Something new; once a memory of the first turn is changed, once another is removed."""
+    if turn == WRITE_TURNS[4]:
+        learn(service, project, note("The installment has no limit any more.", id="installment.limit"))
+    elif turn == WRITE_TURNS[6]:
+        service.memory.Delete(garden.MemoryServiceDeleteRequest(project=project, ids=["audit.exception"]))
+    else:
+        learn(service, project, note(f"The {THINGS[turn % 10]} has a new owner since turn {turn}: team {turn}."))
+
+
+def question(turn: int) -> str:
+    """What is asked in a turn: a conversation stays with a few things and comes back to them."""
+    thing = THINGS[(turn * 3) % 4 if turn % 5 else (turn // 5) % len(THINGS)]
+    return f"What is the {ASPECTS[turn % len(ASPECTS)]} of the {thing}?"
+
+
+@dataclass
+class Conversation:
+    """A caller that brings the prefix token back and lays the prefix out anew when that is advised."""
+
+    service: Stubs
+    project: str
+    form: context.RenderForm.ValueType = context.RENDER_FORM_WATERFALL
+    last: context.RenderResponse | None = None
+
+    def turn(self, text: str, *, rebase: bool = False) -> context.RenderResponse:
+        prefix = self.last.prefix if self.last else context.StablePrefix()
+        request = context.RenderRequest(
+            project=self.project,
+            recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_AGENT),
+            form=self.form,
+            placement=context.PLACEMENT_TAIL,
+            prefix_token=prefix.token,
+            rebase=rebase or prefix.rebase_advised,
+        )
+        self.last = self.service.context.Render(request)
+        return self.last
+
+
+@pytest.fixture(scope="module")
+def stocked(service: Stubs) -> tuple[Stubs, str]:
+    fill(service, "stocked")
+    return service, "stocked"
+
+
+def test_over_50_turns_and_10_writes_the_prefix_stays_and_holds_most_tokens(service: Stubs, project: str) -> None:
+    """1.1-11: the bytes of the prefix are the same in at least 95 % of turns and hold at least 60 % of all tokens."""
+    fill(service, project)
+    conversation = Conversation(service, project)
+    prefixes, prefix_tokens, all_tokens, writes = [], 0, 0, 0
+    for turn in range(TURNS):
+        if turn in WRITE_TURNS:
+            write(service, project, turn)
+            writes += 1
+        rendered = conversation.turn(question(turn))
+        assert rendered.text.startswith(rendered.prefix.text)
+        assert rendered.token_count <= rendered.budget_tokens
+        assert rendered.prefix.sha256 == sha256(rendered.prefix.text.encode()).hexdigest()
+        prefixes.append(rendered.prefix.text)
+        prefix_tokens += rendered.prefix.token_count
+        all_tokens += rendered.token_count
+    same = sum(one == other for one, other in pairwise(prefixes))
+    assert writes == 10
+    assert same / (TURNS - 1) >= 0.95
+    assert prefix_tokens / all_tokens >= 0.6
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        context.RENDER_FORM_CONTEXT,
+        context.RENDER_FORM_WATERFALL,
+        context.RENDER_FORM_INDEX,
+        context.RENDER_FORM_MEMORIES,
+    ],
+)
+def test_no_memory_is_said_twice_in_prefix_and_tail(
+    stocked: tuple[Stubs, str], form: context.RenderForm.ValueType
+) -> None:
+    """1.1-11."""
+    conversation = Conversation(*stocked, form=form)
+    first = conversation.turn(question(0))
+    for turn in (7, 11):
+        rendered = conversation.turn(question(turn))
+        assert rendered.prefix.text == first.prefix.text != ""
+        shown = [one.memory_id for one in rendered.memories if one.tier != context.TIER_DROPPED]
+        assert len(shown) == len(set(shown))
+        assert rendered.token_count <= rendered.budget_tokens
+
+
+def test_the_best_memory_of_a_turn_is_always_in_the_text(stocked: tuple[Stubs, str]) -> None:
+    """S2-10."""
+    conversation = Conversation(*stocked)
+    for turn in range(12):
+        rendered = conversation.turn(question(turn))
+        best = max(rendered.memories, key=lambda one: one.score)
+        assert best.tier == context.TIER_FULL
+
+
+def test_the_same_state_gives_the_same_bytes_after_a_restart(tmp_path: Path, models_dir: Path, model: str) -> None:
+    """1.1-11."""
+    chosen = settings(tmp_path, models_dir, model)
+    with in_thread(chosen) as before:
+        fill(before, "p")
+        conversation = Conversation(before, "p")
+        conversation.turn(question(0))
+        middle = conversation.turn(question(5))
+        last = conversation.turn(question(6))
+    with in_thread(chosen) as after:
+        again = Conversation(after, "p", last=middle).turn(question(6))
+    assert again.text == last.text
+    assert again.prefix.sha256 == last.prefix.sha256
+    assert again.prefix.token == last.prefix.token
+
+
+def test_a_deleted_memory_leaves_the_prefix_and_the_rest_of_it_stays(service: Stubs, project: str) -> None:
+    """1.1-11, S2-04: what was removed is rendered nowhere."""
+    fill(service, project)
+    conversation = Conversation(service, project)
+    first = conversation.turn(question(0))
+    gone, stays = (one.memory_id for one in first.memories[:2])
+    service.memory.Delete(garden.MemoryServiceDeleteRequest(project=project, ids=[gone]))
+    second = conversation.turn(question(0))
+    assert f'id="{gone}"' not in second.text
+    assert f'id="{stays}"' in second.prefix.text
+    assert conversation.turn(question(1)).prefix.text == second.prefix.text
+
+
+def test_a_changed_memory_is_rendered_as_it_is_now(service: Stubs, project: str) -> None:
+    """1.1-11."""
+    fill(service, project)
+    conversation = Conversation(service, project)
+    changed = conversation.turn(question(0)).memories[0].memory_id
+    learn(service, project, note("It was settled anew, by a vote.", id=changed))
+    second = conversation.turn(question(0))
+    assert "It was settled anew, by a vote." in second.prefix.text
+    assert conversation.turn(question(1)).prefix.text == second.prefix.text
+
+
+def test_a_caller_that_rebases_gets_what_the_turns_have_recalled_most(stocked: tuple[Stubs, str]) -> None:
+    """1.1-11."""
+    conversation = Conversation(*stocked)
+    first = conversation.turn(question(0))
+    for turn in (1, 2, 3):
+        conversation.turn(question(turn))
+    rebased = conversation.turn(question(4), rebase=True)
+    assert rebased.prefix.text != first.prefix.text
+    assert rebased.prefix.token_count > first.prefix.token_count
+
+
+def test_a_smaller_budget_takes_from_the_prefix_and_is_kept(stocked: tuple[Stubs, str]) -> None:
+    """1.1-11, S2-08."""
+    service, project = stocked
+    first = Conversation(service, project).turn(question(0))
+    request = context.RenderRequest(
+        project=project,
+        recall=recall.RecallRequest(query_text=question(9)),
+        form=context.RENDER_FORM_WATERFALL,
+        placement=context.PLACEMENT_TAIL,
+        prefix_token=first.prefix.token,
+        budget_tokens=260,
+    )
+    rendered = service.context.Render(request)
+    assert rendered.token_count <= 260
+    assert not rendered.over_budget
+
+
+def test_the_language_of_the_prefix_stays_when_a_turn_is_in_another(stocked: tuple[Stubs, str]) -> None:
+    """1.1-11, S0-21."""
+    conversation = Conversation(*stocked, form=context.RENDER_FORM_CONTEXT)
+    first = conversation.turn(question(0))
+    assert "## Memories" in first.prefix.text
+    assert conversation.turn("还款的期限是多少？").prefix.text == first.prefix.text
+
+
+def test_of_a_chat_the_stable_memories_stand_before_the_history_and_the_others_behind(
+    service: Stubs, project: str
+) -> None:
+    """1.1-11, S4-35."""
+    fill(service, project)
+    history = [context.PromptMessage(id="1", role=context.PROMPT_ROLE_USER, content="Hello")]
+    request = context.RenderRequest(
+        project=project,
+        recall=recall.RecallRequest(query_text=question(0)),
+        form=context.RENDER_FORM_MESSAGES,
+        prompt="You are Ann.",
+        history=history,
+        current=context.PromptMessage(id="2", role=context.PROMPT_ROLE_USER, content=question(0)),
+        placement=context.PLACEMENT_TAIL,
+    )
+    first = service.context.Render(request)
+    assert [one.content for one in first.messages] == ["You are Ann.", first.prefix.text, "Hello", question(0)]
+    request.prefix_token = first.prefix.token
+    request.recall.query_text = request.current.content = question(3)
+    second = service.context.Render(request)
+    tail = second.text.removeprefix(first.prefix.text)
+    assert tail.startswith("Relevant Memories (for reference):\n")
+    assert [one.content for one in second.messages] == ["You are Ann.", first.prefix.text, "Hello", tail, question(3)]
+
+
+def test_records_in_the_prefix_have_no_relevance_of_a_single_turn(service: Stubs, project: str) -> None:
+    """S0-23, 1.1-11."""
+    learn(service, project, record("还款方式有哪些？", "三种。"), record("提前还款收费吗？", "不收。"))
+    conversation = Conversation(service, project, form=context.RENDER_FORM_CONTEXT)
+    first = conversation.turn("还款方式")
+    assert "相关度" not in first.prefix.text
+    assert conversation.turn("提前还款").prefix.text == first.prefix.text
+
+
+@pytest.mark.parametrize("token", [b"not a token", b"\x00" * 4])
+def test_a_token_that_is_none_is_refused(service: Stubs, project: str, token: bytes) -> None:
+    request = context.RenderRequest(
+        project=project,
+        recall=recall.RecallRequest(query_text="x y z"),
+        placement=context.PLACEMENT_TAIL,
+        prefix_token=token,
+    )
+    with pytest.raises(grpc.RpcError) as refused:
+        service.context.Render(request)
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "prefix_token" in refused.value.details()
+
+
+def test_a_token_of_another_project_is_refused(stocked: tuple[Stubs, str], project: str) -> None:
+    service, _ = stocked
+    other = Conversation(*stocked).turn(question(0))
+    with pytest.raises(grpc.RpcError, match="prefix_token"):
+        Conversation(service, project, last=other).turn(question(1))
