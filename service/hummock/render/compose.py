@@ -55,7 +55,8 @@ def behind(first: Section, others: tuple[Selected, ...], frame: Frame, form: For
 def marked(memories: Iterable[RenderedMemory], items: Iterable[Selected], frame: Frame) -> tuple[RenderedMemory, ...]:
     """What became of each memory, with what a reader should know about it."""
     by_id = {item.memory.id: item for item in items}
-    return tuple(replace(one, marks=_marks(one, by_id[one.memory_id], frame)) for one in memories)
+    found = ((one, _marks(one, by_id[one.memory_id], frame)) for one in memories)
+    return tuple(replace(one, marks=marks) if marks else one for one, marks in found)
 
 
 def _marks(rendered: RenderedMemory, item: Selected, frame: Frame) -> tuple[MemoryMark, ...]:
@@ -69,4 +70,4 @@ def _marks(rendered: RenderedMemory, item: Selected, frame: Frame) -> tuple[Memo
             shown.append(memory.index.summary)
         case Tier.DROPPED:
             return marks
-    return (*marks, MemoryMark.INSTRUCTION_LIKE) if any(map(reads_as_order, shown)) else marks
+    return (*marks, MemoryMark.INSTRUCTION_LIKE) if reads_as_order("\n".join(shown)) else marks

@@ -17,7 +17,7 @@ import re
 from typing import Final
 
 from hummock.render.headings import ALL_LABELS
-from hummock.render.markers import SPEAKER, inert
+from hummock.render.markers import SPEAKER, beginning, escaped, inert
 
 ENVELOPE: Final = "recalled_memories"
 ENTRY: Final = "recalled_memory"
@@ -29,6 +29,8 @@ _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN = "\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 _CONTROLS = re.compile(f"[{_UNSEEN}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+# Most texts have none of the three, which one search says.
+_UNCLEAN = re.compile(f"[\r\v\f\u2028\u2029\ud800-\udfff{_UNSEEN}]")
 
 _BACKTICKS = re.compile("`+")
 _FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*$|(~{3,}))")
@@ -38,14 +40,17 @@ _RULE = r"(?:-[ \t]*){3,}$|(?:=[ \t]*){3,}$|(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$"
 # A comment in a block of code looks like a title and is left alone; "\# " is escaped so that both can be told apart.
 _MARKED = re.compile(rf"^(?=\s*\\*(?:#{{2,}}|{_RULE}|{_LABELS}|{SPEAKER})|\s*\\+#\s)(\s*)")
 _TITLE = re.compile(r"^(?=\s*#\s)(\s*)")
-_LISTED = re.compile(rf"^(?=[^\S\n]*\\*(?:\d+\. \[ID:|> Summary:|{SPEAKER}))([^\S\n]*)", re.MULTILINE)
-_SPOKEN = re.compile(rf"^(?=[^\S\n]*\\*{SPEAKER})([^\S\n]*)", re.MULTILINE)
+_LISTED = beginning(rf"\d+\. \[ID:|> Summary:|{SPEAKER}")
+# Begins no heading, rule, title or block of code, and names no speaker and no label: most lines do not.
+_PLAIN_LINE = re.compile(r"\s*(?:[^\s\\#\-=*_`~][^:：]*)?$")
 _UNPLAIN_ID = re.compile(rf'[\]\\"<>&\s{_UNSEEN}\u2028\u2029\ud800-\udfff]')
 _UNPLAIN_ATTRIBUTE = re.compile(rf"[\[\t\n\x0b-\x0d\u2028\u2029\ud800-\udfff{_UNSEEN}]")
 
 
 def clean(text: str) -> str:
     """The text without what cannot be seen; every kind of line end is a newline, a lone surrogate is U+FFFD."""
+    if not _UNCLEAN.search(text):
+        return text
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", _LINE_ENDS.sub("\n", text)))
 
 
@@ -61,7 +66,7 @@ def inline(text: str) -> str:
 
 def heading(text: str) -> str:
     """One line that stands behind the "#" of a heading, which a speaker's name must not follow."""
-    return _SPOKEN.sub(r"\1\\", inline(text))
+    return escaped(inline(text))
 
 
 def clip(text: str, limit_characters: int) -> str:
@@ -75,9 +80,12 @@ def prose(text: str) -> str:
     """Cleaned text that stands below a heading; a code block that it leaves open is closed."""
     lines, fence = [], ""
     for line in inert(clean(text)).split("\n"):
+        if _PLAIN_LINE.match(line):
+            lines.append(line)
+            continue
         fence = _fence_after(line, fence)
-        escaped = _MARKED.sub(r"\1\\", line)
-        lines.append(escaped if fence or escaped != line else _TITLE.sub(r"\1\\", line))
+        marked = _MARKED.sub(r"\1\\", line)
+        lines.append(marked if fence or marked != line else _TITLE.sub(r"\1\\", line))
     return "\n".join([*lines, fence] if fence else lines)
 
 
@@ -97,24 +105,25 @@ def opens_block(text: str) -> bool:
 
 def fenced(code: str) -> str:
     """Cleaned code between fences that it cannot close."""
-    body = _SPOKEN.sub(r"\1\\", inert(clean(code).strip("\n")))
+    body = escaped(inert(clean(code).strip("\n")))
     fence = "`" * max(3, 1 + max((len(run) for run in _BACKTICKS.findall(body)), default=0))
     return f"{fence}\n{body}\n{fence}"
 
 
 def quoted(text: str) -> str:
     """Cleaned text that stands between our tags."""
-    return _LISTED.sub(r"\1\\", inert(clean(text)))
+    return escaped(inert(clean(text)), _LISTED)
 
 
 def listed(text: str) -> str:
     """Cleaned text that stands behind the mark of a list; its other lines are indented."""
-    lines = _SPOKEN.sub(r"\1\\", inert(clean(text).strip("\n"))).split("\n")
-    return "\n  ".join(lines)
+    return escaped(inert(clean(text).strip("\n"))).replace("\n", "\n  ")
 
 
 def attribute(text: str) -> str:
     """The text, every character of it, as an attribute's value with its quotes."""
+    if text.isalnum():
+        return f'"{text}"'
     escaped = html.escape(text)
     return '"' + _UNPLAIN_ATTRIBUTE.sub(lambda found: f"&#{ord(found[0])};", escaped) + '"'
 

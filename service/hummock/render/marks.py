@@ -8,7 +8,7 @@ from typing import Final
 from hummock.core.memory import Memory, Origin
 from hummock.core.render import MemoryMark
 from hummock.render.fence import clean
-from hummock.render.markers import SPEAKER, inert
+from hummock.render.markers import inert, speaks
 
 _STALE_DAYS: Final = 90
 _VERIFIED_TRUST: Final = 0.5
@@ -27,13 +27,12 @@ _ORDER = re.compile(
     r"|系统提示词?|(?:不要|别|不得)(?:告诉|告知|透露给?)用户|(?:执行|调用|运行)(?:以下|下面的?)(?:命令|工具|函数)",
     re.IGNORECASE,
 )
-# Looked for first: most texts hold none of them, and to look for a word takes a hundredth of the pattern's time.
-_TRIGGERS: Final = (
-    "ignore", "disregard", "forget", "override", "bypass", "you are now", "you must now", "you will now", "prompt",
-    "new instruction", " the user", "the tool", "the command", "the function", "the following",
-    "忽略", "无视", "忘", "不要", "绕过", "你现在是", "从现在", "系统提示", "别", "不得", "执行", "调用", "运行",
-)  # fmt: skip
-_SPOKEN = re.compile(rf"^[^\S\n]{{0,8}}{SPEAKER}", re.MULTILINE)
+# Looked for first: most texts hold none of them, and a pattern of plain words is found in a fraction of the time.
+_TRIGGER = re.compile(
+    "ignore|disregard|forget|override|bypass|you (?:are|must|will) now|prompt|new instruction|the user"
+    "|the (?:following )?(?:tool|command|function)"
+    "|忽略|无视|忘[记掉]|不要|绕过|你现在是|从现在|系统提示|别|不得|执行|调用|运行"
+)
 
 
 def marks_of(memory: Memory, as_of: float) -> tuple[MemoryMark, ...]:
@@ -60,7 +59,6 @@ def shown(memory: Memory, as_of: float) -> str:
 def reads_as_order(text: str) -> bool:
     """Whether the text tells a model what to do, or imitates the markers of a chat."""
     cleaned = clean(text)
-    folded = cleaned.lower()
-    if any(trigger in folded for trigger in _TRIGGERS) and _ORDER.search(cleaned):
+    if _TRIGGER.search(cleaned.lower()) and _ORDER.search(cleaned):
         return True
-    return _SPOKEN.search(cleaned) is not None or inert(cleaned) != cleaned
+    return speaks(cleaned) or inert(cleaned) != cleaned
