@@ -109,6 +109,9 @@ class Settings(BaseModel):
     loads none."""
     cross_encoder_model: str = Field(default="bge-reranker-base", min_length=1)
     """Name of the cross-encoder in the model registry."""
+    tokenizer_file: Directory | None = None
+    """A `tokenizer.json`, or a `.tiktoken` file under the name of its vocabulary, that counts the tokens of prompts
+    exactly; unset means an estimate."""
     storage: StorageSettings = StorageSettings()
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=1024)
     """Calls that are worked on at the same time; unset means the machine's cores."""

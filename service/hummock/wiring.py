@@ -17,14 +17,19 @@ from threadpoolctl import threadpool_limits
 from hummock import models, store
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
+<<<<<<< HEAD
 from hummock.core.recall import CrossEncoding
 from hummock.ports import Clock, Reranker
+=======
+from hummock.core.errors import StartError
+from hummock.ports import Clock
+>>>>>>> 29b5a9f (Count tokens exactly by the file of a vocabulary, and say how far the estimate is off)
 from hummock.rpc.address import Address
 from hummock.rpc.gate import Gate
 from hummock.rpc.handlers import Gates
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
-from hummock.text.tokens import EstimatedTokens
+from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.garden import Garden
@@ -65,16 +70,23 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         # Our matrices are small; a second BLAS thread waits more than it works: 27 texts/s embedded instead of 38.
         stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
         recorded = store.recorded_model(settings.data_dir)  # first: a directory that cannot be read is said at once
+        counter = _counter(settings)
         model = _choose_model(settings, recorded, say)
         embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
         opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock)))
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
+<<<<<<< HEAD
         counter = EstimatedTokens()
         preparation = Preparation(embedder, counter, make_id=lambda: uuid.uuid4().hex)
         reranker = _open_reranker(settings, clock, say)
         cross_encode = CrossEncode(opened, reranker, CrossEncoding[settings.cross_encoder.upper()], clock)
         recall = CachedRecall(Recall(opened, embedder, clock, cross_encode), opened, embedder.space.id, clock)
+=======
+        # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
+        preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: uuid.uuid4().hex)
+        recall = CachedRecall(Recall(opened, embedder, clock), opened, embedder.space.id, clock)
+>>>>>>> 29b5a9f (Count tokens exactly by the file of a vocabulary, and say how far the estimate is off)
         yield UseCases(
             recall=recall,
             render=Render(recall, opened, counter, clock),
@@ -136,6 +148,7 @@ def _choose_model(settings: Settings, recorded: str | None, say: Say) -> models.
     return models.pull_first(wanted, settings.models_dir, say)
 
 
+<<<<<<< HEAD
 def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:
     """The cross-encoder, fetched when it is not there; None where the settings want none."""
     if settings.cross_encoder == "off":
@@ -146,6 +159,13 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
     reranker = models.load_reranker(model, settings.models_dir / model.name, clock)
     say(f"cross-encoder {reranker.name}, from {reranker.least_s * 1000:.1f} ms a pair")
     return reranker
+=======
+def _counter(settings: Settings) -> TokenCounter:
+    try:
+        return counter_of(settings.tokenizer_file)
+    except (OSError, ValueError) as error:
+        raise StartError(f"tokenizer_file: {error}") from error
+>>>>>>> 29b5a9f (Count tokens exactly by the file of a vocabulary, and say how far the estimate is off)
 
 
 def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> store.EmbeddedStore:

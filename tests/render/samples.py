@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from hummock.core.memory import (
     CodeFragment,
     Detail,
@@ -27,8 +30,9 @@ def memory(
     title: str = "",
     summary: str = "",
     tags: tuple[str, ...] = (),
+    **more: Any,
 ) -> Memory:
-    return Memory(
+    known = Memory(
         id=memory_id,
         kind=kind,
         origin=Origin.MANUAL,
@@ -48,6 +52,7 @@ def memory(
         token_count=1,
         chunk_count=1,
     )
+    return replace(known, **more)
 
 
 def record(memory_id: str, question: str, answer: str, *source_files: str) -> Memory:
@@ -65,8 +70,10 @@ def fragment(memory_id: str, path: str, content: str, start_line: int = 0, end_l
     return memory(memory_id, MemoryKind.CODE_FRAGMENT, content, detail, title=path, summary=content)
 
 
-def note(memory_id: str, content: str, title: str = "", summary: str = "", tags: tuple[str, ...] = ()) -> Memory:
-    return memory(memory_id, MemoryKind.NOTE, content, title=title, summary=summary, tags=tags)
+def note(
+    memory_id: str, content: str, title: str = "", summary: str = "", tags: tuple[str, ...] = (), **more: Any
+) -> Memory:
+    return memory(memory_id, MemoryKind.NOTE, content, title=title, summary=summary, tags=tags, **more)
 
 
 def selected(*memories: Memory, score: float | None = 0.5) -> list[Selected]:

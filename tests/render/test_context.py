@@ -187,6 +187,7 @@ class GrowingCounter:
     """Counts more for a text than for its parts."""
 
     name = "growing"
+    is_stored = False
 
     def count(self, text: str) -> int:
         return len(text) + (len(text) // 100) ** 2

@@ -269,7 +269,7 @@ def test_a_token_that_is_none_is_refused(service: Stubs, project: str, token: by
     with pytest.raises(grpc.RpcError) as refused:
         service.context.Render(request)
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert "prefix_token" in refused.value.details()
+    assert "prefix_token" in str(refused.value)
 
 
 def test_a_token_of_another_project_is_refused(stocked: tuple[Stubs, str], project: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from hummock.text.tokens import EstimatedTokens, TokenCounter, TokenizerTokens
+from hummock.text.tokens import CountedOnce, EstimatedTokens, TokenCounter, TokenizerTokens, counter_of
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,33 @@ def tokenizer_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_exact_count_neither_cuts_nor_fills(tokenizer_file: Path, text: str, tokens: int) -> None:
     """S2-21."""
     assert TokenizerTokens.from_file(tokenizer_file).count(text) == tokens
+
+
+def test_counts_of_texts_that_come_again_are_kept() -> None:
+    """S2-21, S2-03."""
+
+    class Counting:
+        name = "exact"
+        is_stored = False
+        calls = 0
+
+        def count(self, text: str) -> int:
+            self.calls += 1
+            return len(text)
+
+    counting = Counting()
+    counter = CountedOnce(counting)
+    assert [counter.count(text) for text in ("还款", "a", "还款", "", "还款")] == [2, 1, 2, 0, 2]
+    assert (counting.calls, counter.name, counter.is_stored) == (3, "exact", False)
+
+
+def test_without_a_file_tokens_are_estimated() -> None:
+    """S2-21."""
+    assert counter_of(None).name == "estimate"
+
+
+def test_a_lone_surrogate_is_counted_too() -> None:
+    assert EstimatedTokens().count("\ud800") == 2
 
 
 def test_a_missing_tokenizer_file_is_an_os_error(tmp_path: Path) -> None:

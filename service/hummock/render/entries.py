@@ -10,6 +10,7 @@ from hummock.render import fence
 from hummock.render.headings import Wording
 from hummock.render.marks import shown
 from hummock.render.selection import Frame
+from hummock.text.tokens import TokenCounter
 
 _SUMMARY_CHARACTERS: Final = 100
 _TITLE_CHARACTERS: Final = 100
@@ -54,10 +55,21 @@ def full_entry(memory: Memory, frame: Frame) -> str:
         "tags": _tags(memory.index.tags),
         "origin": memory.origin.name.lower(),
         "trust": "" if memory.trust >= 1 else f"{memory.trust:.2g}",
-        "note": shown(memory, frame.as_of).strip(),
     }
     written = "".join(f" {name}={fence.attribute(value)}" for name, value in attributes.items() if value)
+    if marks := shown(memory, frame.as_of):
+        written += f' note="{marks.strip()}"'
     return f"<{fence.ENTRY}{written}>\n{fence.quoted(body)}\n</{fence.ENTRY}>\n\n"
+
+
+def least_tokens(memory: Memory, counter: TokenCounter) -> int:
+    """A lower bound on the tokens of the memory in full, from the count that it was stored with; 0 where none is known.
+
+    What is far too large need not be written out to be counted.
+    """
+    if not counter.is_stored:
+        return 0
+    return memory.token_count - counter.count("\n".join((memory.index.title, *memory.index.tags)))
 
 
 def index_entry(number: int, memory: Memory, as_of: float) -> str:

@@ -59,7 +59,9 @@ class _Turn:
         frame = replace(self.frame, budget_tokens=room_tokens, force_best=False)
         tried = self.form.write(tuple(items), frame)
         fits = {one.memory_id for one in tried.memories if one.tier is self.form.tier}
-        return self._prefix([item for item in items if item.memory.id in fits], self.frame)
+        prefix = self._prefix([item for item in items if item.memory.id in fits], self.frame)
+        # What is said of the project may take all the room there is.
+        return prefix if prefix.token_count <= room_tokens else Section()
 
     def whole(self, prefix: Section) -> Section:
         """The text with this prefix; its memories have the scores of this turn."""

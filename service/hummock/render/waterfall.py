@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from hummock.core.render import Tier
-from hummock.render.entries import closing, full_entry, index_closing, index_entry, index_opening_with_rule, opening
+from hummock.render.entries import (
+    closing,
+    full_entry,
+    index_closing,
+    index_entry,
+    index_opening_with_rule,
+    least_tokens,
+    opening,
+)
 from hummock.render.selection import Frame, Section, Selected
 from hummock.render.tools import read_memory
 
@@ -65,12 +73,14 @@ def _waterfall(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
     listed_count = 0
     for item in selected:
         forced = frame.force_best and not placed
-        full = full_entry(item.memory, frame)
-        if (cost := counter.count(full)) <= room or forced:
-            reason = _BEST if forced else _FITS
-            placed.append(_Placed(item=item, tier=Tier.FULL, reason=reason, text=full, token_count=cost))
-            room -= cost
-            continue
+        if forced or least_tokens(item.memory, counter) <= room:
+            full = full_entry(item.memory, frame)
+            cost = counter.count(full)
+            if forced or cost <= room:
+                reason = _BEST if forced else _FITS
+                placed.append(_Placed(item=item, tier=Tier.FULL, reason=reason, text=full, token_count=cost))
+                room -= cost
+                continue
         line = index_entry(listed_count + 1, item.memory, frame.as_of)
         cost = counter.count(line)
         # All entries stand in the same frame.

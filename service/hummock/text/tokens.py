@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Protocol, Self
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from hummock.text.cjk import CJK, LAST_IDEOGRAPH
+from hummock.text.tiktoken import read_tiktoken
 from hummock_kernels.tokens import (
     DIGITS,
     IDEOGRAPHS,
@@ -36,14 +37,18 @@ class TokenCounter(Protocol):
         """What counts, for people: "estimate" or the name of a file."""
         ...
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the counts that memories were stored with are its own."""
+        ...
+
     def count(self, text: str) -> int:
         """The number of tokens, 0 for the empty text."""
         ...
 
 
-# Tokens of the o200k vocabulary by least squares over Chinese and English prose, Markdown and code (bias within 3 % per
-# kind, 95th percentile of the error 13 to 17 %). The last two were not in the fit, and are chosen high, so that a
-# budget holds.
+# Tokens of the o200k vocabulary by least squares over Chinese and English prose, Markdown and code (how far they are off:
+# docs/tokens.md). The last two were not in the fit, and are chosen high, so that a budget holds.
 _WEIGHTS: Final = np.zeros(len(KINDS), np.int64)
 """Thousandths of a token, as `token_estimates` takes them."""
 _WEIGHTS[WORD] = 1050
@@ -76,6 +81,7 @@ class EstimatedTokens:
     """Estimates from the classes of characters: no file needed, linear time; allow a reserve of a tenth."""
 
     name = "estimate"
+    is_stored = True
 
     def count(self, text: str) -> int:
         """The estimate, rounded up."""
@@ -101,10 +107,17 @@ def _kinds() -> NDArray[np.uint8]:
     return kinds
 
 
-class TokenizerTokens:
-    """Counts exactly, by a local `tokenizer.json`; the model's special tokens are not counted."""
+_KEPT_TEXTS: Final = 4096
+_KEPT_CHARACTERS: Final = 4096
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+
+class TokenizerTokens:
+    """Counts exactly, by the file of a vocabulary; the model's special tokens are not counted."""
+
+    is_stored = False
+
+    def __init__(self, tokenizer: Tokenizer, name: str) -> None:
+        self.name = name
         # Files often say to cut or fill to the window of an embedding model.
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -112,19 +125,43 @@ class TokenizerTokens:
 
     @classmethod
     def from_file(cls, path: Path) -> Self:
-        """Read a `tokenizer.json`.
+        """Read a `tokenizer.json`, or a `.tiktoken` file that is named for its vocabulary.
 
         Raises:
             OSError: The file cannot be read.
             ValueError: It is not a tokenizer.
         """
+        if path.suffix == ".tiktoken":
+            return cls(read_tiktoken(path), path.name)
         serialised = path.read_text("utf-8")
         try:
             tokenizer = Tokenizer.from_str(serialised)
         except Exception as error:  # the library raises nothing more specific
             raise ValueError(f"{path} is not a tokenizer.json: {error}") from error
-        return cls(tokenizer)
+        return cls(tokenizer, path.name)
 
     def count(self, text: str) -> int:
         """The number of tokens."""
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+class CountedOnce:
+    """Keeps the counts of recent texts: the memories of one turn are mostly those of the turn before."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.name = counter.name
+        self.is_stored = counter.is_stored
+        self._count = counter.count
+        self._kept = lru_cache(maxsize=_KEPT_TEXTS)(counter.count)
+
+    def count(self, text: str) -> int:
+        """What the counter says."""
+        return self._kept(text) if len(text) <= _KEPT_CHARACTERS else self._count(text)
+
+
+def counter_of(file: Path | None) -> TokenCounter:
+    """The counter of a vocabulary's file; the estimate where there is none.
+
+    Raises: what `TokenizerTokens.from_file` raises.
+    """
+    return EstimatedTokens() if file is None else CountedOnce(TokenizerTokens.from_file(file))

@@ -1,0 +1,74 @@
+"""Exact counters: of the shared models where they are, and always two that are made here of this repository."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from functools import cache
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from hummock.text.tokens import CountedOnce, TokenCounter, TokenizerTokens
+from tests.shared import shared_folder
+
+_ROOT = Path(__file__).parents[2]
+_VOCABULARY = 1200
+
+
+@cache
+def trained() -> Tokenizer:
+    """A byte-level vocabulary of the words of some files, Chinese, English and code."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=_VOCABULARY, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    )
+    files = [_ROOT / "README.md", *sorted((_ROOT / "tests/golden/render").iterdir())]
+    tokenizer.train_from_iterator((file.read_text("utf-8") for file in files), trainer)
+    return tokenizer
+
+
+def ranks() -> dict[bytes, int]:
+    """The tokens of that vocabulary as bytes, by rank."""
+    names = {name: byte for byte, name in enumerate(_byte_names())}
+    return {bytes(names[letter] for letter in token): rank for token, rank in trained().get_vocab().items()}
+
+
+def tiktoken_file(directory: Path, name: str = "o200k_base.tiktoken") -> Path:
+    """The same vocabulary as a `.tiktoken` file."""
+    path = directory / name
+    ordered = sorted(ranks().items(), key=lambda each: each[1])
+    path.write_bytes(b"".join(b64encode(token) + f" {rank}\n".encode() for token, rank in ordered))
+    return path
+
+
+def exact_counters(directory: Path) -> list[TokenCounter]:
+    """At least two; the directory takes their files."""
+    file = directory / "tokenizer.json"
+    trained().save(str(file))
+    files = [file, tiktoken_file(directory)]
+    if folder := shared_folder():
+        files.append(folder / "models/bge-small-zh-v1.5-tokenizer/tokenizer.json")
+        files.append(folder / "models/all-minilm-l6-v2-int8/tokenizer.json")
+    return [CountedOnce(TokenizerTokens.from_file(each)) for each in files]
+
+
+def _byte_names() -> list[str]:
+    """The characters of the library for bytes, asked of it one by one."""
+    alphabet = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    seen = {}
+    for character in map(chr, range(0x80)):
+        ((name, _),) = alphabet.pre_tokenize_str(character)
+        seen[ord(character)] = name
+    # Beyond ASCII a character is two bytes: the second of U+0080…U+00BF and the first of each.
+    for point in range(0x80, 0x800):
+        encoded = chr(point).encode()
+        ((name, _),) = alphabet.pre_tokenize_str(chr(point))
+        seen.update(zip(encoded, name, strict=True))
+    for point in (*range(0x800, 0xD800, 0x400), *range(0xE000, 0x10000, 0x400), *range(0x10000, 0x110000, 0x4000)):
+        ((name, _),) = alphabet.pre_tokenize_str(chr(point))
+        seen.update(zip(chr(point).encode(), name, strict=True))
+    # Bytes that no text holds have names too.
+    spare = iter(sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(seen.values())))
+    return [seen[byte] if byte in seen else next(spare) for byte in range(0x100)]
