@@ -47,8 +47,8 @@ class TokenCounter(Protocol):
         ...
 
 
-# Tokens of the o200k vocabulary by least squares over Chinese and English prose, Markdown and code (how far they are off:
-# docs/tokens.md). The last two were not in the fit, and are chosen high, so that a budget holds.
+# Tokens of the o200k vocabulary by least squares over Chinese and English prose, Markdown and code; docs/tokens.md says
+# how far they are off. The last two were not in the fit, and are chosen high, so that a budget holds.
 _WEIGHTS: Final = np.zeros(len(KINDS), np.int64)
 """Thousandths of a token, as `token_estimates` takes them."""
 _WEIGHTS[WORD] = 1050
