@@ -17,13 +17,9 @@ from threadpoolctl import threadpool_limits
 from hummock import models, store
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
-<<<<<<< HEAD
+from hummock.core.errors import StartError
 from hummock.core.recall import CrossEncoding
 from hummock.ports import Clock, Reranker
-=======
-from hummock.core.errors import StartError
-from hummock.ports import Clock
->>>>>>> 29b5a9f (Count tokens exactly by the file of a vocabulary, and say how far the estimate is off)
 from hummock.rpc.address import Address
 from hummock.rpc.gate import Gate
 from hummock.rpc.handlers import Gates
@@ -76,17 +72,11 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
         opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock)))
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
-<<<<<<< HEAD
-        counter = EstimatedTokens()
-        preparation = Preparation(embedder, counter, make_id=lambda: uuid.uuid4().hex)
+        # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
+        preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: uuid.uuid4().hex)
         reranker = _open_reranker(settings, clock, say)
         cross_encode = CrossEncode(opened, reranker, CrossEncoding[settings.cross_encoder.upper()], clock)
         recall = CachedRecall(Recall(opened, embedder, clock, cross_encode), opened, embedder.space.id, clock)
-=======
-        # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
-        preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: uuid.uuid4().hex)
-        recall = CachedRecall(Recall(opened, embedder, clock), opened, embedder.space.id, clock)
->>>>>>> 29b5a9f (Count tokens exactly by the file of a vocabulary, and say how far the estimate is off)
         yield UseCases(
             recall=recall,
             render=Render(recall, opened, counter, clock),
@@ -148,7 +138,6 @@ def _choose_model(settings: Settings, recorded: str | None, say: Say) -> models.
     return models.pull_first(wanted, settings.models_dir, say)
 
 
-<<<<<<< HEAD
 def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:
     """The cross-encoder, fetched when it is not there; None where the settings want none."""
     if settings.cross_encoder == "off":
@@ -159,13 +148,13 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
     reranker = models.load_reranker(model, settings.models_dir / model.name, clock)
     say(f"cross-encoder {reranker.name}, from {reranker.least_s * 1000:.1f} ms a pair")
     return reranker
-=======
+
+
 def _counter(settings: Settings) -> TokenCounter:
     try:
         return counter_of(settings.tokenizer_file)
     except (OSError, ValueError) as error:
         raise StartError(f"tokenizer_file: {error}") from error
->>>>>>> 29b5a9f (Count tokens exactly by the file of a vocabulary, and say how far the estimate is off)
 
 
 def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> store.EmbeddedStore:
