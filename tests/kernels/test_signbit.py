@@ -81,3 +81,20 @@ def test_rows_that_differ_in_every_bit_are_found_when_there_are_no_others() -> N
 def test_a_heavy_dim_counts_as_much_as_its_weight() -> None:
     assert nearest([0b10000, 0b11, 0b111, 0b1111], [1, 1, 1, 1], 1) == [1]
     assert nearest([0b10000, 0b1111, 0b111, 0b11], [1, 1, 1, 1], 2) == [0, 3]
+
+
+def test_rows_that_are_fetched_ahead_are_found_as_well() -> None:
+    """Where the bits are more than a cache holds and a filter leaves gaps; to the last word of the last row."""
+    random = np.random.default_rng(9)
+    bits = random.integers(0, 2**63, (180_000, 6), dtype=np.uint64)
+    assert bits.size > signbit._CACHED_WORDS
+    row_doc = np.arange(len(bits), dtype=np.int32)
+    allowed = (random.random(len(bits)) < 0.2).astype(np.uint8)
+    allowed[-1] = 1
+    query = np.concatenate([bits[-1:], random.integers(0, 2**63, (2, 6), dtype=np.uint64)])
+    found = signbit.nearest_signs(bits, row_doc, allowed, query, 100)
+    differing = bits ^ query[0]
+    weight = np.bitwise_count(differing & query[1]).sum(1) + 2 * np.bitwise_count(differing & query[2]).sum(1, np.int64)
+    among = np.flatnonzero(allowed)
+    assert found.tolist() == sorted(among[np.argsort(weight[among], kind="stable")[:100]].tolist())
+    assert found[-1] == len(bits) - 1
