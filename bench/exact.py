@@ -77,7 +77,8 @@ def measure(options: Options) -> Findings:
         latency = in_process_latency(filled.bench, requests[:_WARM_UP], requests[_WARM_UP:])
         what = f"B: recall in process as in row 2, {case.name}, p50"
         rows.append(Row.at_most(6, what, case.p50_ms, latency.p50_ms, "ms", note=latency.line()))
-    return Findings(part=PART, rows=tuple(rows), not_measured=NOT_MEASURED)
+    figures = (("calls before those that count, for each filter", str(_WARM_UP)),)
+    return Findings(part=PART, rows=tuple(rows), figures=figures, not_measured=NOT_MEASURED)
 
 
 def share_of_nearest(recall: Recall, corpus: Corpus, tags: tuple[str, ...], vectors: Vectors, passing: Flags) -> Share:

@@ -53,6 +53,7 @@ def measure(options: Options) -> Findings:
             (f"recall of a text over gRPC, {model.name}", recalls.line()),
             ("the model alone, tokenizer and query prefix included, one core", model_time.line()),
             ("recall as in row 1, in the same minute", given.line()),
+            ("calls before those that count", str(WARM_UP_CALLS)),
         ),
         not_measured=NOT_MEASURED,
     )
