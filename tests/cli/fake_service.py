@@ -70,7 +70,14 @@ RENDERED = {
     "tokenCount": 9,
     "budgetTokens": 100,
     "memories": [
-        {"memoryId": "m1", "kind": "MEMORY_KIND_NOTE", "tier": "TIER_FULL", "tokenCount": 9, "reason": "best match"}
+        {
+            "memoryId": "m1",
+            "kind": "MEMORY_KIND_NOTE",
+            "tier": "TIER_FULL",
+            "tokenCount": 9,
+            "reason": "best match",
+            "marks": ["MEMORY_MARK_UNVERIFIED", "MEMORY_MARK_INSTRUCTION_LIKE"],
+        }
     ],
     "missingIds": ["gone"],
     "receipt": RECEIPT,

@@ -82,6 +82,20 @@ def test_render_sends_what_was_asked(run: Run, fake: FakeService) -> None:
     assert request.recall.query_text == "x"
 
 
+def test_render_puts_what_was_read_in_full_first(run: Run, fake: FakeService) -> None:
+    """S2-17."""
+    assert run("render", "x", "--form", "index", "--read", "a", "--read", "b").exit_code == 0
+    request = fake.asked[0]
+    assert isinstance(request, context_pb.RenderRequest)
+    assert (request.form, list(request.read_ids)) == (context_pb.RENDER_FORM_INDEX, ["a", "b"])
+
+
+def test_marks_of_memories_are_told_beside_the_text(run: Run, fake: FakeService) -> None:
+    """S2-26."""
+    del fake
+    assert "(best match, unverified, instruction like)" in run("render", "x").stderr
+
+
 def test_render_takes_memories_by_id_instead_of_a_text(run: Run, fake: FakeService) -> None:
     assert run("render", "--id", "a", "--id", "b").exit_code == 0
     request = fake.asked[0]

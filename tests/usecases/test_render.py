@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
@@ -10,15 +11,18 @@ import pytest
 
 from hummock.core.candidates import FoundBy
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
-from hummock.core.memory import Memory, MemoryKind
+from hummock.core.memory import Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.prompt import PromptMessage, PromptRole
 from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery, Receipt
 from hummock.core.render import Locale, Rendered, RenderForm, RenderQuery, Tier
 from hummock.ports import Store
+from hummock.render import FORMS, Frame, Section, Selected
+from hummock.render.forms import FormOfText
 from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.render import Render
 from tests.fakes import FakeClock
+from tests.render.golden import assert_golden
 from tests.render.samples import PROJECT, domain, fragment, memory, note, record
 
 RECEIPT = Receipt(
@@ -234,3 +238,76 @@ def test_the_time_that_rendering_took_does_not_include_the_recall() -> None:
         return Answer()(query)
 
     assert Render(slow, cast(Store, Shelf(PROJECT)), EstimatedTokens(), clock)(asked()).render_elapsed_s == 0.0
+
+
+def test_a_recall_that_breaks_leaves_the_project() -> None:
+    """S0-36: fail open."""
+
+    def broken(query: RecallQuery) -> Recalled:
+        raise RuntimeError("the disk is on fire")
+
+    rendered = Render(broken, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked())
+    assert rendered.text == "## 项目背景\n- 技术栈: Spring Boot, MyBatis, MySQL\n- 项目路径: /srv/loan-service\n\n"
+    (why,) = rendered.degraded
+    assert (why.path, why.reason, why.message) == ("recall", "RECALL_FAILED", "RuntimeError")
+
+
+def test_a_recall_that_breaks_is_an_error_where_nothing_can_be_said_without_it() -> None:
+    def broken(query: RecallQuery) -> Recalled:
+        raise RuntimeError("the disk is on fire")
+
+    with pytest.raises(RuntimeError):
+        Render(broken, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked(form=RenderForm.INDEX))
+
+
+def test_a_whole_chat_turn() -> None:
+    """S4-31, S4-35, S2-26."""
+
+    def said(role: PromptRole, content: str, id: str, at: float) -> PromptMessage:
+        return PromptMessage(role=role, content=content, id=id, send_time=at)
+
+    answer = Answer(
+        hit(note("n1", "小林不吃辣。", create_time=1_759_000_000.0), 0.9),
+        hit(note("n2", "他周五去北京，\n下周一回来。", create_time=1_759_100_000.0, origin=Origin.USER_INPUT), 0.8),
+    )
+    query = RenderQuery(
+        project="p",
+        recall=RecallQuery(project="p", text="小林能吃什么？", preset=Preset.CHAT),
+        form=RenderForm.MESSAGES,
+        prompt="你是小满。",
+        history=(
+            said(PromptRole.ASSISTANT, "你好！", "2", 20.0),
+            said(PromptRole.USER, "在吗？", "1", 10.0),
+            said(PromptRole.USER, "小林能吃什么？", "3", 30.0),
+        ),
+        current=said(PromptRole.USER, "小林能吃什么？", "3", 30.0),
+        utc_offset_minutes=480,
+        as_of=1_760_000_000.0,
+    )
+    messages = render(answer, Shelf(PROJECT), query).messages
+    written = json.dumps(
+        [{"role": one.role.name.lower(), "content": one.content} for one in messages], ensure_ascii=False, indent=2
+    )
+    assert_golden("messages.zh.json", written + "\n")
+
+
+def test_what_was_read_is_not_said_twice() -> None:
+    """S2-17."""
+    answer = Answer(hit(R1, 0.9), hit(R2, 0.8))
+    query = replace(asked(form=RenderForm.WATERFALL), read_ids=("r2", "gone"))
+    rendered = render(answer, Shelf(PROJECT, R1, R2), query)
+    assert ids(rendered) == ["r2", "r1"]
+    assert rendered.text.count('id="r2"') == 1
+    assert rendered.memories[0].reason == "read: always in full"
+    assert rendered.missing_ids == ("gone",)
+
+
+def test_a_form_is_a_function_and_a_line_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2-20: pluggable beside the others, no other module touched."""
+
+    def shout(selected: tuple[Selected, ...], frame: Frame) -> Section:
+        return Section(text=f"{len(selected)} memories!", token_count=3)
+
+    monkeypatch.setitem(FORMS, RenderForm.INDEX, FormOfText(write=shout, budget_tokens=7))
+    rendered = render(Answer(hit(R1, 0.9)), Shelf(PROJECT), asked(form=RenderForm.INDEX))
+    assert (rendered.text, rendered.budget_tokens) == ("1 memories!", 7)

@@ -44,6 +44,19 @@ class RenderOptions(TypedDict, total=False):
     form: context_pb.RenderForm.ValueType
     budget_tokens: int
     locale: context_pb.Locale.ValueType
+    prompt: str
+    template: context_pb.PromptTemplate.ValueType
+    target: context_pb.PromptTarget.ValueType
+    history: Sequence[context_pb.PromptMessage]
+    current: context_pb.PromptMessage
+    read_ids: Sequence[str]
+    quotas: context_pb.SectionQuotas
+    placement: context_pb.Placement.ValueType
+    prefix_token: bytes
+    rebase: bool
+    as_of: Timestamp
+    utc_offset_minutes: int
+    read_tool: str
 
 
 class SearchOptions(TypedDict, total=False):

@@ -31,10 +31,12 @@ PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The k
 
 
 class FormName(StrEnum):
-    """The contract's forms of a rendered section."""
+    """The contract's forms of a rendered section; MESSAGES is for programs."""
 
     CONTEXT = "context"
     WATERFALL = "waterfall"
+    INDEX = "index"
+    MEMORIES = "memories"
 
 
 class LocaleName(StrEnum):
@@ -77,6 +79,7 @@ def render(
     form: Annotated[FormName, typer.Option("--form", help="The form of the section.")] = FormName.CONTEXT,
     budget: Annotated[int | None, typer.Option("--budget", help="Upper bound on its tokens.")] = None,
     locale: Annotated[LocaleName | None, typer.Option("--locale", help="Language of its headings.")] = None,
+    read: Annotated[list[str] | None, typer.Option("--read", help="Put this memory in full first; repeatable.")] = None,
     preset: PresetOption = None,
     top_k: TopKOption = None,
     tag: TagOption = None,
@@ -91,6 +94,7 @@ def render(
         form=pb.RenderForm.Value(f"RENDER_FORM_{form.name}"),
         budget_tokens=budget,
         locale=pb.Locale.Value(f"LOCALE_{locale.name}") if locale else pb.LOCALE_UNSPECIFIED,
+        read_ids=read or (),
     )
     if memory_id:
         request.memories.ids.extend(memory_id)
@@ -114,16 +118,25 @@ def print_rendered(response: pb.RenderResponse) -> None:
         where = printable(memory.memory_id)
         note(
             f"{tier:<8}{memory.score:.2f}  {memory.token_count:>5} tokens  {kind_word(memory.kind):<7}"
-            f"{where}  ({memory.reason})"
+            f"{where}  ({', '.join([memory.reason, *map(_mark_words, memory.marks)])})"
         )
     for missing in response.missing_ids:
         warn(f"missing: {printable(missing)}")
+    if response.instructions:
+        note(response.instructions)
     over = ", over the budget" if response.over_budget else ""
     elapsed = milliseconds(response.render_elapsed)
-    note(f"{response.token_count}/{response.budget_tokens} tokens{over}; rendered in {elapsed}")
+    counted = f" by {response.counter}" if response.counter else ""
+    note(f"{response.token_count}/{response.budget_tokens} tokens{counted}{over}; rendered in {elapsed}")
     if response.HasField("receipt"):
         print_receipt(response.receipt)
     print_degraded(response.degraded)
+
+
+def _mark_words(mark: pb.MemoryMark.ValueType) -> str:
+    if mark not in pb.MemoryMark.values():  # of a newer service
+        return str(int(mark))
+    return pb.MemoryMark.Name(mark).removeprefix("MEMORY_MARK_").lower().replace("_", " ")
 
 
 def search(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,7 +28,7 @@ class FormOfText:
     by_kind: bool = False
 
 
-FORMS: Final[Mapping[RenderForm, FormOfText]] = {
+FORMS: Final[dict[RenderForm, FormOfText]] = {
     RenderForm.CONTEXT: FormOfText(write=render_context, budget_tokens=CONTEXT_BUDGET_TOKENS, by_kind=True),
     RenderForm.WATERFALL: FormOfText(write=render_waterfall, budget_tokens=WATERFALL_BUDGET_TOKENS),
     RenderForm.INDEX: FormOfText(write=render_index, budget_tokens=LIST_BUDGET_TOKENS, tier=Tier.INDEX),
