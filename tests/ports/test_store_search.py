@@ -59,16 +59,23 @@ def test_few_holders_of_a_name_are_candidates_that_say_so(store: Store) -> None:
     put(store, "p", *(Entry(id=f"m{n}", words=("parse", "date"), seeds=(n,)) for n in range(9)))
     put(store, "p", Entry(id="x", words=("parse_date", "parse", "date"), seeds=(50,)))
     name = ("parse_date", "parse", "date")
-    found = found_by(group(store, terms=name, name_terms=name))
+    found = found_by(group(store, terms=name, name_terms=name, exact_name="parse_date"))
     assert {one for one, paths in found.items() if paths & FoundBy.HOLDER} == {"x"}
     assert found["x"] == FoundBy.KEYWORD | FoundBy.HOLDER
     assert not any(paths & FoundBy.HOLDER for paths in found_by(group(store, terms=name)).values())
 
 
+def test_a_name_is_told_from_others_of_the_same_terms_by_how_it_is_written(store: Store) -> None:
+    put(store, "p", *(Entry(id=f"m{n}", words=("reload", f"{n}")) for n in range(9)))
+    put(store, "p", Entry(id="x", words=("_reload", "reload")), Entry(id="y", words=("my_reload", "reload")))
+    found = found_by(group(store, terms=("reload",), name_terms=("reload",), exact_name="_reload"))
+    assert {one for one, paths in found.items() if paths & FoundBy.HOLDER} == {"x"}
+
+
 @pytest.mark.parametrize(("holders", "looked_up"), [(0, 0), (1, 1), (3, 3), (4, 0)])
 def test_what_more_than_three_hold_is_searched_for(store: Store, holders: int, looked_up: int) -> None:
     put(store, "p", Entry(id="other"), *(Entry(id=f"m{n}", words=("还款",)) for n in range(holders)))
-    found = found_by(group(store, terms=("还款",), name_terms=("还款",)))
+    found = found_by(group(store, terms=("还款",), name_terms=("还款",), exact_name="还款"))
     assert sum(bool(paths & FoundBy.HOLDER) for paths in found.values()) == looked_up
 
 

@@ -134,6 +134,7 @@ def probe(
         domain_names=frozenset(),
         domain_text="",
         text_hashes=hashes,
+        exact_name="",
         name_terms=(),
         is_name=is_name,
         known_share=known,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind, Origin
-from hummock.core.recall import Decay, DecayMode
+from hummock.core.recall import Decay, DecayMode, TimeInterval
 from hummock.recall.fuse import Fused
 from tests.recall.candidates import DAY, NOW, Row, candidates, plan, probe, ranked
 
@@ -243,3 +243,45 @@ def test_of_equal_texts_one_that_is_similar_enough_answers_for_a_newer_one_that_
     result = ranked(candidates(rows), plan(min_similarity=0.3), probe())
     assert result.memory_ids == ("old",)
     assert (result.below_min_similarity, result.duplicate) == (1, 0)
+
+
+YESTERDAY = TimeInterval(start=NOW - 2 * DAY, end=NOW - DAY)
+
+
+def test_a_memory_of_the_time_that_the_query_names_ranks_higher() -> None:
+    rows = [Row(id="a", cosine=0.6), Row(id="b", cosine=0.5, event_time=NOW - 1.5 * DAY)]
+    assert ranked(candidates(rows), plan(times=(YESTERDAY,)), probe()).memory_ids == ("b", "a")
+    assert ranked(candidates(rows), plan(), probe()).memory_ids == ("a", "b")
+
+
+def test_a_time_that_no_memory_is_near_changes_no_score() -> None:
+    found = candidates([Row(id="a", cosine=0.6), Row(id="b", cosine=0.5)])
+    without, given = (ranked(found, plan(times=times), probe()).score.tolist() for times in ((), (YESTERDAY,)))
+    assert given == without
+
+
+def test_sentences_of_a_session_gain_from_each_other_and_other_memories_stay_as_they_are() -> None:
+    talk = [
+        Row(id=f"t{place}", cosine=cosine, session=7, session_position=place)
+        for place, cosine in enumerate((0.9, 0.4, 0.5))
+    ]
+    found = candidates([*talk, Row(id="n", cosine=0.7)])
+    scores = {}
+    for neighbours in (False, True):
+        fused = ranked(found, plan(neighbours=neighbours), probe())
+        scores[neighbours] = dict(zip(fused.memory_ids, fused.score.tolist(), strict=True))
+    assert scores[True]["n"] == scores[False]["n"]
+    assert scores[True]["t0"] == pytest.approx(scores[False]["t0"])
+    assert scores[False]["t1"] < scores[False]["t2"]
+    assert scores[True]["t1"] > scores[True]["t2"]
+
+
+def test_records_of_a_session_lend_each_other_nothing() -> None:
+    """What neighbours are worth was measured on sentences."""
+    rows = [
+        Row(id=f"r{place}", cosine=0.5, kind=MemoryKind.LEARNING_RECORD, session=7, session_position=place)
+        for place in range(2)
+    ]
+    found = candidates(rows)
+    scores = [ranked(found, plan(neighbours=neighbours), probe()).score.tolist() for neighbours in (False, True)]
+    assert scores[0] == scores[1]

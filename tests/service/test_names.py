@@ -88,3 +88,14 @@ def test_a_name_that_many_hold_is_searched_for(service: Stubs, project: str) -> 
     learn(service, project, *(note(f"parse_dates_qw in file {number}") for number in range(8)))
     answer = ask(service, project, "parse_dates_qw", top_k=5)
     assert len(answer.hits) == 5
+
+
+@pytest.mark.parametrize("name", ["__reload__", "confirm", "Max"])
+def test_a_name_is_told_from_other_forms_of_its_word(service: Stubs, project: str, name: str) -> None:
+    """One exact identifier, whose terms many others hold, all of its holders in the top 3."""
+    others = {"__reload__": "reload", "confirm": "confirmed", "Max": "max"}[name]
+    learn(service, project, *(note(f"{others} {number}") for number in range(40)))
+    long_text = "the ledger is closed at the end of the month by two people " * 8
+    learn(service, project, *(note(f"{long_text} {number} {name}") for number in range(3)))
+    hits = ask(service, project, name).hits
+    assert all(name in hit.memory.payload.content for hit in hits[:3])

@@ -38,7 +38,8 @@ class GroupQuery:
         vector: (dim,) float32 unit vector, or None.
         minimum_cosine: The vector path stops at this cosine.
         terms: Analysed terms of the query, at most 32 are used.
-        name_terms: All terms of a query that is one name; empty for any other.
+        exact_name: A query that is one name, as it is written; empty for any other.
+        name_terms: All of its terms.
         substrings: Strings to look for in the texts themselves, newest first, in place of terms; at most 32.
         domain_names: Names of domains to look up exactly, normalised as prose.
         domain_text: A text that may hold names of domains (`text.windows`); looked through as well.
@@ -53,6 +54,7 @@ class GroupQuery:
     vector: NDArray[np.float32] | None = None
     minimum_cosine: float = -1.0
     terms: tuple[str, ...] = ()
+    exact_name: str = ""
     name_terms: tuple[str, ...] = ()
     substrings: tuple[str, ...] = ()
     domain_names: frozenset[str] = frozenset()

@@ -126,7 +126,7 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
     weights = _weights(found, plan, probe, calibration)
     echo_hashes = np.array(list(probe.text_hashes), np.uint64)
     marks = _marks(found, plan.decay)
-    matches_time = time_match(plan.times, _told_time(found)) if plan.times else _NO_TIME
+    matches_time = _matches_time(found, plan)
 
     def ranked(tie: NDArray[np.int32]) -> _Ranked:
         return rank(
@@ -213,6 +213,12 @@ def _marks(found: Candidates, decay: Decay) -> NDArray[np.uint8]:
     ageless = _BY_ORIGIN if not decay.exempt_origins else _table(decay.exempt_origins, AGELESS) | _BY_ORIGIN
     marks: NDArray[np.uint8] = _BY_KIND[found.kind] | ageless[found.origin] | found.asks * np.uint8(ASKING)
     return marks
+
+
+def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
+    """How far the time of each is one of the query's; (0,) where none is anywhere near: then all stay as they are."""
+    match = time_match(plan.times, _told_time(found)) if plan.times else _NO_TIME
+    return match if match.any() else _NO_TIME
 
 
 def _told_time(found: Candidates) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hummock.core.candidates import GroupQuery
 from hummock.core.recall import GroupPlan, Plan, RecallPath
 from hummock.recall.presets import ALL_KINDS
-from hummock.text.analyzer import query_terms
 from hummock.text.cjk import CJK
 
 MAX_TERMS = 32
@@ -36,7 +35,8 @@ class Probe:
         domain_names: Domains that the caller named, normalised as prose.
         domain_text: Where domains are looked for by name; empty when the caller named some.
         text_hashes: First 8 bytes of the content hash of the query, as prose and as code.
-        name_terms: All terms of a query that is one name, of code or of few Chinese characters; empty for any other.
+        exact_name: The query where it is one name, of code or of few Chinese characters; empty for any other.
+        name_terms: All of its terms.
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
         known_share: Share of the query's letters, in [0, 1], whose script the model knows.
         is_han: Whether the query has Chinese characters.
@@ -48,6 +48,7 @@ class Probe:
     domain_names: frozenset[str]
     domain_text: str
     text_hashes: frozenset[int]
+    exact_name: str
     name_terms: tuple[str, ...]
     is_name: bool
     known_share: float
@@ -60,15 +61,15 @@ def is_name(text: str) -> bool:
     return _WORD_OF_CODE.fullmatch(word) is not None and _JOINT.search(word) is not None
 
 
-def name_terms(text: str) -> tuple[str, ...]:
-    """All terms of a text that is one name: it is looked up where few memories hold all of it. Empty for any other.
+def exact_name(text: str) -> str:
+    """A text that is one name: it is looked up where few memories hold it. Empty for any other.
 
     A name has no space in it, and of Chinese two to four characters between its joints: a longer run is a sentence.
     """
     word = text.strip()
     runs = _CJK_RUN.findall(word)
     is_one = _NAME_CHARACTERS.fullmatch(word) and all(len(run) in _CJK_NAME_CHARACTERS for run in runs)
-    return tuple(dict.fromkeys(query_terms(word)))[:MAX_TERMS] if is_one else ()
+    return word if is_one else ""
 
 
 def group_queries(plan: Plan, probe: Probe) -> list[GroupQuery]:
@@ -77,12 +78,14 @@ def group_queries(plan: Plan, probe: Probe) -> list[GroupQuery]:
 
 
 def _group_query(plan: Plan, group: GroupPlan, probe: Probe) -> GroupQuery:
+    looks_up = RecallPath.KEYWORD in group.paths and not plan.substrings
     return GroupQuery(
         name=group.name,
         filter=plan.filter if group.kinds == ALL_KINDS else replace(plan.filter, kinds=group.kinds),
         vector=probe.vector if RecallPath.VECTOR in group.paths else None,
         terms=probe.terms if RecallPath.KEYWORD in group.paths else (),
-        name_terms=probe.name_terms if RecallPath.KEYWORD in group.paths and not plan.substrings else (),
+        exact_name=probe.exact_name if looks_up else "",
+        name_terms=probe.name_terms if looks_up else (),
         substrings=plan.substrings if RecallPath.KEYWORD in group.paths else (),
         domain_names=probe.domain_names if RecallPath.DOMAIN in group.paths else frozenset(),
         domain_text=probe.domain_text if RecallPath.DOMAIN in group.paths else "",

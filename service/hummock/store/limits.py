@@ -75,6 +75,9 @@ MAX_SUBSTRING_BYTES = 32 * MIB
 MOST_HOLDERS = 3
 """Memories that hold all of a name, up to which they are looked up rather than searched for."""
 
+MOST_READ_FOR_A_NAME = 128
+"""Memories that hold all terms of a name, up to which their texts are read for the name as it is written."""
+
 NEIGHBOURS_OF = 10
 """The best of each path, whose neighbours in their sessions are candidates too."""
 

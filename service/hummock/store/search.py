@@ -12,10 +12,10 @@ from hummock.core import facets
 from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery
 from hummock.core.memory import MemoryKind
 from hummock.store.filters import Flags, TermNumbers, holding, marked, passing
-from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, NEIGHBOURS_OF
+from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
 from hummock.store.planner import nearest
 from hummock.store.postings import NO_TERM
-from hummock.store.substrings import ReadRecords, SubstringScan
+from hummock.store.substrings import ReadRecords, SubstringScan, holds_name
 from hummock.store.view import ProjectView
 from hummock_kernels.cosine import best_chunks
 from hummock_kernels.topk import top_k
@@ -110,6 +110,10 @@ class Search:
                 return _NOTHING
             holders &= marked(self._view, [number])
         found = np.flatnonzero(holders)
+        if MOST_HOLDERS < len(found) <= MOST_READ_FOR_A_NAME:
+            # Other forms of a word have its terms, and a name with underscores around it those of the one without.
+            docs = self._view.columns.doc.values[found].tolist()
+            found = found[[holds_name(self._records_of(doc), query.exact_name) for doc in docs]]
         return found if len(found) <= MOST_HOLDERS else _NOTHING
 
     def _beside(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:

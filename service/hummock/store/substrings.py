@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from hummock.store import codec
@@ -59,6 +60,14 @@ class SubstringScan:
                 if wanted in text:
                     bits |= 1 << place
         return bits
+
+
+def holds_name(records: tuple[bytes, bytes], name: str) -> bool:
+    """Whether a document's text holds a name as it is written, and not as a part of a longer one."""
+    if not any(name.encode() in record for record in records):
+        return False
+    whole = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])")
+    return any(whole.search(text) for text in _searched(*records))
 
 
 def _folded(text: bytes) -> bytes:

@@ -26,7 +26,7 @@ from hummock.core.recall import (
 from hummock.ports import Clock, Embedder, Store
 from hummock.recall.diversify import diversify
 from hummock.recall.fuse import Fused, fuse
-from hummock.recall.gather import MAX_TERMS, Probe, group_queries, is_name, name_terms
+from hummock.recall.gather import MAX_TERMS, Probe, exact_name, group_queries, is_name
 from hummock.recall.hits import count, make_hits, with_neighbours
 from hummock.recall.intent import analyse_intent
 from hummock.recall.late_interaction import late_scores
@@ -179,6 +179,7 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
     words = [*(query.intent.keywords if query.intent else ()), query.text]
     named = query.intent.domains if query.intent else ()
     hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
+    name = exact_name(query.text)
     return Probe(
         vector=None if embedding is None else embedding.vector,
         tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
@@ -186,7 +187,8 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
         domain_names=frozenset(map(prose, named)),
         domain_text="" if named else query.text,
         text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
-        name_terms=name_terms(query.text),
+        exact_name=name,
+        name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS],
         is_name=is_name(query.text),
         known_share=known_share(query.text, space.scripts),
         is_han=is_han(query.text),
