@@ -170,9 +170,14 @@ def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> stor
 
 def _advice(model: models.EmbeddingModel) -> str:
     """What could be better about the model; empty when there is nothing."""
-    if "han" in model.scripts:
+    better = models.PAIRS[models.AUTO_PAIR]
+    if "han" not in model.scripts:
+        lack = "knows no Chinese; Chinese memories are found by their words alone"
+    elif model == better.first:
+        lack = "knows little English and code"
+    else:
         return ""
     return (
-        f"{model.name} knows no Chinese; Chinese memories are found by their words alone. A new data directory made "
-        "with bge-small-zh-v1.5 (`hummock models pull bge-small-zh-v1.5`) knows both"
+        f"{model.name} {lack}. A new data directory made with {better.name} (`hummock models pull {better.name}`) "
+        "knows both languages and code"
     )

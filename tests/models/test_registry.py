@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hummock.models import AUTO, REGISTRY, ModelDescription, candidates
+from hummock.models import AUTO, PAIRS, REGISTRY, ModelDescription, candidates
 from hummock.models.description import Hub
+from hummock.models.directory import RECORD_FILE
 
 ALL = list(REGISTRY.values())
 
@@ -32,6 +33,22 @@ def test_calibrations_leave_room_above_unrelated_texts(model: ModelDescription) 
 
 def test_auto_prefers_the_model_that_knows_chinese(tmp_path: Path) -> None:
     assert [model.name for model in candidates(AUTO, tmp_path)] == ["bge-small-zh-v1.5", "all-MiniLM-L6-v2"]
+
+
+def test_auto_is_both_models_as_one_where_both_are_here(tmp_path: Path) -> None:
+    pair = PAIRS["bge-small-zh-v1.5+all-MiniLM-L6-v2"]
+    for part in pair.parts:
+        assert candidates(AUTO, tmp_path) == pair.parts
+        (tmp_path / part.name).mkdir()
+        for name in (*(file.name for file in part.files), RECORD_FILE):
+            (tmp_path / part.name / name).touch()
+    assert candidates(AUTO, tmp_path) == (pair, *pair.parts)
+
+
+def test_a_pair_is_found_by_the_names_of_both(tmp_path: Path) -> None:
+    for name, pair in PAIRS.items():
+        assert name == f"{pair.first.name}+{pair.second.name}"
+        assert candidates(name, tmp_path) == (pair,)
 
 
 def test_a_name_stands_for_its_one_model(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hummock.models.description import (
 from hummock.models.directory import install, is_here, is_present, verify
 from hummock.models.embedder import OnnxEmbedder, load, open_embedder
 from hummock.models.pull import PulledModel, pull, pull_first
-from hummock.models.registry import AUTO, PAIRS, REGISTRY, candidates, find
+from hummock.models.registry import AUTO, AUTO_PAIR, PAIRS, REGISTRY, candidates, find
 from hummock.models.reranker import OnnxReranker, load_reranker
 from hummock.models.reranker_registry import RERANKERS, find_any, find_reranker
 from hummock.models.tiny import TINY, build_tiny
@@ -23,6 +23,7 @@ from hummock.models.tiny_reranker import TINY_RERANKER, build_tiny_reranker
 
 __all__ = [
     "AUTO",
+    "AUTO_PAIR",
     "PAIRS",
     "REGISTRY",
     "RERANKERS",

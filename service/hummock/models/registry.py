@@ -20,12 +20,13 @@ from hummock.models.description import (
     PyPI,
     RerankerDescription,
 )
+from hummock.models.directory import is_here
 from hummock.models.errors import ModelUnknown
 
-__all__ = ["AUTO", "AUTO_ORDER", "PAIRS", "REGISTRY", "candidates", "find"]
+__all__ = ["AUTO", "AUTO_ORDER", "AUTO_PAIR", "PAIRS", "REGISTRY", "candidates", "find"]
 
 AUTO = "auto"
-"""The name that stands for the first of `AUTO_ORDER` that can be had."""
+"""The name that stands for `AUTO_PAIR` where both are here already, else for the first of `AUTO_ORDER` to be had."""
 
 # How the calibrations were measured: `calibrate.measure` on 180 seeded pairs of a question and its text in Chinese
 # (CMRC 2018, XQuAD) and 180 in English and Python (XQuAD, CoSQA). `unrelated_*` is the mean cosine of a question with
@@ -225,6 +226,7 @@ REGISTRY: dict[str, ModelDescription] = {
 PAIRS: dict[str, PairDescription] = {pair.name: pair for pair in (_ZH_MINILM, _ZH_EN)}
 """Two models of the registry as one; their files are those of the two."""
 
+AUTO_PAIR = _ZH_MINILM.name
 AUTO_ORDER = (_BGE_SMALL_ZH.name, _ALL_MINILM.name)
 
 
@@ -247,5 +249,7 @@ def candidates(name: str, models_directory: Path) -> tuple[EmbeddingModel, ...]:
         ModelUnknown: There is none.
     """
     if name == AUTO:
-        return tuple(REGISTRY[each] for each in AUTO_ORDER)
+        single = tuple(REGISTRY[each] for each in AUTO_ORDER)
+        pair = PAIRS[AUTO_PAIR]
+        return (pair, *single) if is_here(pair, models_directory) else single
     return (find(name, models_directory),)
