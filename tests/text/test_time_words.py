@@ -208,6 +208,13 @@ def test_ends_of_days_months_and_years_hold(text: str, as_of: datetime, first: s
     assert only(text, as_of)[0] == day(first)
 
 
+@pytest.mark.parametrize(
+    "text", ["JUST NOW", "Lately", "over the past hour", "过去3小时", "这阵子", "这段时间", "刚刚", "礼拜三", "in 1999"]
+)
+def test_forms_that_are_seldom_are_found_too(text: str) -> None:
+    assert spans(text)
+
+
 @given(as_of=MOMENTS, text=st.sampled_from(PAST))
 def test_words_of_the_past_never_reach_into_the_future(as_of: datetime, text: str) -> None:
     start, end = only(text, as_of)

@@ -33,8 +33,16 @@ class Rule:
 class Rules:
     """A table of rules; of those that match at one place the first counts."""
 
-    def __init__(self, rules: Sequence[Rule], *, before: str = "", after: str = "") -> None:
-        """Args: the rules, and what must stand around each match (assertions of width 0)."""
+    def __init__(self, rules: Sequence[Rule], *, hints: Sequence[str], before: str = "", after: str = "") -> None:
+        """Opens a table.
+
+        Args:
+            rules: Forms of words.
+            hints: In small letters; no rule matches a text that has none of them, and most texts have none.
+            before: What must stand before each match (an assertion of width 0).
+            after: What must stand behind it.
+        """
+        self._hints = hints
         self._resolve = [rule.resolve for rule in rules]
         self._each = [re.compile(before + f"(?:{rule.pattern})" + after, re.IGNORECASE) for rule in rules]
         # Names may occur once in a pattern, so the joint one has a name a rule and no others.
@@ -44,6 +52,9 @@ class Rules:
 
     def find(self, text: str, now: datetime) -> Iterator[tuple[re.Match[str], Span]]:
         """Matches that mean a span, in the order of the text, without overlaps."""
+        small = text.lower()
+        if not any(hint in small for hint in self._hints):
+            return
         for found in self._joint.finditer(text):
             number = int((found.lastgroup or "").removeprefix("rule"))
             match = self._each[number].match(text, found.start())

@@ -167,6 +167,11 @@ ENGLISH: Final = Rules(
         Rule(pattern=r"the other day", resolve=_the_other_day),
         Rule(pattern=r"just now|earlier today", resolve=_just_now),
     ],
+    hints=(
+        *("day", "tomorrow", "night", "morning", "afternoon", "evening", *_UNITS, "recently", "lately", "just now"),
+        *(name[:3] for name in _MONTH_NAMES.split("|")),
+        *("19", "20"),
+    ),
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,
 )

@@ -177,5 +177,6 @@ CHINESE: Final = Rules(
         Rule(pattern=_YEAR, resolve=_of_year),
         Rule(pattern=r"最近|近来|近期|近日|这几天|这两天|这阵子|这段时间", resolve=_recently),
         Rule(pattern=r"刚才|刚刚", resolve=_just_now),
-    ]
+    ],
+    hints=(*"天日昨今明前近刚周月年", "过去", "星期", "礼拜", "这阵子", "这段时间"),
 )
