@@ -124,9 +124,7 @@ def _part_end(folded: Words, kind: Flags, start: int, end: int, is_ascii: bool) 
 
 @helper()
 def _tail_end(folded: Words, kind: Flags, at: int, end: int) -> int:
-    """Where a contraction ends whose apostrophe would be here; `at` itself when it is none."""
-    if at >= end or kind[at] != APOSTROPHE:
-        return at
+    """Where a contraction ends whose apostrophe is here; `at` itself when it is none."""
     letter = folded[at + 1] if at + 1 < end else 0
     follower = folded[at + 2] if at + 2 < end else 0
     if letter == ord("s") or letter == ord("t") or letter == ord("d") or letter == ord("m"):
@@ -150,12 +148,12 @@ def _is_ascii(folded: Words, start: int, end: int) -> bool:
 
 @helper()
 def _has_stem(folded: Words, kind: Flags, start: int, end: int) -> bool:
-    if not MIN_STEM_CHARACTERS <= end - start <= MAX_STEM_CHARACTERS or not _is_ascii(folded, start, end):
-        return False
-    for i in range(start, end):  # noqa: SIM110
-        if kind[i] != DIGIT:
-            return True
-    return False
+    has_letter = False
+    for i in range(start, end):
+        if folded[i] >= 128:
+            return False
+        has_letter |= kind[i] != DIGIT
+    return has_letter and MIN_STEM_CHARACTERS <= end - start <= MAX_STEM_CHARACTERS
 
 
 class _Found(NamedTuple):
@@ -215,7 +213,7 @@ def _add_text(found: _Found, count: int, folded: Words, kind: Flags, start: int,
             count = _add_run(found, count, at, after, field)
         elif OTHER_LETTER <= kind[at] <= DIGIT:
             word = _word_end(kind, at, end)
-            after = _tail_end(folded, kind, word, end)
+            after = _tail_end(folded, kind, word, end) if word < end and kind[word] == APOSTROPHE else word
             if _part_end(folded, kind, at, word, _is_ascii(folded, at, word)) == word:
                 count = _add_part(found, count, folded, kind, at, after, field)
             else:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from hummock.core.errors import InvalidRequest
 
 MAX_ID_BYTES = 256
+_MOST_BYTES = 4
+"""Of a character in UTF-8."""
 
 
 class MemoryKind(IntEnum):
@@ -126,7 +128,7 @@ class Draft:
     source_hash: str = ""
 
     def __post_init__(self) -> None:
-        if len(self.id.encode()) > MAX_ID_BYTES:
+        if len(self.id) * _MOST_BYTES > MAX_ID_BYTES and len(self.id.encode()) > MAX_ID_BYTES:
             raise InvalidRequest("id", f"has {len(self.id.encode())} bytes; the limit is {MAX_ID_BYTES}")
         name, detail_type = _DETAIL_TYPES[self.kind]
         detail = self.payload.detail
@@ -135,11 +137,14 @@ class Draft:
                 raise InvalidRequest("payload.detail", f"a {self.kind.name} has content only")
         elif not isinstance(detail, detail_type):
             raise InvalidRequest(f"payload.{name}", f"is required for {self.kind.name}")
-        required = {"content": self.payload.content} if self.kind in _CONTENT_REQUIRED else {}
-        required |= {f"{name}.{part}": getattr(detail, part) for part in _TEXTS_REQUIRED.get(self.kind, ())}
-        for part, text in required.items():
-            if not text.strip():
-                raise InvalidRequest(f"payload.{part}", f"is required for {self.kind.name}, and not only white space")
+        if self.kind in _CONTENT_REQUIRED:
+            self._require("content", self.payload.content)
+        for part in _TEXTS_REQUIRED.get(self.kind, ()):
+            self._require(f"{name}.{part}", getattr(detail, part))
+
+    def _require(self, part: str, text: str) -> None:
+        if not text or text.isspace():
+            raise InvalidRequest(f"payload.{part}", f"is required for {self.kind.name}, and not only white space")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +19,14 @@ class TermBatch:
         counts: (m,) uint32, four saturating bytes, least significant first: how often it occurs in title, tags, body
             and learned keywords. A facet counts 0 everywhere.
         lengths: (n,) int64, occurrences of terms in all fields; facets do not count.
-        spell: The term at a place in `key`.
+        spell: The terms at some places in `key`, in order.
     """
 
     indptr: NDArray[np.int64]
     key: NDArray[np.uint64]
     counts: NDArray[np.uint32]
     lengths: NDArray[np.int64]
-    spell: Callable[[int], str]
+    spell: Callable[[Sequence[int]], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -17,6 +18,7 @@ from hummock.v1 import memory_pb2
 # Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
 _FORBIDDEN_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _MARKS = re.compile(r"^[#\s]+")
+_FLOAT_BYTES = 4
 _FIRST_SECOND = -62_135_596_800  # 0001-01-01
 _LAST_SECOND = 253_402_300_799  # 9999-12-31
 
@@ -30,7 +32,7 @@ def project_name(field: str, name: str) -> str:
 
 def identifier(field: str, value: str) -> str:
     """An id or a name, as it was sent; it holds no control characters."""
-    if _FORBIDDEN_IN_NAMES.search(value):
+    if not value.isprintable() and _FORBIDDEN_IN_NAMES.search(value):
         raise InvalidRequest(field, "holds a control character")
     return value
 
@@ -59,11 +61,16 @@ def tags(field: str, values: Iterable[str]) -> tuple[str, ...]:
     """Tags without "#" in front, without space around and without duplicates, in order."""
     names: dict[str, None] = {}
     for index, value in enumerate(values):
-        name = _MARKS.sub("", value).rstrip()
+        name = _tag_name(value)
         if not name:
             raise InvalidRequest(f"{field}[{index}]", "is blank")
         names[identifier(f"{field}[{index}]", name)] = None
     return tuple(names)
+
+
+@lru_cache(maxsize=4096)
+def _tag_name(value: str) -> str:
+    return _MARKS.sub("", value).rstrip()
 
 
 def time(field: str, request: Message, name: str) -> float | None:
@@ -78,16 +85,31 @@ def time(field: str, request: Message, name: str) -> float | None:
 
 def vector(field: str, sent: memory_pb2.Vector) -> QueryVector:
     """The vector at length 1. Its space and its dimension are compared where the project's are known."""
-    if len(sent.values) % 4:
+    found = vectors([sent])
+    if found:
+        return found[0]
+    if len(sent.values) % _FLOAT_BYTES:
         raise InvalidRequest(f"{field}.values", f"has {len(sent.values)} bytes; float32 takes 4 for each component")
-    values = np.frombuffer(sent.values, "<f4").astype(np.float64)
+    values = np.frombuffer(sent.values, "<f4")
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InvalidRequest(f"{field}.values", f"component {at} is {values[at]}; all must be finite")
-    length = float(np.sqrt(values @ values))
-    if length == 0:
-        raise InvalidRequest(f"{field}.values", "is all zero; it has no direction")
-    return QueryVector(values=(values / length).astype(np.float32), emb_space=sent.emb_space)
+    raise InvalidRequest(f"{field}.values", "is all zero; it has no direction")
+
+
+def vectors(sent: Sequence[memory_pb2.Vector]) -> list[QueryVector] | None:
+    """The vectors at length 1, in order; None when one of them is wrong, or they differ in size."""
+    sizes = {len(one.values) for one in sent}
+    size = sizes.pop() if len(sizes) == 1 else 0
+    if size == 0 or size % _FLOAT_BYTES:
+        return None
+    values = np.frombuffer(b"".join([one.values for one in sent]), "<f4").astype(np.float64).reshape(len(sent), -1)
+    length = np.sqrt(np.einsum("ij,ij->i", values, values))
+    # The square of a float32 is finite in float64.
+    if not (np.isfinite(length) & (length > 0)).all():
+        return None
+    unit = (values / length[:, None]).astype(np.float32)
+    return [QueryVector(values=row, emb_space=one.emb_space) for row, one in zip(unit, sent, strict=True)]
 
 
 def memory_filter(field: str, sent: memory_pb2.Filter) -> Filter:

@@ -61,9 +61,8 @@ def pack(
     missing = np.flatnonzero(numbers == UNKNOWN)
     if len(missing):
         new, first = np.unique(key[missing], return_index=True)
-        places = missing[first]
-        order = np.argsort(places)
-        spelt = [_spelt(terms, indptr, place) for place in places[order].tolist()]
+        order = np.argsort(first)
+        spelt = _spelt(terms, indptr, missing[first[order]])
         vocabulary.remember(new[order], np.array(look_up(spelt), np.uint32))
         numbers[missing] = vocabulary.numbers_of(key[missing])
     words, ends = pack_lists(indptr, numbers, counts)
@@ -92,11 +91,17 @@ def _slice(terms: Terms) -> slice:
     return slice(start, end)
 
 
-def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], place: int) -> str:
-    """The term at a place of what was gathered."""
-    memory = int(np.searchsorted(indptr, place, side="right")) - 1
-    one = terms[memory]
-    return one.batch.spell(_slice(one).start + place - int(indptr[memory]))
+def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], places: NDArray[np.int64]) -> list[str]:
+    """The terms at some places, which ascend, of what was gathered."""
+    spelt: list[str] = []
+    owners = np.searchsorted(indptr, places, side="right") - 1
+    shifts = np.array([_slice(one).start for one in terms]) - indptr[:-1]
+    forms = places + shifts[owners]
+    batches = [terms[owner].batch for owner in owners.tolist()]
+    for batch, run in itertools.groupby(range(len(batches)), batches.__getitem__):
+        at = list(run)
+        spelt += batch.spell(forms[at])
+    return spelt
 
 
 def unpack_terms(value: bytes) -> NDArray[np.uint32]:

@@ -53,8 +53,8 @@ def searched(draft: Draft) -> Fields:
             return Fields(title=draft.index.title, tags=tags, body=_lines(draft.index.summary, draft.payload.content))
 
 
-def compared(draft: Draft) -> str:
-    """The text that makes two memories the same one."""
+def compared(draft: Draft, title: str) -> str:
+    """The text that makes two memories the same one; `title` is of the draft's complete index."""
     match draft.payload.detail:
         case LearningRecord(question=question, answer=answer):
             return _lines(question, answer, draft.payload.content)
@@ -62,7 +62,7 @@ def compared(draft: Draft) -> str:
             return _lines(domain, summary, draft.payload.content)
         case _ if draft.kind is MemoryKind.ENTRY:
             # Many entries of a codex say "nothing is known yet"; each is about what it names.
-            return _lines(draft.index.title, draft.payload.content)
+            return _lines(title, draft.payload.content)
         case _:
             return draft.payload.content
 

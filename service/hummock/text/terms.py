@@ -59,7 +59,7 @@ def _analysed(memories: Sequence[Sequence[Piece]]) -> tuple[TermBatch, frozenset
 
 
 class _Spelling:
-    """The terms behind forms, made when asked for: nearly all are known by their keys."""
+    """The terms behind forms, made when asked for: most are known by their keys."""
 
     __slots__ = ("_end", "_folded", "_start", "_use")
 
@@ -71,9 +71,13 @@ class _Spelling:
         self._end = end
         self._use = use
 
-    def __call__(self, form: int) -> str:
-        spelt = self._folded[self._start[form] : self._end[form]].tobytes().decode("utf-32-le", "surrogatepass")
-        use = self._use[form]
-        if use & EXACT:
-            return spelt
-        return bounded(stem(spelt) if use & STEMMED else spelt)
+    def __call__(self, forms: Sequence[int]) -> list[str]:
+        text = self._folded.tobytes().decode("utf-32-le", "surrogatepass")
+        starts, ends, uses = (column[forms].tolist() for column in (self._start, self._end, self._use))
+        return [_spelt(text[start:end], use) for start, end, use in zip(starts, ends, uses, strict=True)]
+
+
+def _spelt(form: str, use: int) -> str:
+    if use & EXACT:
+        return form
+    return bounded(stem(form) if use & STEMMED else form)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
@@ -12,7 +12,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.facets import facets_of
 from hummock.core.learn import LearnCommand, Learned, LearnResult, LearnStatus, Lesson
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Memory, Origin
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Memory, MemoryIndex, Origin
 from hummock.core.terms import Terms
 from hummock.ports import Clock, Embedder, Store, TextKey, UnitOfWork, WriteRequest
 from hummock.text import template
@@ -34,16 +34,16 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
-    """A draft with all that storing it needs but its vectors; `embedded` is the header and the body of its chunks."""
+    """A draft with all that storing it needs but its vectors; `index` is complete."""
 
     draft: Draft
+    index: MemoryIndex
     memory_id: str
     key: TextKey | None
     content_hash: bytes
     fingerprint: bytes
     terms: Terms
     token_count: int
-    embedded: tuple[str, str]
 
 
 class Preparation:
@@ -56,28 +56,28 @@ class Preparation:
 
     def prepare(self, given: Sequence[Draft]) -> list[Prepared]:
         """Everything but the vectors, of each."""
-        drafts = [replace(draft, index=template.derived_index(draft)) for draft in given]
-        texts = [template.compared(draft) for draft in drafts]
-        counts = self._counter.counts([_shown(draft, text) for draft, text in zip(drafts, texts, strict=True)])
+        indexes = [template.derived_index(draft) for draft in given]
+        texts = [template.compared(draft, index.title) for draft, index in zip(given, indexes, strict=True)]
+        counts = self._counter.counts([_shown(index, text) for index, text in zip(indexes, texts, strict=True)])
         terms = terms_of([_pieces(draft) for draft in given])
-        return [self._prepared(*parts) for parts in zip(given, drafts, texts, counts, terms, strict=True)]
+        return [self._prepared(*parts) for parts in zip(given, indexes, texts, counts, terms, strict=True)]
 
-    def _prepared(self, given: Draft, draft: Draft, text: str, token_count: int, terms: Terms) -> Prepared:
+    def _prepared(self, draft: Draft, index: MemoryIndex, text: str, token_count: int, terms: Terms) -> Prepared:
         content_hash = text_hash(text, is_code=template.is_code(draft))
         return Prepared(
             draft=draft,
+            index=index,
             memory_id=draft.id or self._make_id(),
             key=_text_key(draft, text, content_hash),
             content_hash=content_hash,
-            fingerprint=_fingerprint(given),
+            fingerprint=_fingerprint(draft),
             terms=terms,
             token_count=token_count,
-            embedded=template.embedded(given.index, given.payload),
         )
 
     def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
         """The vectors of each, a chunk each, in order."""
-        chunks = [self._embedder.split(*one.embedded) for one in prepared]
+        chunks = [self._embedder.split(*template.embedded(one.draft.index, one.draft.payload)) for one in prepared]
         embeddings = iter(self._embedder.embed_documents([chunk for several in chunks for chunk in several]))
         return [tuple(next(embeddings) for _ in several) for several in chunks]
 
@@ -99,7 +99,9 @@ class Learn:
         now = self._clock.now()
         given = [self._given_vector(place, lesson, now) for place, lesson in enumerate(command.lessons)]
         prepared = self._preparation.prepare([lesson.draft for lesson in command.lessons])
-        vectors = self._vectors(prepared, given, self._known(command.project, prepared))
+        vectors = given
+        if None in given:
+            vectors = self._vectors(prepared, given, self._known(command.project, prepared))
         try:
             return self._write(command, prepared, vectors, now)
         except _VectorsMissing:  # a memory that made embedding needless was removed meanwhile
@@ -184,7 +186,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         id=one.memory_id,
         kind=draft.kind,
         origin=draft.origin,
-        index=draft.index,
+        index=one.index,
         payload=draft.payload,
         session_id=draft.session_id,
         speaker=draft.speaker,
@@ -211,9 +213,9 @@ def _text_key(draft: Draft, text: str, content_hash: bytes) -> TextKey | None:
     return TextKey(kind=draft.kind, origin=draft.origin, content_hash=known)
 
 
-def _shown(draft: Draft, text: str) -> str:
+def _shown(index: MemoryIndex, text: str) -> str:
     """What of it a prompt shows in full."""
-    return "\n".join((draft.index.title, *draft.index.tags, text))
+    return "\n".join((index.title, *index.tags, text))
 
 
 def _pieces(draft: Draft) -> list[Piece]:
