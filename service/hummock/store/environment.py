@@ -86,6 +86,7 @@ class Environment:
             raise
         try:
             self.tables = _tables(self._env, directory)
+            self._every_table = [getattr(self.tables, field.name) for field in fields(Tables)]
             self.space_number = self._record_space()
         except BaseException:
             self.close()
@@ -103,11 +104,9 @@ class Environment:
 
     def used_bytes(self, txn: lmdb.Transaction[bytes]) -> int:
         """Bytes of the pages in use, as the transaction sees them; freed pages do not count."""
-        used = 0
-        for field in fields(self.tables):
-            stat = txn.stat(getattr(self.tables, field.name))
-            used += (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) * stat["psize"]
-        return used
+        stats = [txn.stat(table) for table in self._every_table]
+        pages = sum([stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats])
+        return int(pages * stats[0]["psize"])
 
     def free_disk_bytes(self) -> int:
         """What the disk still takes."""

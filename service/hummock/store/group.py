@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from hummock.store import codec, keys, operations, requests
 from hummock.store.environment import Environment, is_full
 from hummock.store.errors import DiskFull, MapFull
 from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
-from hummock.store.unit import Unit
+from hummock.store.unit import Unit, Writing
 from hummock.store.vocabulary import Vocabularies
 
 _NEXT_PROJECT_KEY = b"next_project"
@@ -33,11 +33,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """What became of a job: a durable write, or what went wrong. Nothing has been told to its caller."""
+    """What became of a job: a durable write, or what went wrong. Nothing has been told to its caller.
+
+    `used_bytes` is what the store took after a job that put something; 0 after others.
+    """
 
     job: Job
     written: Written[Any] | None = None
     error: BaseException | None = None
+    used_bytes: int = 0
 
     def tell(self) -> None:
         """Completes the caller's future."""
@@ -82,46 +86,73 @@ class GroupCommit:
             return [outcome for job in jobs for outcome in self.commit([job])]
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+        """Tries without nested transactions first: they copy every page that they touch, and are seldom needed."""
+        try:
+            with self._environment.writing() as txn:
+                return self._outcomes(txn, jobs, self._attempt_plainly)
+        except _Spoilt as spoilt:
+            self._vocabularies.clear()
+            if len(jobs) == 1:
+                return [self._failed(jobs[0], spoilt.error)]
         with self._environment.writing() as txn:
-            start = self._environment.used_bytes(txn)
-            for job in jobs:
-                outcomes.append(self._attempt(txn, job))
-                if self._environment.used_bytes(txn) - start > self._limits.group_bytes:
-                    break
+            return self._outcomes(txn, jobs, self._attempt)
+
+    def _outcomes(
+        self,
+        txn: lmdb.Transaction[bytes],
+        jobs: Sequence[Job],
+        attempt: Callable[[lmdb.Transaction[bytes], Job], Outcome],
+    ) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        start = self._environment.used_bytes(txn)
+        for job in jobs:
+            outcomes.append(attempt(txn, job))
+            if outcomes[-1].used_bytes - start > self._limits.group_bytes:
+                break
         self._vocabularies.keep_within_budget()
         return outcomes
+
+    def _attempt_plainly(self, txn: lmdb.Transaction[bytes], job: Job) -> Outcome:
+        """In the group's own transaction. Raises: _Spoilt when the job fails and has written something."""
+        written = Writing()
+        try:
+            return self._apply(txn, job, written)
+        except Exception as error:
+            if written.has_begun:
+                raise _Spoilt(error) from error
+            return self._failed(job, error)
 
     def _attempt(self, txn: lmdb.Transaction[bytes], job: Job) -> Outcome:
         known = len(self._vocabularies.of(job.project))
         try:
             with self._environment.writing(txn) as nested:
-                return Outcome(job=job, written=self._apply(nested, job))
-        except lmdb.Error as error:
-            self._forget_since(job.project, known)
-            return Outcome(job=job, error=self._full(error) if is_full(error) else error)
+                return self._apply(nested, job, Writing())
         except Exception as error:
             self._forget_since(job.project, known)
-            return Outcome(job=job, error=error)
+            return self._failed(job, error)
+
+    def _failed(self, job: Job, error: Exception) -> Outcome:
+        return Outcome(job=job, error=self._full(error) if isinstance(error, lmdb.Error) and is_full(error) else error)
 
     def _forget_since(self, project: str, known: int) -> None:
         """Numbers that an undone write gave to terms are given again, to others."""
         if len(self._vocabularies.of(project)) != known:
             self._vocabularies.forget(project)
 
-    def _apply(self, txn: lmdb.Transaction[bytes], job: Job) -> Written[Any]:
+    def _apply(self, txn: lmdb.Transaction[bytes], job: Job, writing: Writing) -> Outcome:
         tables = self._environment.tables
         now = self._clock.now()
-        number, record = self._project(txn, job.project, now)
+        number, record = self._project(txn, job.project, now, writing)
         request = job.request
         oldest = now - self._limits.request_kept_s
         earlier = requests.earlier(txn, tables, number, request.request_id, request.fingerprint, oldest)
         if earlier is not None:
             reply = msgspec.msgpack.decode(earlier.reply, type=request.reply_type)
-            return Written(seq=earlier.seq, reply=reply)
+            return Outcome(job=job, written=Written(seq=earlier.seq, reply=reply))
         record.seq += 1
-        unit = Unit(self._environment, txn, number, record, self._vocabularies.of(job.project))
+        unit = Unit(self._environment, txn, number, record, self._vocabularies.of(job.project), writing)
         reply = request.apply(unit)
+        writing.has_begun = True
         unit.finish()
         record.content_seq += unit.has_changed
         if request.request_id:
@@ -131,11 +162,12 @@ class GroupCommit:
         most = self._limits.trimmed_entries + unit.operations
         operations.trim(txn, tables, number, record, self._limits.ops_kept, most)
         txn.put(keys.project_number_key(number), codec.encode(record), db=tables.project)
-        if unit.has_put:
-            self._require_room(txn)
-        return Written(seq=record.seq, reply=reply)
+        used = self._require_room(txn) if unit.has_put else 0
+        return Outcome(job=job, written=Written(seq=record.seq, reply=reply), used_bytes=used)
 
-    def _project(self, txn: lmdb.Transaction[bytes], name: str, now: float) -> tuple[int, codec.ProjectRecord]:
+    def _project(
+        self, txn: lmdb.Transaction[bytes], name: str, now: float, writing: Writing
+    ) -> tuple[int, codec.ProjectRecord]:
         """The project's number and record; a new one is made."""
         tables = self._environment.tables
         known = txn.get(keys.project_name_key(name), db=tables.project)
@@ -144,20 +176,22 @@ class GroupCommit:
             return number, codec.decode_project(txn.get(keys.project_number_key(number), b"", db=tables.project))
         if not name or len(name.encode()) > MAX_PROJECT_BYTES:
             raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
+        writing.has_begun = True
         number = int.from_bytes(txn.get(_NEXT_PROJECT_KEY, b"\x01", db=tables.meta), "big")
         txn.put(_NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=tables.meta)
         txn.put(keys.project_name_key(name), keys.pack_project(number), db=tables.project)
         space = self._environment.space_number
         return number, codec.ProjectRecord(name=name, create_time=now, active_space=space)
 
-    def _require_room(self, txn: lmdb.Transaction[bytes]) -> None:
-        """Refuses what would fill the store; removals never come here."""
+    def _require_room(self, txn: lmdb.Transaction[bytes]) -> int:
+        """What the store takes now. Refuses what would fill it; removals never come here."""
         used = self._environment.used_bytes(txn)
         if used > self.quota_bytes:
             raise self._over_quota(used, self.quota_bytes)
         free = self._environment.free_disk_bytes()
         if free < self._limits.disk_reserve_bytes:
             raise DiskFull(f"{free} bytes are free", used, self.quota_bytes)
+        return used
 
     def _full(self, cause: lmdb.Error) -> StorageFull:
         with self._environment.reading() as txn:
@@ -166,3 +200,11 @@ class GroupCommit:
         error = MapFull(used, self.quota_bytes) if is_map else DiskFull(str(cause), used, self.quota_bytes)
         error.__cause__ = cause
         return error
+
+
+class _Spoilt(Exception):
+    """A job failed whose changes can only be undone with those of its neighbours."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error

@@ -87,7 +87,7 @@ def trim(
         return
     prefix = keys.project_prefix(number)
     first = itertools.islice(scan.entries(txn, tables.ops, prefix), most)
-    removed = [key for key, _ in first if keys.seq_of_op_key(key) <= due]
+    removed = [key for key, _ in itertools.takewhile(lambda entry: keys.seq_of_op_key(entry[0]) <= due, first)]
     for key in removed:
         txn.delete(key, db=tables.ops)
     record.ops_after = due if len(removed) < most else keys.seq_of_op_key(removed[-1])

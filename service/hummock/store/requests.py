@@ -51,7 +51,8 @@ def trim(txn: lmdb.Transaction[bytes], tables: Tables, number: int, oldest: floa
     """Forgets some answers that are older than `oldest` (Unix seconds)."""
     prefix = keys.project_prefix(number)
     first = itertools.islice(scan.entries(txn, tables.request_age, prefix), limits.trimmed_entries)
-    for age_key, request_key in [entry for entry in first if keys.time_of_age_key(entry[0]) < oldest]:
+    aged = itertools.takewhile(lambda entry: keys.time_of_age_key(entry[0]) < oldest, first)
+    for age_key, request_key in list(aged):
         txn.delete(age_key, db=tables.request_age)
         value = txn.get(request_key, db=tables.request)
         # The id may have been used again since; the answer to that has an age of its own.

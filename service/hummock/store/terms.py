@@ -60,10 +60,11 @@ def pack(
     numbers = vocabulary.numbers_of(key)
     missing = np.flatnonzero(numbers == UNKNOWN)
     if len(missing):
-        new, first = np.unique(key[missing], return_index=True)
-        order = np.argsort(first)
-        spelt = _spelt(terms, indptr, missing[first[order]])
-        vocabulary.remember(new[order], np.array(look_up(spelt), np.uint32))
+        new: dict[int, int] = {}
+        for unknown, place in zip(key[missing].tolist(), missing.tolist(), strict=True):
+            new.setdefault(unknown, place)
+        made = look_up(_spelt(terms, indptr, list(new.values())))
+        vocabulary.remember(np.array(list(new), np.uint64), np.array(made, np.uint32))
         numbers[missing] = vocabulary.numbers_of(key[missing])
     words, ends = pack_lists(indptr, numbers, counts)
     stored = words.astype(_WORD, copy=False).tobytes()
@@ -91,16 +92,19 @@ def _slice(terms: Terms) -> slice:
     return slice(start, end)
 
 
-def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], places: NDArray[np.int64]) -> list[str]:
+def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], places: Sequence[int]) -> list[str]:
     """The terms at some places, which ascend, of what was gathered."""
     spelt: list[str] = []
-    owners = np.searchsorted(indptr, places, side="right") - 1
-    shifts = np.array([_slice(one).start for one in terms]) - indptr[:-1]
-    forms = places + shifts[owners]
-    batches = [terms[owner].batch for owner in owners.tolist()]
-    for batch, run in itertools.groupby(range(len(batches)), batches.__getitem__):
-        at = list(run)
-        spelt += batch.spell(forms[at])
+    ends = indptr.tolist()
+    owner = 0
+    for batch, several in itertools.groupby(terms, lambda one: one.batch):
+        forms: list[int] = []
+        for one in several:
+            shift = _slice(one).start - ends[owner]
+            owner += 1
+            while len(spelt) + len(forms) < len(places) and places[len(spelt) + len(forms)] < ends[owner]:
+                forms.append(places[len(spelt) + len(forms)] + shift)
+        spelt += batch.spell(forms)
     return spelt
 
 

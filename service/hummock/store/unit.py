@@ -37,6 +37,13 @@ class _Put:
     embeddings: Sequence[Embedding]
 
 
+@dataclass(slots=True, eq=False)
+class Writing:
+    """Whether a write has changed anything in its transaction yet."""
+
+    has_begun: bool = False
+
+
 class Unit:
     """The store's UnitOfWork. It changes tables and its project's record; the writer stores the record.
 
@@ -50,14 +57,16 @@ class Unit:
         number: int,
         record: codec.ProjectRecord,
         vocabulary: Vocabulary,
+        writing: Writing,
     ) -> None:
-        """Args are the transaction, the project's number, its record with the write's seq, and its vocabulary."""
+        """Args are the transaction, the project's number, record with the write's seq and vocabulary, and its mark."""
         self._environment = environment
         self._tables = environment.tables
         self._txn = txn
         self._number = number
         self._record = record
         self._vocabulary = vocabulary
+        self._writing = writing
         self._waiting: list[_Put] = []
         self._ids: dict[str, _Put] = {}
         self._texts: dict[bytes, str] = {}
@@ -112,6 +121,7 @@ class Unit:
         doc = self._doc(memory_id)
         if doc is None:
             return False
+        self._writing.has_begun = True
         self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
         self._remove(doc)
         return True
@@ -141,6 +151,7 @@ class Unit:
 
     def _remove(self, doc: int) -> None:
         """Removes all of a document but its id, which may name another one from now on."""
+        self._writing.has_begun = True
         record = self._memory(doc)
         doc_key = keys.doc_key(self._number, doc)
         forward_list = self._txn.get(doc_key, b"", db=self._tables.terms)
@@ -160,6 +171,7 @@ class Unit:
         waiting = self._waiting
         if not waiting:
             return
+        self._writing.has_begun = True
         tables = self._tables
         doc_keys = [keys.doc_key(self._number, put.doc) for put in waiting]
         records = [codec.encode(codec.memory_record(put.memory, put.text, put.position)) for put in waiting]
@@ -241,8 +253,12 @@ class Unit:
         self.has_changed = True
 
     def _put(self, table: lmdb._Database, entries: Iterable[Entry]) -> None:
-        with self._txn.cursor(table) as cursor:
-            cursor.putmulti(entries)
+        entries = list(entries)
+        if len(entries) == 1:
+            self._txn.put(*entries[0], db=table)
+        elif entries:
+            with self._txn.cursor(table) as cursor:
+                cursor.putmulti(entries)
 
 
 def doc_of(txn: lmdb.Transaction[bytes], environment: Environment, number: int, memory_id: str) -> int | None:

@@ -55,7 +55,9 @@ class Vocabularies:
 
     def of(self, project: str) -> Vocabulary:
         """The project's, which may be empty."""
-        vocabulary = self._by_project.setdefault(project, Vocabulary())
+        vocabulary = self._by_project.get(project)
+        if vocabulary is None:
+            vocabulary = self._by_project[project] = Vocabulary()
         self._by_project.move_to_end(project)
         return vocabulary
 
