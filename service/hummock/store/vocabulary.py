@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hummock_kernels.vocabulary import numbers_of, remember_numbers
 
-_FEWEST_SLOTS = 1024
+_FEWEST_SLOTS = 64
 
 
 class Vocabulary:
@@ -52,6 +52,10 @@ class Vocabularies:
     def __init__(self, budget_bytes: int) -> None:
         self._budget_bytes = budget_bytes
         self._by_project: OrderedDict[str, Vocabulary] = OrderedDict()
+        # What each was counted with, so that a group costs the same however many there are.
+        self._counted: dict[str, int] = {}
+        self._held = 0
+        self._used: set[str] = set()
 
     def of(self, project: str) -> Vocabulary:
         """The project's, which may be empty."""
@@ -59,19 +63,26 @@ class Vocabularies:
         if vocabulary is None:
             vocabulary = self._by_project[project] = Vocabulary()
         self._by_project.move_to_end(project)
+        self._used.add(project)
         return vocabulary
 
     def forget(self, project: str) -> None:
         """Drops the project's, since a write that was undone may have added to it."""
-        self._by_project.pop(project, None)
+        if self._by_project.pop(project, None) is not None:
+            self._held -= self._counted.pop(project, 0)
 
     def clear(self) -> None:
         """Drops all."""
         self._by_project.clear()
+        self._counted.clear()
+        self._held = 0
 
     def keep_within_budget(self) -> None:
         """Drops those that were used longest ago."""
-        held = sum(vocabulary.nbytes for vocabulary in self._by_project.values())
-        while held > self._budget_bytes:
-            _, oldest = self._by_project.popitem(last=False)
-            held -= oldest.nbytes
+        for project in self._used & self._by_project.keys():
+            size = self._by_project[project].nbytes
+            self._held += size - self._counted.get(project, 0)
+            self._counted[project] = size
+        self._used.clear()
+        while self._held > self._budget_bytes:
+            self.forget(next(iter(self._by_project)))
