@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hummock.core.memory import Filter
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.columns import ROW, Columns
-from hummock.store.domain_names import DomainNames
+from hummock.store.domain_names import LazyDomainNames
 from hummock.store.growing import Growing
 from hummock.store.limits import PlanLimits
 from hummock.store.planner import Plan, nearest, plan_for
@@ -55,7 +55,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
         vectors=Growing.of(halves),
         row_doc=Growing.of(np.repeat(np.arange(len(rows), dtype=np.int32), chunk_counts)),
         postings=Postings.of(ForwardLists.none(), inverted=False),
-        domain_names=DomainNames.none(),
+        domain_names=LazyDomainNames(),
         plans=plans,
         signs=Growing.of(sign_bits(halves)) if plans.sign_rows <= len(halves) else None,
     )

@@ -42,7 +42,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         neighbours=_joins_paths(query),
         substrings=_substrings(query, intent),
         times=times,
-        intent=replace(intent, times=times),
+        intent=replace(intent, times=times) if times else intent,
         as_of=as_of,
     )
 

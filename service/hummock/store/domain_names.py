@@ -36,11 +36,6 @@ class DomainNames:
             lengths.setdefault(name[0], set()).add(len(name))
         return cls(numbers=numbers, lengths={first: frozenset(some) for first, some in lengths.items()})
 
-    @classmethod
-    def none(cls) -> DomainNames:
-        """No names."""
-        return cls(numbers={}, lengths={})
-
     def among(self, names: Iterable[str]) -> dict[str, int]:
         """Those of the given names that are known, and their numbers."""
         found = ((name, self.numbers.get(facets.domain(name).removeprefix(_FACET))) for name in names)
@@ -53,3 +48,22 @@ class DomainNames:
 
 
 _FACET = facets.domain("")
+
+
+class LazyDomainNames:
+    """The domain names of a project as some views know them, read when one of them is first asked.
+
+    A bulk load that stores domains in every transaction would otherwise read all of them as often.
+    """
+
+    __slots__ = ("_names",)
+
+    def __init__(self) -> None:
+        self._names: DomainNames | None = None
+
+    def get(self, environment: Environment, txn: lmdb.Transaction[bytes], project: int) -> DomainNames:
+        """The names; the transaction began after the view was made, so it sees all that the view holds."""
+        names = self._names
+        if names is None:
+            names = self._names = DomainNames.read(environment, txn, project)
+        return names

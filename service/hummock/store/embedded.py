@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -100,7 +101,8 @@ class EmbeddedStore:
             with self._environment.reading() as txn:
                 numbers_of = self._dictionary(txn, view.number)
                 key_files_of, records_of = self._key_files(txn, view.number), self._records(txn, view.number)
-                found = Search(view, numbers_of, key_files_of, records_of).gather(queries)
+                domain_names = partial(view.domain_names.get, self._environment, txn, view.number)
+                found = Search(view, numbers_of, key_files_of, records_of, domain_names).gather(queries)
                 return with_tokens(found, queries, self._tokens(txn, view.number), self._environment.space.token_dim)
 
         return self._read(project, gathered)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hummock.core import facets
 from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery
 from hummock.core.memory import MemoryKind
+from hummock.store.domain_names import DomainNames
 from hummock.store.filters import Flags, TermNumbers, holding, marked, passing
 from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
 from hummock.store.planner import nearest
@@ -46,12 +47,22 @@ class Search:
         numbers_of: TermNumbers,
         key_files_of: Callable[[Sequence[int]], list[str]],
         records_of: ReadRecords,
+        domain_names: Callable[[], DomainNames],
     ) -> None:
-        """Args: the view, its dictionary, and what reads the key files of some domains and a document's records."""
+        """Opens a search.
+
+        Args:
+            view: Where to look.
+            numbers_of: Its dictionary.
+            key_files_of: Reads the key files of some domains, given their documents.
+            records_of: Reads a document's records.
+            domain_names: Gives the names of its domains.
+        """
         self._view = view
         self._numbers_of = numbers_of
         self._key_files_of = key_files_of
         self._records_of = records_of
+        self._domain_names = domain_names
         self._domains: list[Ordinals] = []
         self._keywords: dict[tuple[str, ...], _Keywords] = {}
 
@@ -141,7 +152,7 @@ class Search:
 
     def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
         """The names that name an allowed domain, and the newest of those domains."""
-        known = self._view.domain_names
+        known = self._domain_names()
         asked = known.among(query.domain_names) | known.within(query.domain_text)
         if not asked:
             return (), _NOTHING

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hummock.core.memory import MemoryKind
 from hummock.store import codec, keys, operations, scan
 from hummock.store.columns import Columns
-from hummock.store.domain_names import DomainNames
+from hummock.store.domain_names import LazyDomainNames
 from hummock.store.environment import Environment
 from hummock.store.errors import RecordDamaged
 from hummock.store.growing import Growing
@@ -50,7 +50,7 @@ class ProjectView:
     vectors: Growing[np.uint16]
     row_doc: Growing[np.int32]
     postings: Postings
-    domain_names: DomainNames
+    domain_names: LazyDomainNames
     plans: PlanLimits
     signs: Growing[np.uint64] | None = None
     line: object = field(default_factory=object)
@@ -81,7 +81,7 @@ def load(
         vectors=stored.halves,
         row_doc=Growing.of(row_doc[:0]).extended(row_doc),
         postings=Postings.of(stored.lists, inverted=len(stored.rows) > limits.delta_docs),
-        domain_names=DomainNames.read(environment, txn, number),
+        domain_names=LazyDomainNames(),
         plans=limits.plans,
         signs=signs_of(stored.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
     )
@@ -113,7 +113,7 @@ def catch_up(
     if changes.put:
         newer = _extended(newer, read_docs(environment, txn, view.number, record.active_space, changes.put))
         if (newer.columns.kind.values[len(view.columns) :] == MemoryKind.DOMAIN_KNOWLEDGE).any():
-            newer = replace(newer, domain_names=DomainNames.read(environment, txn, view.number))
+            newer = replace(newer, domain_names=LazyDomainNames())
     return newer
 
 
