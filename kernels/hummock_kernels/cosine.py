@@ -182,6 +182,23 @@ def _best_chunk(rows: Halves, start: int, count: int, query: Vector) -> tuple[np
     return best, best_row
 
 
+@helper()
+def _best_of_each(rows: Halves, start: Indices, count: Docs, docs: Docs, query: Vector) -> Vector:
+    """The best finite similarity among the rows of each of these documents, which ascend; minus infinity for none."""
+    best = np.empty(docs.shape[0], np.float32)
+    for i in range(docs.shape[0]):
+        # The processor itself looks ahead where nothing is left out.
+        if i + _AHEAD < docs.shape[0] and docs[i + _AHEAD] - docs[i] > _AHEAD:
+            _fetch_ahead(rows, start[docs[i + _AHEAD]])
+        first = start[docs[i]]
+        best[i] = -np.inf
+        for row in range(first, first + count[docs[i]]):
+            score = _dot(rows[row], query)
+            if best[i] < score < np.inf:
+                best[i] = score
+    return best
+
+
 @kernel(Tuple((OUT_I64_1D, OUT_F32_1D))(U16_2D, I64_1D, I32_1D, U8_1D, F32_1D, F32, I64))
 def scan(
     rows: Halves, start: Indices, count: Docs, allowed: Flags, query: Vector, minimum: float, k: int
@@ -201,27 +218,24 @@ def scan(
         Document and similarity, two arrays of equal length, best first, ties by the smaller document. Rows whose
         similarity is not finite are skipped.
     """
-    room = max(min(k, allowed.shape[0]), 0)
+    marked = _marked(allowed)
+    # Scores first, then the choice: a loop that does both reads a fifth slower.
+    similarity = _best_of_each(rows, start, count, marked, query)
+    room = max(min(k, marked.shape[0]), 0)
     scores = np.empty(room, np.float32)
     docs = np.empty(room, np.int64)
     size = 0
-    marked = _marked(allowed)
     for i in range(marked.shape[0] if room > 0 else 0):
-        # The processor itself looks ahead where nothing is left out.
-        if i + _AHEAD < marked.shape[0] and marked[i + _AHEAD] - marked[i] > _AHEAD:
-            _fetch_ahead(rows, start[marked[i + _AHEAD]])
-        doc = marked[i]
-        best, best_row = _best_chunk(rows, start[doc], count[doc], query)
-        if best_row < 0 or best < minimum:
+        if not np.isfinite(similarity[i]) or similarity[i] < minimum:
             continue
         if size < room:
-            scores[size], docs[size] = best, doc
+            scores[size], docs[size] = similarity[i], marked[i]
             size += 1
             if size == room:
                 _heapify(scores, docs, size)
         # Documents come in ascending order, so an equal score never displaces one that is in.
-        elif best > scores[0]:
-            scores[0], docs[0] = best, doc
+        elif similarity[i] > scores[0]:
+            scores[0], docs[0] = similarity[i], marked[i]
             _sink(scores, docs, 0, size)
     if size < room:
         _heapify(scores, docs, size)

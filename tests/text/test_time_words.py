@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.text.time_words import MAX_CHARACTERS, time_intervals
+from hummock.text.time_words_en import ENGLISH
+from hummock.text.time_words_zh import CHINESE
 
 WEDNESDAY = datetime(2023, 5, 17, 10, 30, tzinfo=UTC)
 
@@ -258,3 +260,16 @@ def test_the_ends_of_the_calendar_are_no_error(as_of: float, text: str) -> None:
 def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
     assert spans("x" * MAX_CHARACTERS + " yesterday") == []
     assert len(spans("yesterday " + "x" * MAX_CHARACTERS)) == 1
+
+
+TIME_CHARACTERS = (
+    "上下这本一二三十几些两天日周月年前后去今明昨大近最刚才过星期礼拜末早晚夜以之的个号小时钟头份零久不段间阵子来205, "
+)
+
+
+@given(st.text(st.sampled_from(TIME_CHARACTERS), max_size=12))
+def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
+    for rules in (CHINESE, ENGLISH):
+        if rules._joint.search(text):
+            assert rules._hint.search(text)
+            assert not rules._hints or any(hint in text.lower() for hint in rules._hints)

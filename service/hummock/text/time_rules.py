@@ -33,16 +33,20 @@ class Rule:
 class Rules:
     """A table of rules; of those that match at one place the first counts."""
 
-    def __init__(self, rules: Sequence[Rule], *, hints: Sequence[str], before: str = "", after: str = "") -> None:
+    def __init__(
+        self, rules: Sequence[Rule], *, hints: Sequence[str] = (), hint: str = "", before: str = "", after: str = ""
+    ) -> None:
         """Opens a table.
 
         Args:
             rules: Forms of words.
             hints: In small letters; no rule matches a text that has none of them, and most texts have none.
+            hint: The same as a pattern, where single words say too little.
             before: What must stand before each match (an assertion of width 0).
             after: What must stand behind it.
         """
         self._hints = hints
+        self._hint = re.compile(hint)
         self._resolve = [rule.resolve for rule in rules]
         self._each = [re.compile(before + f"(?:{rule.pattern})" + after, re.IGNORECASE) for rule in rules]
         # Names may occur once in a pattern, so the joint one has a name a rule and no others.
@@ -52,8 +56,11 @@ class Rules:
 
     def find(self, text: str, now: datetime) -> Iterator[tuple[re.Match[str], Span]]:
         """Matches that mean a span, in the order of the text, without overlaps."""
-        small = text.lower()
-        if not any(hint in small for hint in self._hints):
+        if self._hints:
+            small = text.lower()
+            if not any(hint in small for hint in self._hints):
+                return
+        if not self._hint.search(text):
             return
         for found in self._joint.finditer(text):
             number = int((found.lastgroup or "").removeprefix("rule"))

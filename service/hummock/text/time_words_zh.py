@@ -159,6 +159,13 @@ _YEAR = (
 )
 _MAYBE_YEAR = rf"(?:{_YEAR}的?)?"
 
+# Every rule needs one of these. Single characters would be found in every other text: 日志, 前端, 说明.
+_HINT = (
+    r"[昨今]|[前去明后][天日年早晚夜]|前[几些两段阵不]|不久前|[时头期拜天日周年月][以之]?前|过去|最近"
+    rf"|近[来期日的这几些\d{_NUMERALS}]|刚[才刚]|这[阵段几两]|[上下这本]一?个?[周星礼月]"
+    rf"|[周期拜][一二三四五六日天末]|[\d{_NUMERALS}]月|[\d零〇{_NUMERALS}]年"
+)
+
 CHINESE: Final = Rules(
     [
         Rule(pattern=rf"(?<![当以之])(?P<name>{_any(_DAYS)})[天日](?![天气空]){_PART}", resolve=_named_day),
@@ -178,5 +185,5 @@ CHINESE: Final = Rules(
         Rule(pattern=r"最近|近来|近期|近日|这几天|这两天|这阵子|这段时间", resolve=_recently),
         Rule(pattern=r"刚才|刚刚", resolve=_just_now),
     ],
-    hints=(*"天日昨今明前近刚周月年", "过去", "星期", "礼拜", "这阵子", "这段时间"),
+    hint=_HINT,
 )
