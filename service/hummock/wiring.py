@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from threading import Thread
 
 from threadpoolctl import threadpool_limits
 
@@ -26,6 +27,7 @@ from hummock.rpc.handlers import Gates
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
+from hummock.text.warm import warm as warm_texts
 from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.garden import Garden
@@ -99,6 +101,12 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
     Raises: StartError.
     """
     address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
+
+    def listening(bound: Address) -> None:
+        on_listening(bound)
+        # No recall needs them, so that a start need not wait for them; the first Learn would.
+        Thread(target=warm_texts, name="warm", daemon=True).start()
+
     with open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
         # What start-up has made stays: the collector need not look through it during calls.
         gc.freeze()
@@ -109,7 +117,7 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
                 gates,
                 address,
                 allow_remote_plaintext=settings.allow_remote_plaintext,
-                on_listening=on_listening,
+                on_listening=listening,
             )
         )
 
