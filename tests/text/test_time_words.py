@@ -271,5 +271,4 @@ TIME_CHARACTERS = (
 def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
     for rules in (CHINESE, ENGLISH):
         if rules._joint.search(text):
-            assert rules._hint.search(text)
-            assert not rules._hints or any(hint in text.lower() for hint in rules._hints)
+            assert rules._hint.search(text.lower()) or any(hint in text.lower() for hint in rules._hints)

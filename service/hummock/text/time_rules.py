@@ -34,14 +34,14 @@ class Rules:
     """A table of rules; of those that match at one place the first counts."""
 
     def __init__(
-        self, rules: Sequence[Rule], *, hints: Sequence[str] = (), hint: str = "", before: str = "", after: str = ""
+        self, rules: Sequence[Rule], *, hints: Sequence[str] = (), hint: str, before: str = "", after: str = ""
     ) -> None:
         """Opens a table.
 
         Args:
             rules: Forms of words.
-            hints: In small letters; no rule matches a text that has none of them, and most texts have none.
-            hint: The same as a pattern, where single words say too little.
+            hints: In small letters; no rule matches a text that has none of them nor the next, and most texts do not.
+            hint: A pattern, where a word says too little.
             before: What must stand before each match (an assertion of width 0).
             after: What must stand behind it.
         """
@@ -56,11 +56,8 @@ class Rules:
 
     def find(self, text: str, now: datetime) -> Iterator[tuple[re.Match[str], Span]]:
         """Matches that mean a span, in the order of the text, without overlaps."""
-        if self._hints:
-            small = text.lower()
-            if not any(hint in small for hint in self._hints):
-                return
-        if not self._hint.search(text):
+        small = text.lower()
+        if not any(hint in small for hint in self._hints) and not self._hint.search(small):
             return
         for found in self._joint.finditer(text):
             number = int((found.lastgroup or "").removeprefix("rule"))

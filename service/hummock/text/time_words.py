@@ -45,7 +45,7 @@ _DIGITS: Final = Rules(
         ),
         Rule(pattern=rf"{_YEAR}-(?P<month>1[0-2]|0[1-9])", resolve=_written_month),
     ],
-    hints=("19", "20"),
+    hint=r"(?:19|20)\d\d[-/.]",
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,
 )

@@ -170,8 +170,8 @@ ENGLISH: Final = Rules(
     hints=(
         *("day", "tomorrow", "night", "morning", "afternoon", "evening", *_UNITS, "recently", "lately", "just now"),
         *(name[:3] for name in _MONTH_NAMES.split("|")),
-        *("19", "20"),
     ),
+    hint=r"[a-z] (?:19|20)\d\d",
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,
 )
