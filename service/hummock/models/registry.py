@@ -204,7 +204,7 @@ _BGE_M3 = ModelDescription(
     hidden_output="token_embeddings",
 )
 
-# How the weights were found: docs/decisions/010.
+# How the weights were found: docs/decisions/013.
 _ZH_MINILM = PairDescription(
     first=_BGE_SMALL_ZH,
     second=_ALL_MINILM,
