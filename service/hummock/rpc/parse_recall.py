@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.memory import Origin
+from hummock.core.memory import Filter, Origin
 from hummock.core.recall import (
     CrossEncoding,
     DecayMode,
@@ -28,36 +28,42 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
     """A recall; `prefix` is where it stands in the request, with a dot at its end."""
     if not request.query_text.strip():
         raise InvalidRequest(f"{prefix}query_text", "is blank; say what to recall for")
+    # One list of what is set: to ask for each field by its name takes as long as the rest.
+    given = {field.name: value for field, value in request.ListFields()}
+    decay = request.decay if "decay" in given else _NO_DECAY
     return RecallQuery(
         project=values.project_name(f"{prefix}project", request.project),
         text=request.query_text,
-        vector=(
-            values.vector(f"{prefix}query_vector", request.query_vector) if request.HasField("query_vector") else None
-        ),
+        vector=values.vector(f"{prefix}query_vector", request.query_vector) if "query_vector" in given else None,
         preset=Preset(request.preset or Preset.AGENT),
-        top_k=request.top_k if request.HasField("top_k") else None,
-        candidates=request.candidates if request.HasField("candidates") else None,
-        min_similarity=request.min_similarity if request.HasField("min_similarity") else None,
-        filter=values.memory_filter(f"{prefix}filter", request.filter),
-        paths=frozenset(RecallPath(path) for path in request.paths) or frozenset(RecallPath),
-        decay_mode=DecayMode(request.decay.mode) if request.decay.mode else None,
-        half_life_days=request.decay.half_life_days if request.decay.HasField("half_life_days") else None,
-        decay_exempt_origins=frozenset(Origin(origin) for origin in request.decay.exempt_origins),
-        relevance_weight=request.relevance_weight if request.HasField("relevance_weight") else None,
-        near_twin_bar=request.near_twin_bar if request.HasField("near_twin_bar") else None,
+        top_k=given.get("top_k"),
+        candidates=given.get("candidates"),
+        min_similarity=given.get("min_similarity"),
+        filter=values.memory_filter(f"{prefix}filter", request.filter) if "filter" in given else _NO_FILTER,
+        paths=frozenset(map(RecallPath, request.paths)) or _EVERY_PATH,
+        decay_mode=DecayMode(decay.mode) if decay.mode else None,
+        half_life_days=decay.half_life_days if decay.HasField("half_life_days") else None,
+        decay_exempt_origins=frozenset(map(Origin, decay.exempt_origins)),
+        relevance_weight=given.get("relevance_weight"),
+        near_twin_bar=given.get("near_twin_bar"),
         cross_encoding=CrossEncoding(request.cross_encoder) if request.cross_encoder else None,
-        late_interaction=request.late_interaction if request.HasField("late_interaction") else None,
-        time_words=request.time_words if request.HasField("time_words") else None,
+        late_interaction=given.get("late_interaction"),
+        time_words=given.get("time_words"),
         context_window=request.context_window,
         keyword_mode=KeywordMode(request.keyword_mode or KeywordMode.TERMS),
-        code_top_k=request.code_top_k if request.HasField("code_top_k") else None,
-        domain_top_k=request.domain_top_k if request.HasField("domain_top_k") else None,
-        intent=_intent(f"{prefix}intent", request.intent) if request.HasField("intent") else None,
+        code_top_k=given.get("code_top_k"),
+        domain_top_k=given.get("domain_top_k"),
+        intent=_intent(f"{prefix}intent", request.intent) if "intent" in given else None,
         as_of=values.time(f"{prefix}as_of", request, "as_of"),
         min_seq=request.min_seq,
         until_s=deadline.until_s(),
         full=values.wants_full(request.view, unset_means_full=True),
     )
+
+
+_NO_DECAY = recall_pb2.Decay()
+_NO_FILTER = Filter()
+_EVERY_PATH = frozenset(RecallPath)
 
 
 def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -85,16 +86,17 @@ def time(field: str, request: Message, name: str) -> float | None:
 
 def vector(field: str, sent: memory_pb2.Vector) -> QueryVector:
     """The vector at length 1. Its space and its dimension are compared where the project's are known."""
-    found = vectors([sent])
-    if found:
-        return found[0]
     if len(sent.values) % _FLOAT_BYTES:
         raise InvalidRequest(f"{field}.values", f"has {len(sent.values)} bytes; float32 takes 4 for each component")
-    values = np.frombuffer(sent.values, "<f4")
-    if not np.isfinite(values).all():
+    values = np.frombuffer(sent.values, "<f4").astype(np.float64)
+    # The square of a float32 is finite in float64.
+    square = float(values @ values)
+    if not math.isfinite(square):
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InvalidRequest(f"{field}.values", f"component {at} is {values[at]}; all must be finite")
-    raise InvalidRequest(f"{field}.values", "is all zero; it has no direction")
+    if square == 0:
+        raise InvalidRequest(f"{field}.values", "is all zero; it has no direction")
+    return QueryVector(values=(values / math.sqrt(square)).astype(np.float32), emb_space=sent.emb_space)
 
 
 def vectors(sent: Sequence[memory_pb2.Vector]) -> list[QueryVector] | None:
