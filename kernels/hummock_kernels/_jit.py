@@ -97,20 +97,18 @@ REASSOCIATE: Final = frozenset({"reassoc", "contract", "nsz", "arcp"})
 """Lets a sum be vectorised; NaN and infinity keep their meaning, unlike under `fastmath=True`."""
 
 
-def kernel(signature: Any, fastmath: frozenset[str] = frozenset(), *, brief: bool = False) -> Callable[[F], F]:
+def kernel(signature: Any, fastmath: frozenset[str] = frozenset()) -> Callable[[F], F]:
     """Compile a function for one explicit signature, now or from the cache, and register it under its name.
 
     Args:
         signature: A Numba signature of `_types`; other argument types raise TypeError at the call.
         fastmath: LLVM's flags; stated at each kernel that needs any.
-        brief: Some tens of microseconds, in which it keeps the interpreter's lock: under load, to give the lock up and
-            wait for it again takes longer than that.
     """
 
     def compile_now(function: F) -> F:
-        compiled = numba.njit(
-            signature, nogil=not brief, cache=_HAS_CACHE, error_model="numpy", fastmath=set(fastmath)
-        )(function)
+        compiled = numba.njit(signature, nogil=True, cache=_HAS_CACHE, error_model="numpy", fastmath=set(fastmath))(
+            function
+        )
         KERNELS[function.__name__] = compiled
         return cast(F, compiled)
 

@@ -198,7 +198,7 @@ def bm25_scores(
     return scores, matched
 
 
-@kernel(OUT_I32_1D(I32_2D, I32_1D, U32_1D), brief=True)
+@kernel(OUT_I32_1D(I32_2D, I32_1D, U32_1D))
 def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
     """The number of each term in pages of numbers, (pages, width), (runs,) and (n,) -> (n,) int32.
 
@@ -242,7 +242,7 @@ def invert(
     return indptr, post_doc, post_weight
 
 
-@kernel(VOID(I64_1D, I32_1D, I64_1D, U32_1D, I64, U32, OUT_U8_1D), brief=True)
+@kernel(VOID(I64_1D, I32_1D, I64_1D, U32_1D, I64, U32, OUT_U8_1D))
 def mark_term(
     indptr: Indices, post_doc: Docs, fwd_indptr: Indices, fwd_term: Words, base: int, term: int, out: Flags
 ) -> None:

@@ -245,7 +245,7 @@ def scan(
     return docs[:size], scores[:size]
 
 
-@kernel(Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_2D))(U16_2D, I64_1D, I32_1D, I64_1D, F32_1D), brief=True)
+@kernel(Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_2D))(U16_2D, I64_1D, I32_1D, I64_1D, F32_1D))
 def best_chunks(
     rows: Halves, start: Indices, count: Docs, docs: Indices, query: Vector
 ) -> tuple[Vector, Indices, Matrix]:

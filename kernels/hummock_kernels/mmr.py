@@ -34,7 +34,7 @@ def _gain(relevance: np.float32, closest: np.float32, weight: float) -> np.float
     return np.float32(-np.inf) if np.isnan(gain) else np.float32(gain)
 
 
-@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(F32_2D, I64_1D, F32_1D, F32, F32, I64), brief=True)
+@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(F32_2D, I64_1D, F32_1D, F32, F32, I64))
 def mmr(
     vectors: Matrix, rows: Indices, relevance: Vector, weight: float, twin_bar: float, keep: int
 ) -> tuple[Indices, Flags]:

@@ -285,7 +285,7 @@ _COLUMNS = (F32_1D, F32_1D, U32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D
 _INPUTS = (*_COLUMNS, U64_1D, I64, named_f64(Weights))
 
 
-@kernel(Tuple((OUT_I64_1D, _FLOATS, OUT_I64_1D, OUT_F64_1D))(*_INPUTS), brief=True)
+@kernel(Tuple((OUT_I64_1D, _FLOATS, OUT_I64_1D, OUT_F64_1D))(*_INPUTS))
 def rank(
     cosine: Vector,
     keyword: Vector,

@@ -31,7 +31,7 @@ def _heapify(heap: Indices, scores: Vector, size: int) -> None:
         _sink(heap, scores, start, size)
 
 
-@kernel(OUT_I64_1D(F32_1D, U8_1D, I64), brief=True)
+@kernel(OUT_I64_1D(F32_1D, U8_1D, I64))
 def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:
     """Indices of the k largest scores, (n,) and (n,) -> (at most k,) int64, best first, ties by the smaller index.
 

@@ -68,7 +68,7 @@ def _find(slots: Docs, session: Longs, position: Docs, alive: Flags, wanted: np.
     return -1
 
 
-@kernel(OUT_I64_2D(I32_1D, U64_1D, I32_1D, U8_1D, I64_1D), brief=True)
+@kernel(OUT_I64_2D(I32_1D, U64_1D, I32_1D, U8_1D, I64_1D))
 def neighbours(slots: Docs, session: Longs, position: Docs, alive: Flags, places: Indices) -> Indices:
     """Places of the turns before and after each of these, (m,) -> (m, 2) int64, -1 where there is none.
 

@@ -35,7 +35,7 @@ def _place(slots: Longs, key: np.uint64) -> int:
     return int(at)
 
 
-@kernel(OUT_U32_1D(U64_1D, U32_1D, U64_1D), brief=True)
+@kernel(OUT_U32_1D(U64_1D, U32_1D, U64_1D))
 def numbers_of(slots: Longs, numbers: Words, keys: Longs) -> Words:
     """The number of each key, UNKNOWN where the table has none."""
     found = np.empty(keys.shape[0], np.uint32)
@@ -45,7 +45,7 @@ def numbers_of(slots: Longs, numbers: Words, keys: Longs) -> Words:
     return found
 
 
-@kernel(I64(OUT_U64_1D, OUT_U32_1D, U64_1D, U32_1D), brief=True)
+@kernel(I64(OUT_U64_1D, OUT_U32_1D, U64_1D, U32_1D))
 def remember_numbers(slots: Longs, numbers: Words, keys: Longs, values: Words) -> int:
     """Put numbers (k,) under keys (k,) that are not 0, where there is room for all; gives how many keys were new.
 
