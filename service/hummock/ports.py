@@ -27,6 +27,10 @@ class Clock(Protocol):
         """Seconds from some start; never goes back."""
 
 
+class EmbeddingLate(Exception):
+    """A query's embedding is not there in time; the message says how long it was waited for, or would have been."""
+
+
 class Embedder(Protocol):
     """Turns texts into vectors of one space. Equal texts give equal bytes. Safe to call from several threads."""
 
@@ -34,8 +38,17 @@ class Embedder(Protocol):
     def space(self) -> EmbeddingSpace:
         """The space of all its vectors."""
 
-    def embed_query(self, text: str) -> Embedding:
-        """The vector of a query; the model's query prefix is put before it and its end is cut to the window."""
+    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
+        """The vector of a query; the model's query prefix is put before it and its end is cut to the window.
+
+        Args:
+            text: The query.
+            timeout_s: Waits no longer than this; None means as long as it takes.
+
+        Raises:
+            EmbeddingLate: It took longer, and will be there when the query is asked again; or it would probably take
+                longer, and was not begun.
+        """
 
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding a text, in order. Each text is a chunk that `split` made."""

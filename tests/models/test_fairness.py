@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Lock, Semaphore
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models import OnnxEmbedder
 from hummock.models.embedder import QUERIES_KEPT
+from hummock.ports import EmbeddingLate
+from tests.fakes import FakeClock
 from tests.strategies import SPACE
 
 
@@ -132,4 +135,89 @@ def test_the_query_that_was_not_asked_for_the_longest_is_forgotten_first(model: 
     embedder.embed_query("0")
     embedder.embed_query("1")
     assert model.ran == ["1"]
+    embedder.close()
+
+
+def test_a_late_query_is_there_the_next_time(model: HeldModel, callers: ThreadPoolExecutor) -> None:
+    embedder = OnnxEmbedder(model, slots=1)
+    first = callers.submit(embedder.embed_query, "q")
+    model.started.acquire()
+    with pytest.raises(EmbeddingLate, match=r"was waited for 0\.0 ms"):
+        embedder.embed_query("q", timeout_s=0.0)
+    model.may_end.release()
+    first.result()
+    assert embedder.embed_query("q", timeout_s=0.0).vector.shape == (SPACE.dim,)
+    assert model.ran == ["q"]
+    embedder.close()
+
+
+def test_a_query_that_nobody_waits_for_is_not_begun(model: HeldModel) -> None:
+    embedder = OnnxEmbedder(model, slots=1)
+    first = embedder._query_executor.submit(model.embed_query, "first")
+    model.started.acquire()
+    for text in ("late", "later"):
+        with pytest.raises(EmbeddingLate, match="was waited for"):
+            embedder.embed_query(text, timeout_s=0.0)
+    model.may_end.release(2)
+    first.result()
+    embedder.embed_query("wanted")
+    assert model.ran == ["first", "wanted"]
+    embedder.close()
+
+
+def test_a_query_that_another_still_waits_for_is_embedded(model: HeldModel, callers: ThreadPoolExecutor) -> None:
+    embedder = OnnxEmbedder(model, slots=1)
+    first = embedder._query_executor.submit(model.embed_query, "first")
+    model.started.acquire()
+    patient = callers.submit(embedder.embed_query, "q")
+    while "q" not in embedder._queries:
+        os.sched_yield()
+    with pytest.raises(EmbeddingLate):
+        embedder.embed_query("q", timeout_s=0.0)
+    model.may_end.release(2)
+    first.result()
+    assert patient.result().vector.shape == (SPACE.dim,)
+    embedder.close()
+
+
+class TickingModel(HeldModel):
+    """A model whose inferences each take a second of the test's clock for a character."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def embed_query(self, text: str) -> Embedding:
+        self.ran.append(text)
+        self._clock.move(len(text))
+        return Embedding(vector=np.ones(SPACE.dim, np.float32), tokens=SPACE.no_tokens())
+
+
+def test_a_query_that_would_be_late_is_not_begun_until_it_was_long_enough_ago() -> None:
+    clock = FakeClock()
+    ticking = TickingModel(clock)
+    embedder = OnnxEmbedder(ticking, slots=1, monotonic=clock.monotonic)
+    for text in ("aaaa", "bbbb"):
+        embedder.embed_query(text)
+    with pytest.raises(EmbeddingLate, match=r"would take 4000\.0 ms of the 3000\.0 ms that were left"):
+        embedder.embed_query("cccc", timeout_s=3.0)
+    assert embedder.embed_query("aaaa", timeout_s=3.0).vector.shape == (SPACE.dim,)
+    assert embedder.embed_query("dddd", timeout_s=60.0).vector.shape == (SPACE.dim,)
+    assert ticking.ran == ["aaaa", "bbbb", "dddd"]
+    late = 0
+    while "eeee" not in ticking.ran:
+        late += 1
+        with suppress(EmbeddingLate):
+            embedder.embed_query("eeee", timeout_s=3.0)
+    assert 2 < late < 50
+    embedder.close()
+
+
+def test_a_longer_query_is_expected_to_take_longer() -> None:
+    clock = FakeClock()
+    embedder = OnnxEmbedder(TickingModel(clock), slots=1, monotonic=clock.monotonic)
+    for text in ("aaaa", "bbbb"):
+        embedder.embed_query(text)
+    with pytest.raises(EmbeddingLate, match="would take"):
+        embedder.embed_query("word " * 100, timeout_s=20.0)
     embedder.close()

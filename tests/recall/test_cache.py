@@ -209,3 +209,34 @@ def test_a_question_that_failed_can_be_asked_again_at_once() -> None:
     with pytest.raises(KeyboardInterrupt):
         ask.cache.answer("a", interrupted, is_usable=lambda _: True, weigh=lambda each: each)
     assert ask("a") == (1, False)
+
+
+def test_who_has_no_time_to_wait_computes_for_itself() -> None:
+    ask = Asked()
+    hurried: list[tuple[int, bool]] = []
+
+    def compute() -> int:
+        hurried.append(
+            ask.cache.answer("a", lambda: 2, is_usable=lambda _: True, weigh=lambda each: each, patience_s=0.0)
+        )
+        return 1
+
+    assert ask.cache.answer("a", compute, is_usable=lambda _: True, weigh=lambda each: each) == (1, False)
+    assert hurried == [(2, False)]
+    assert ask("a") == (1, True), "what one computed for itself is not kept"
+
+
+def test_an_answer_under_way_that_does_not_serve_is_computed_anew() -> None:
+    ask = Asked()
+    lock = CountingLock()
+    ask.cache._lock = lock  # type: ignore[assignment] # a lock in all that the cache needs
+    with ThreadPoolExecutor(1) as callers:
+
+        def compute() -> int:
+            others.append(callers.submit(ask, "a", 2, is_usable=False))
+            lock.wait(2)
+            return 1
+
+        others: list[Future[tuple[int, bool]]] = []
+        assert ask.cache.answer("a", compute, is_usable=lambda _: True, weigh=lambda each: each) == (1, False)
+        assert others[0].result() == (2, False)

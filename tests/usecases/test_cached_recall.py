@@ -238,7 +238,7 @@ class Failing:
 
     space = SPACE
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
         raise RuntimeError(text)
 
 

@@ -31,7 +31,7 @@ class Broken:
     def __init__(self, space: EmbeddingSpace) -> None:
         self.space = space
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
         raise RuntimeError(text)
 
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:

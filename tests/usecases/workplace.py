@@ -37,7 +37,7 @@ class WordEmbedder:
         """The tests' space."""
         return SPACE
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
         """A query is a text."""
         return _embedding(text)
 

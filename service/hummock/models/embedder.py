@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
@@ -16,7 +17,9 @@ from hummock.models.basis import load_basis
 from hummock.models.calibration_file import read_calibration
 from hummock.models.description import EmbeddingModel, ModelDescription
 from hummock.models.pair import PairModel, half_bases
+from hummock.models.query_times import QueryTimes
 from hummock.models.single import SingleModel
+from hummock.ports import EmbeddingLate
 
 __all__ = ["OnnxEmbedder", "TextModel", "load", "open_embedder"]
 
@@ -75,7 +78,13 @@ def open_embedder(model: EmbeddingModel, models_directory: Path, slots: int | No
 class OnnxEmbedder:
     """The port `Embedder` on onnxruntime."""
 
-    def __init__(self, model: TextModel, slots: int, measured: Calibration | None = None) -> None:
+    def __init__(
+        self,
+        model: TextModel,
+        slots: int,
+        measured: Calibration | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._model = model
         self._space = replace(model.space, calibration=measured) if measured else model.space
         self._slots = slots
@@ -83,7 +92,9 @@ class OnnxEmbedder:
         self._executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed")
         # Someone waits for a query: it shares the cores with documents and does not queue behind them.
         self._query_executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-query")
-        self._queries: OrderedDict[str, Future[Embedding]] = OrderedDict()
+        self._queries: OrderedDict[str, _Query] = OrderedDict()
+        self._query_times = QueryTimes()
+        self._monotonic = monotonic
         self._lock = Lock()
 
     @property
@@ -91,27 +102,31 @@ class OnnxEmbedder:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
         """Embed a query: with the model's query prefix, cut to its window; recent and equal ones cost nothing.
 
         Raises:
+            EmbeddingLate: It takes longer than `timeout_s`, or is expected to and was not begun.
             EmbeddingNotFinite: The model gave NaN or infinity.
             TypeError: The text holds a lone surrogate.
         """
         with self._lock:
-            waiting = self._queries.pop(text, None)
-            if waiting is None:
-                waiting = self._query_executor.submit(_embedded, self._model.embed_query, text)
-            self._queries[text] = waiting
+            query = self._queries.pop(text, None) or self._begun(text, timeout_s)
+            query.waiting += 1
+            self._queries[text] = query
             if len(self._queries) > QUERIES_KEPT:
                 self._queries.popitem(last=False)
         try:
-            return waiting.result()
+            return query.future.result(timeout_s)
+        except TimeoutError as late:
+            raise EmbeddingLate(f"the model was waited for {_ms(timeout_s or 0.0)}, in which it did not end") from late
         except BaseException:
             with self._lock:
-                if self._queries.get(text) is waiting:
+                if self._queries.get(text) is query:
                     del self._queries[text]
             raise
+        finally:
+            self._leave(text, query)
 
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed texts as they are, cut to the window, one inference each; results in the order of the texts.
@@ -140,10 +155,43 @@ class OnnxEmbedder:
         """
         return self._model.split(header, body)
 
+    def _begun(self, text: str, timeout_s: float | None) -> _Query:
+        if timeout_s is not None:
+            expected_s = self._query_times.expected_s(text)
+            if expected_s > timeout_s:
+                self._query_times.fade(text)
+                raise EmbeddingLate(f"the model would take {_ms(expected_s)} of the {_ms(timeout_s)} that were left")
+        return _Query(self._query_executor.submit(self._timed_query, text))
+
+    def _timed_query(self, text: str) -> Embedding:
+        start_s = self._monotonic()
+        embedding = _embedded(self._model.embed_query, text)
+        self._query_times.add(text, self._monotonic() - start_s)
+        return embedding
+
+    def _leave(self, text: str, query: _Query) -> None:
+        """A query for which nobody waits any more is not begun, so that late ones do not make later ones late."""
+        with self._lock:
+            query.waiting -= 1
+            if not query.waiting and query.future.cancel() and self._queries.get(text) is query:
+                del self._queries[text]
+
     def close(self) -> None:
         """Finish the running inferences, drop the queued ones."""
         for executor in (self._query_executor, self._executor):
             executor.shutdown(cancel_futures=True)
+
+
+@dataclass(slots=True)
+class _Query:
+    """A query that is embedded, or was, and how many wait for it."""
+
+    future: Future[Embedding]
+    waiting: int = 0
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
 
 
 def _embedded(embed: Callable[[str], Embedding], text: str) -> Embedding:

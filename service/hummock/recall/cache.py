@@ -49,16 +49,19 @@ class AnswerCache(Generic[Key, Value]):
         *,
         is_usable: Callable[[Value], bool],
         weigh: Callable[[Value], int | None],
+        patience_s: float | None = None,
     ) -> tuple[Value, bool]:
         """The answer, and whether somebody else had computed it or was doing so.
 
-        What `compute` raises goes to all who wait for it, to each an exception of its own, and is not kept.
+        What `compute` raises goes to all who wait for it, to each an exception of its own, and is not kept. Nor is what
+        a caller computes for itself, since what was under way does not serve it.
 
         Args:
             key: Equal for equal questions.
             compute: Called when there is no answer and none is under way. Must not ask for the same key.
-            is_usable: Whether a kept answer still serves this caller; if not, it is computed anew.
+            is_usable: Whether another's answer serves this caller; if not, it is computed anew.
             weigh: Bytes of a new answer; None when it shall not be kept.
+            patience_s: How long to wait for an answer that is under way; None means as long as it takes.
         """
         with self._lock:
             kept = self._find(key)
@@ -68,7 +71,8 @@ class AnswerCache(Generic[Key, Value]):
             if waiting is None:
                 promised = self._under_way[key] = Future[Value]()
         if waiting is not None:
-            return _result_of(waiting), True
+            shared = _result_of(waiting, patience_s)
+            return (shared, True) if shared is not None and is_usable(shared) else (compute(), False)
         try:
             value = compute()
             nbytes = weigh(value)
@@ -122,9 +126,15 @@ class AnswerCache(Generic[Key, Value]):
         self._nbytes -= self._kept.pop(key).nbytes
 
 
-def _result_of(waiting: Future[Value]) -> Value:
-    """Waits for it. Raises a copy of its exception: a caller may change what it catches, as `move_into` does."""
-    error = waiting.exception()
+def _result_of(waiting: Future[Value], patience_s: float | None) -> Value | None:
+    """Waits for it; None where that took too long.
+
+    Raises a copy of its exception: a caller may change what it catches, as `move_into` does.
+    """
+    try:
+        error = waiting.exception(patience_s)
+    except TimeoutError:
+        return None
     if error is None:
         return waiting.result()
     kind = type(error)

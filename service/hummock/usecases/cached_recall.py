@@ -12,6 +12,7 @@ from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
 from hummock.ports import Clock, Generation, Store
 from hummock.recall.cache import AnswerCache
 from hummock.recall.plan import decay_of
+from hummock.recall.timetable import DEADLINE
 from hummock.text.time_words import time_intervals
 
 TTL_S = 300.0
@@ -26,6 +27,9 @@ MAX_BYTES = 32 * 1024 * 1024
 DECAY_TOLERANCE = 1e-4
 """By which part the decay factors of a kept answer may differ from those of this moment: two minutes for a half-life
 of 14 days. It is too little to be seen in a score."""
+
+_PATIENCE = 0.5
+"""Share of the time left in which to wait for another's answer to the same; the rest is for an answer of one's own."""
 
 _ENTRY_BYTES = 4096
 _HIT_BYTES = 2048
@@ -68,10 +72,14 @@ class CachedRecall:
             lambda: self._recall(question),
             is_usable=lambda kept: self._is_usable(question, kept),
             weigh=lambda fresh: None if fresh.degraded else _nbytes(question, fresh),
+            patience_s=None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started)),
         )
         return self._shared(question, recalled, generation, started) if is_shared else recalled
 
     def _is_usable(self, query: RecallQuery, kept: Recalled) -> bool:
+        if any(left_out.reason == DEADLINE for left_out in kept.degraded):
+            # Another caller's deadline is none of this one's.
+            return False
         if kept.receipt.times and self._are_times_others(query, kept):
             return False
         if not _decays_by_the_clock(query):

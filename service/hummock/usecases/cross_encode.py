@@ -11,13 +11,11 @@ from hummock.ports import Clock, Reranker, Store
 from hummock.recall.cross_encode import cross_encoded, pool_size
 from hummock.recall.fuse import Fused
 from hummock.recall.plan import DOMAINS
+from hummock.recall.timetable import DEADLINE
 from hummock.text import template
 
 AUTO_PAIRS = 20
 """Candidates that are read unless the request wants all; what stands below seldom comes to the top."""
-
-RESERVE_S = 0.005
-"""Kept back for what follows: hits are chosen, loaded and sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,11 +37,17 @@ class CrossEncode:
         self._mode = mode
         self._clock = clock
 
-    def __call__(self, query: RecallQuery, names: Sequence[str], fused: Sequence[Fused]) -> Read:
+    def __call__(self, query: RecallQuery, names: Sequence[str], fused: Sequence[Fused], until_s: float | None) -> Read:
         """The groups with their best candidates in the reranker's order; domains, looked up by name, stay as they are.
 
         A model that fails, or a deadline that is near, costs this stage and not the recall. Groups share what time
         there is, in their order.
+
+        Args:
+            query: What is asked.
+            names: Of the groups.
+            fused: The groups, each best first.
+            until_s: When it must have ended, on the clock's monotonic scale; None means no limit.
         """
         before = Read(fused=tuple(fused))
         mode = query.cross_encoding or self._mode
@@ -52,7 +56,7 @@ class CrossEncode:
         if self._reranker is None:
             return Read(fused=before.fused, degraded=(_ABSENT,) if mode is CrossEncoding.ON else ())
         try:
-            return self._read(self._reranker, query, mode, names, before.fused)
+            return self._read(self._reranker, query, mode, names, before.fused, until_s)
         except Exception as error:  # whatever the runtime raises: the order before still answers
             return Read(fused=before.fused, degraded=(_degradation("CROSS_ENCODER_FAILED", type(error).__name__),))
 
@@ -63,6 +67,7 @@ class CrossEncode:
         mode: CrossEncoding,
         names: Sequence[str],
         fused: tuple[Fused, ...],
+        until_s: float | None,
     ) -> Read:
         ranked = list(fused)
         open_places = [place for place, name in enumerate(names) if name != DOMAINS and len(fused[place]) > 1]
@@ -70,17 +75,24 @@ class CrossEncode:
         for done, place in enumerate(open_places):
             group = fused[place]
             most = len(group) if mode is CrossEncoding.ON else min(AUTO_PAIRS, len(group))
-            scores = self._scores(reranker, query, group, most, groups_left=len(open_places) - done)
+            scores = self._scores(reranker, query, group, most, until_s, groups_left=len(open_places) - done)
             ranked[place] = cross_encoded(group, scores) if scores else group
             pairs, wanted = pairs + len(scores), wanted + most
-        degraded = (_degradation("DEADLINE", f"{pairs} of {wanted} candidates were read"),) if pairs < wanted else ()
+        degraded = (_degradation(DEADLINE, f"{pairs} of {wanted} candidates were read"),) if pairs < wanted else ()
         return Read(fused=tuple(ranked), pairs=pairs, degraded=degraded)
 
     def _scores(
-        self, reranker: Reranker, query: RecallQuery, group: Fused, most: int, *, groups_left: int
+        self,
+        reranker: Reranker,
+        query: RecallQuery,
+        group: Fused,
+        most: int,
+        until_s: float | None,
+        *,
+        groups_left: int,
     ) -> list[float]:
         """Scores of the first candidates of a group: as many as fit this group's part of the time left."""
-        left_s = self._left_s(query, groups_left)
+        left_s = self._left_s(until_s, groups_left)
         # Before anything is loaded: as many of the shortest pairs as would fit.
         most = pool_size([reranker.least_s] * most, left_s)
         if not most:
@@ -88,15 +100,12 @@ class CrossEncode:
         docs = group.candidates.doc[group.row[:most]].tolist()
         texts = [_passage(memory) for memory in self._store.load(query.project, docs, full=True)]
         pairs = reranker.pairs(query.text, texts)
-        left_s = self._left_s(query, groups_left)
+        left_s = self._left_s(until_s, groups_left)
         size = pool_size([pair.expected_s for pair in pairs], left_s)
-        until_s = None if left_s is None else self._clock.monotonic() + left_s
-        return reranker.scores(pairs[:size], until_s)
+        return reranker.scores(pairs[:size], None if left_s is None else self._clock.monotonic() + left_s)
 
-    def _left_s(self, query: RecallQuery, groups_left: int) -> float | None:
-        if query.until_s is None:
-            return None
-        return (query.until_s - self._clock.monotonic() - RESERVE_S) / groups_left
+    def _left_s(self, until_s: float | None, groups_left: int) -> float | None:
+        return None if until_s is None else (until_s - self._clock.monotonic()) / groups_left
 
 
 def _passage(memory: Memory | None) -> str:

@@ -21,9 +21,8 @@ from hummock.core.recall import (
     RecallPath,
     RecallQuery,
     Receipt,
-    StageTime,
 )
-from hummock.ports import Clock, Embedder, Store
+from hummock.ports import Clock, Embedder, EmbeddingLate, Store
 from hummock.recall.diversify import diversify
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.gather import MAX_TERMS, Probe, exact_name, group_queries, is_name
@@ -31,6 +30,7 @@ from hummock.recall.hits import count, make_hits, with_neighbours
 from hummock.recall.intent import analyse_intent
 from hummock.recall.late_interaction import late_scores
 from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
+from hummock.recall.timetable import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageCosts, Timetable
 from hummock.text.analyzer import query_terms
 from hummock.text.normalise import prose, text_hash
 from hummock.text.script import is_han, known_share
@@ -38,6 +38,12 @@ from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.given_vector import given_embedding
 
 _Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
+
+_LATE = "late_interaction"
+_NEIGHBOURS = "context_window"
+_TO_LOAD = ("diversify", "load")
+_TO_FINISH = ("fuse", *_TO_LOAD)
+"""Stages that every recall ends with."""
 
 _ATTEMPTS = 3
 """Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
@@ -52,22 +58,26 @@ class Recall:
         self._embedder = embedder
         self._clock = clock
         self._cross_encode = cross_encode or CrossEncode(store, None, CrossEncoding.OFF, clock)
+        self._costs = StageCosts()
 
     def __call__(self, query: RecallQuery) -> Recalled:
         """The best memories of each group of the query's preset, and why.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
-        stages = _Stages(self._clock)
+        timetable = Timetable(self._clock, self._costs.of(query.project), query.until_s)
         space = self._embedder.space
         intent = analyse_intent(query.text, query.intent)
         plan = make_plan(query, intent, space.calibration.near_twin_bar, self._clock.now())
-        stages.done("intent")
-        embedding, degraded = self._embedding(query, space)
+        timetable.done("intent")
+        plan = _in_time(plan, timetable)
+        embedding, degraded = self._embedding(query, plan, timetable)
         probe = _probe(query, plan, embedding, space)
-        stages.done("embed")
+        timetable.done("embed")
+        if len(probe.tokens) and not timetable.fits(_LATE, _LATE, _gathering(plan, GATHER_ALL), *_TO_FINISH):
+            probe = replace(probe, tokens=space.no_tokens())
         for _ in range(_ATTEMPTS):
-            search = self._search(query, plan, probe, stages)
+            search = self._search(query, plan, probe, timetable)
             if search.is_whole:
                 break
         hits = search.hits
@@ -76,67 +86,90 @@ class Recall:
             code_fragments=hits.get(CODE, ()),
             domains=hits.get(DOMAINS, ()),
             intent=_with_domains(plan.intent, search.gathered.groups),
-            receipt=_receipt(plan, stages, search, space),
-            degraded=(*degraded, *_cut(search.gathered.groups), *search.degraded),
+            receipt=_receipt(plan, timetable, search, space),
+            degraded=(*degraded, *timetable.left_out, *_cut(search.gathered.groups), *search.degraded),
             seq=search.gathered.seq,
             content_seq=search.gathered.content_seq,
         )
 
-    def _search(self, query: RecallQuery, plan: Plan, probe: Probe, stages: _Stages) -> _Search:
+    def _search(self, query: RecallQuery, plan: Plan, probe: Probe, timetable: Timetable) -> _Search:
         """Gather, score late, fuse, cross-encode, diversify and load, once."""
         gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
-        stages.done("gather")
+        by_meaning = GATHER_ALL if len(probe.tokens) else GATHER_BY_VECTOR
+        timetable.done(GATHER, _gathering(plan, GATHER if probe.vector is None else by_meaning))
         late = [late_scores(found, probe) for found in gathered.groups]
         if len(probe.tokens):
-            stages.done("late_interaction")
+            timetable.done(_LATE)
         calibration = self._embedder.space.calibration
         fused: Sequence[Fused] = [
             fuse(found, scores, plan, probe, calibration) for found, scores in zip(gathered.groups, late, strict=True)
         ]
-        stages.done("fuse")
-        read = self._cross_encode(query, [group.name for group in plan.groups], fused)
+        timetable.done("fuse")
+        # Decided before the cross-encoder takes what time is left: it gives way to neighbours.
+        brings_neighbours = bool(query.context_window) and timetable.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)
+        # It loads what it reads, before it knows how much it can read.
+        until_s = timetable.until_s_of_the_least("load", *_TO_LOAD, *[_NEIGHBOURS] * brings_neighbours)
+        read = self._cross_encode(query, [group.name for group in plan.groups], fused, until_s)
         fused = read.fused
         if read.pairs:
-            stages.done("cross_encode")
+            timetable.done("cross_encode")
         chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
-        stages.done("diversify")
-        hits = {
-            group.name: self._hits(query, plan, ranked, picked, probe)
+        timetable.done("diversify")
+        loaded = {
+            group.name: self._loaded(query, plan, ranked, picked, probe)
             for group, ranked, picked in zip(plan.groups, fused, chosen, strict=True)
         }
-        stages.done("load")
-        is_whole = sum(map(len, hits.values())) == sum(len(places) for places, _ in chosen)
+        timetable.done("load")
+        if brings_neighbours:
+            loaded = {name: self._with_neighbours(query, group) for name, group in loaded.items()}
+            timetable.done(_NEIGHBOURS)
         return _Search(
             gathered=gathered,
             fused=fused,
-            hits=hits,
-            is_whole=is_whole,
+            hits={name: group.hits for name, group in loaded.items()},
+            is_whole=sum(len(group.hits) for group in loaded.values()) == sum(len(places) for places, _ in chosen),
             cross_encoded=read.pairs,
             degraded=read.degraded,
         )
 
-    def _embedding(self, query: RecallQuery, space: EmbeddingSpace) -> tuple[Embedding | None, tuple[Degradation, ...]]:
-        """The query's vectors, or why there are none. A model that fails costs the vector path, not the recall."""
-        given = None if query.vector is None else given_embedding("query_vector", query.vector, space)
+    def _embedding(
+        self, query: RecallQuery, plan: Plan, timetable: Timetable
+    ) -> tuple[Embedding | None, tuple[Degradation, ...]]:
+        """The query's vectors, or why there are none. A model that fails or is late costs its path, not the recall."""
+        given = None if query.vector is None else given_embedding("query_vector", query.vector, self._embedder.space)
         if RecallPath.VECTOR not in query.paths:
+            return None, ()
+        to_come = (_gathering(plan, GATHER_BY_VECTOR), *_TO_FINISH)
+        if not timetable.fits("vector", *to_come):
             return None, ()
         if given is not None:
             return given, ()
         try:
-            return self._embedder.embed_query(query.text), ()
+            return self._embedder.embed_query(query.text, timetable.left_s(*to_come)), ()
+        except EmbeddingLate as late:
+            timetable.leave_out("vector", str(late))
+            return None, ()
         except Exception as error:  # whatever the runtime raises: the other paths still answer
             return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
 
-    def _hits(self, query: RecallQuery, plan: Plan, fused: Fused, picked: _Picked, probe: Probe) -> tuple[Hit, ...]:
+    def _loaded(self, query: RecallQuery, plan: Plan, fused: Fused, picked: _Picked, probe: Probe) -> _Loaded:
         places, is_twin = picked
         docs = fused.candidates.doc[fused.row[places]].tolist()
         memories = self._store.load(query.project, docs, full=query.full)
         hits = make_hits(fused, places, is_twin, memories, probe.terms, plan.as_of)
-        if not query.context_window:
-            return hits
-        found = [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
-        beside = self._store.beside(query.project, found, query.context_window, full=query.full)
-        return with_neighbours(hits, beside, query.filter.excluded_ids)
+        return _Loaded(hits=hits, docs=[doc for doc, memory in zip(docs, memories, strict=True) if memory is not None])
+
+    def _with_neighbours(self, query: RecallQuery, group: _Loaded) -> _Loaded:
+        beside = self._store.beside(query.project, group.docs, query.context_window, full=query.full)
+        return replace(group, hits=with_neighbours(group.hits, beside, query.filter.excluded_ids))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loaded:
+    """Hits of a group, and the store's number of each."""
+
+    hits: tuple[Hit, ...]
+    docs: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,27 +184,16 @@ class _Search:
     degraded: tuple[Degradation, ...]
 
 
-class _Stages:
-    """Measures the stages of one recall, which follow one another; a stage that runs again adds to its time."""
+def _in_time(plan: Plan, timetable: Timetable) -> Plan:
+    """The plan with terms in place of substrings where there is no time to look through texts."""
+    if not plan.substrings or timetable.fits("keyword", SCAN, *_TO_FINISH):
+        return plan
+    return replace(plan, substrings=())
 
-    def __init__(self, clock: Clock) -> None:
-        self._monotonic = clock.monotonic
-        self._start = self._last = clock.monotonic()
-        self._elapsed_s: dict[str, float] = {}
 
-    def done(self, stage: str) -> None:
-        """Counts the time since the end of the stage before as this one's."""
-        now = self._monotonic()
-        self._elapsed_s[stage] = self._elapsed_s.get(stage, 0.0) + now - self._last
-        self._last = now
-
-    @property
-    def times(self) -> tuple[StageTime, ...]:
-        return tuple([StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in self._elapsed_s.items()])
-
-    @property
-    def elapsed_s(self) -> float:
-        return self._last - self._start
+def _gathering(plan: Plan, kind: str) -> str:
+    """What a search costs depends on what it looks for; where it reads texts, all else is little beside it."""
+    return SCAN if plan.substrings else kind
 
 
 def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: EmbeddingSpace) -> Probe:
@@ -219,12 +241,12 @@ def _cut(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
     return (Degradation(path="keyword", reason="SCAN_CUT", message=message),)
 
 
-def _receipt(plan: Plan, stages: _Stages, search: _Search, space: EmbeddingSpace) -> Receipt:
+def _receipt(plan: Plan, timetable: Timetable, search: _Search, space: EmbeddingSpace) -> Receipt:
     ranked_by_name = {group.name: ranked for group, ranked in zip(plan.groups, search.fused, strict=True)}
     main = ranked_by_name.get(MAIN)
     return Receipt(
         preset=plan.preset,
-        stages=stages.times,
+        stages=timetable.times,
         groups=tuple(
             count(found, ranked, len(search.hits[found.name]))
             for found, ranked in zip(search.gathered.groups, search.fused, strict=True)
@@ -233,7 +255,7 @@ def _receipt(plan: Plan, stages: _Stages, search: _Search, space: EmbeddingSpace
         as_of=plan.as_of,
         vector_weight=main.vector_share if main else 0.0,
         late_interaction_weight=main.late_share if main else 0.0,
-        elapsed_s=stages.elapsed_s,
+        elapsed_s=timetable.elapsed_s,
         times=plan.times,
         cross_encoded=search.cross_encoded,
     )

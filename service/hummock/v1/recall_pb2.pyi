@@ -379,8 +379,8 @@ class StageTime(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """"intent", "embed", "gather", "late_interaction", "fuse", "cross_encode", "diversify" or "load"; "cache" alone when
-    the answer came from there.
+    """"intent", "embed", "gather", "late_interaction", "fuse", "cross_encode", "diversify", "load" or "context_window";
+    "cache" alone when the answer came from there.
     """
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
@@ -464,9 +464,12 @@ class Degradation(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     path: _builtins.str
-    """"vector", "keyword", "domain" or "cross_encoder"."""
+    """"vector", "keyword", "domain", "late_interaction", "context_window" or "cross_encoder"."""
     reason: _builtins.str
-    """Stable, in upper case, for example "EMBEDDER_FAILED"."""
+    """Stable, in upper case, for example "EMBEDDER_FAILED". "DEADLINE" is what did not fit into the call's deadline: first
+    the cross-encoder gives way, then neighbours (context_window), late interaction and the vector path; words always
+    answer.
+    """
     message: _builtins.str
     """For people."""
     def __init__(

@@ -1,0 +1,45 @@
+"""How long something will probably take, from how long it took."""
+
+from __future__ import annotations
+
+_NEWEST_IN_MEAN = 1 / 8
+_NEWEST_IN_DEVIATION = 1 / 4
+_DEVIATIONS = 4.0
+_LARGEST_JUMP = 4.0
+_SHORTEST_S = 0.001
+
+
+class Estimate:
+    """A bound that nearly all runs keep: their moving mean and four times their moving mean deviation.
+
+    Source: Jacobson, Congestion avoidance and control, SIGCOMM 1988. The first run, which finds everything cold, does
+    not count, and one that takes much longer than expected counts as a few times the expected. Two threads that add at
+    the same moment may lose a run, which does no harm.
+    """
+
+    __slots__ = ("_deviation_s", "_mean_s", "_runs")
+
+    def __init__(self) -> None:
+        self._mean_s = 0.0
+        self._deviation_s = 0.0
+        self._runs = 0
+
+    @property
+    def expected_s(self) -> float:
+        """Seconds that the next run takes at most, but for a few; 0 while nothing is known."""
+        return self._mean_s + _DEVIATIONS * self._deviation_s
+
+    def add(self, elapsed_s: float) -> None:
+        """Counts a run."""
+        self._runs += 1
+        if self._runs <= 2:
+            self._mean_s = elapsed_s if self._runs == 2 else 0.0
+            return
+        error = min(elapsed_s, _LARGEST_JUMP * max(self.expected_s, _SHORTEST_S)) - self._mean_s
+        self._mean_s += _NEWEST_IN_MEAN * error
+        self._deviation_s += _NEWEST_IN_DEVIATION * (abs(error) - self._deviation_s)
+
+    def fade(self, share: float) -> None:
+        """Expects less by this share: what is never run because it once was slow would never be found to be fast."""
+        self._mean_s *= 1 - share
+        self._deviation_s *= 1 - share

@@ -1,0 +1,53 @@
+"""What is expected of something from how long it took."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.core.estimate import Estimate
+
+TIMES = st.lists(st.floats(1e-5, 1.0), min_size=1, max_size=40)
+
+
+def after(*times_s: float) -> Estimate:
+    estimate = Estimate()
+    for elapsed_s in times_s:
+        estimate.add(elapsed_s)
+    return estimate
+
+
+def test_nothing_is_expected_of_what_never_ran() -> None:
+    assert after().expected_s == 0
+
+
+def test_the_first_run_finds_everything_cold_and_does_not_count() -> None:
+    assert after(2.0).expected_s == 0
+    assert after(2.0, 0.003).expected_s == 0.003
+
+
+@given(st.floats(1e-5, 10.0))
+def test_what_always_takes_the_same_is_expected_to(elapsed_s: float) -> None:
+    assert after(*[elapsed_s] * 5).expected_s == elapsed_s
+
+
+@given(TIMES)
+def test_what_is_expected_is_no_less_than_the_least_and_bounded_by_the_most(times_s: list[float]) -> None:
+    expected_s = after(1.0, *times_s).expected_s
+    assert min(times_s) * (1 - 1e-9) <= expected_s <= 5 * max(times_s)
+
+
+def test_one_slow_run_among_many_is_forgotten_after_some() -> None:
+    steady = [0.001] * 10
+    slowed, recovered = after(*steady, 2.0), after(*steady, 2.0, *[0.001] * 40)
+    assert 0.001 < slowed.expected_s < 0.01
+    assert recovered.expected_s < 0.0015
+
+
+def test_what_fades_is_expected_to_take_less_each_time() -> None:
+    estimate = after(1.0, 1.0)
+    seen = []
+    for _ in range(3):
+        estimate.fade(0.5)
+        seen.append(estimate.expected_s)
+    assert seen == [0.5, 0.25, 0.125]
