@@ -24,7 +24,6 @@ Matrix: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 
 F32 = types.float32
-F64 = types.float64
 I64 = types.int64
 U32 = types.uint32
 VOID = types.void

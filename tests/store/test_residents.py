@@ -55,6 +55,25 @@ def test_a_view_in_use_outlives_its_eviction(tmp_path: Path) -> None:
         assert view.columns.ids == ["a"]
 
 
+def test_a_project_is_never_loaded_while_the_writer_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many writes came during the load that their operations are no longer kept: it is loaded again, beside them."""
+    with opened(tmp_path, limits=StoreLimits(ops_kept=2, trimmed_entries=64)) as store:
+        put(store, "p", Entry(id="a"))
+        waits = []
+
+        def loaded_then_outdated(*arguments: Any) -> ProjectView:
+            waits.append(store._residents._slots["p"].changing.locked())
+            view = load(*arguments)
+            if len(waits) == 1:
+                for number in range(6):
+                    put(store, "p", Entry(id=f"m{number}", words=("tide",)))
+            return view
+
+        monkeypatch.setattr(residents, "load", loaded_then_outdated)
+        assert len(ids(ask(store, "p", terms=["tide"]))) == 7
+        assert waits == [False, False]
+
+
 def test_writes_during_a_load_are_in_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Acknowledged = recallable by the next call, whoever is loading meanwhile."""
     with opened(tmp_path) as store:

@@ -14,7 +14,7 @@ from hummock.ports import UnitOfWork, WriteRequest, Written
 from hummock.store.group import GroupCommit, Job, Outcome
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.writer import Writer
-from tests.ports.asking import ask, put
+from tests.ports.asking import ask, ids, put
 from tests.store.opening import Blocker, opened
 from tests.strategies import Entry, put_request, write_request
 
@@ -48,6 +48,28 @@ def test_a_failing_write_leaves_its_neighbours_alone(tmp_path: Path) -> None:
         with pytest.raises(KeyError):
             broken.result(30)
         assert set(ask(store, terms=["tide", "broken"]).memory_id) == {"a", "b"}
+
+
+def test_a_failing_write_that_made_a_project_gives_its_terms_back(tmp_path: Path) -> None:
+    """The group is written again without it, and the numbers of its terms go to those of others."""
+    with opened(tmp_path) as store:
+        blocker = Blocker(store)
+        broken = store.write("new", write_request(fail))
+        others = [
+            store.write("new", put_request([Entry(id="a", words=("harbour", "broken"))])),
+            store.write("new", put_request([Entry(id="b", words=("broken", "lamp"))])),
+        ]
+        blocker.release()
+        with pytest.raises(KeyError):
+            broken.result(30)
+        assert [other.result(30).seq for other in others] == [1, 2]
+
+        def found() -> list[set[str]]:
+            return [ids(ask(store, "new", terms=[word])) for word in ("broken", "harbour", "lamp")]
+
+        assert found() == [{"a", "b"}, {"a"}, {"b"}]
+    with opened(tmp_path) as store:
+        assert found() == [{"a", "b"}, {"a"}, {"b"}]
 
 
 def test_waiting_writes_share_one_transaction(tmp_path: Path) -> None:

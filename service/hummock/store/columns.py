@@ -187,9 +187,9 @@ class Columns:
     def compacted(self) -> Columns:
         """The memories that are not removed, in new places."""
         kept = np.flatnonzero(self.alive.values)
-        taken: dict[str, Any] = {name: Growing.of(column.values[kept]) for name, column in self._columns()}
+        taken: dict[str, Any] = {name: column.taken(kept) for name, column in self._columns()}
         count = taken["chunk_count"].values.astype(np.int64)
-        taken["chunk_start"] = Growing.of(np.cumsum(count) - count)
+        taken["chunk_start"].values[:] = np.cumsum(count) - count
         turns = TurnIndex.of(taken["session"].values, taken["session_position"].values)
         return replace(self, **taken, turns=turns, ids=[self.ids[ordinal] for ordinal in kept])
 

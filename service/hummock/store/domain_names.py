@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from threading import Lock
 
 import lmdb
 
@@ -56,14 +57,16 @@ class LazyDomainNames:
     A bulk load that stores domains in every transaction would otherwise read all of them as often.
     """
 
-    __slots__ = ("_names",)
+    __slots__ = ("_names", "_reading")
 
     def __init__(self) -> None:
         self._names: DomainNames | None = None
+        self._reading = Lock()
 
     def get(self, environment: Environment, txn: lmdb.Transaction[bytes], project: int) -> DomainNames:
         """The names; the transaction began after the view was made, so it sees all that the view holds."""
-        names = self._names
-        if names is None:
-            names = self._names = DomainNames.read(environment, txn, project)
-        return names
+        if self._names is None:
+            with self._reading:
+                if self._names is None:
+                    self._names = DomainNames.read(environment, txn, project)
+        return self._names

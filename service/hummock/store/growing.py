@@ -41,6 +41,13 @@ class Growing(Generic[Scalar]):
         """No rows, and a buffer that takes at least so many."""
         return cls(np.empty((_capacity(count, 0, shape, dtype), *shape), dtype), 0)
 
+    def taken(self, places: NDArray[np.int64]) -> Growing[Scalar]:
+        """The rows of these places, which must be there, with room behind them: the next append copies none."""
+        buffer = Growing[Scalar].with_room(len(places), self.buffer.shape[1:], self.buffer.dtype).buffer
+        # To check each place, NumPy would make a copy of the result first.
+        np.take(self.values, places, axis=0, out=buffer[: len(places)], mode="clip")
+        return Growing(buffer, len(places))
+
     def extended(self, rows: NDArray[Any]) -> Growing[Scalar]:
         """This array with more rows behind it; the buffer at least doubles when it has no room."""
         size = self.size + len(rows)

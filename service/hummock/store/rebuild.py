@@ -77,14 +77,16 @@ def _compacted(view: ProjectView) -> ProjectView:
     alive = view.columns.alive.values
     kept = np.flatnonzero(alive[view.row_doc.values])
     places = np.cumsum(alive, dtype=np.int32) - 1
-    vectors = view.vectors.values[kept]
+    vectors = view.vectors.taken(kept)
+    row_doc = view.row_doc.taken(kept)
+    row_doc.values[:] = places[row_doc.values]
     return replace(
         view,
         line=object(),
         columns=view.columns.compacted(),
-        vectors=Growing.of(vectors),
-        signs=_signs_of(view, kept, vectors),
-        row_doc=Growing.of(places[view.row_doc.values[kept]]),
+        vectors=vectors,
+        signs=_signs_of(view, kept, vectors.values),
+        row_doc=row_doc,
         postings=view.postings.inverted(alive, renumbered=True),
     )
 
@@ -92,7 +94,7 @@ def _compacted(view: ProjectView) -> ProjectView:
 def _signs_of(view: ProjectView, kept: NDArray[np.int64], vectors: NDArray[np.uint16]) -> Growing[np.uint64] | None:
     if len(vectors) < view.plans.sign_rows:
         return None
-    return signs_of(vectors) if view.signs is None else Growing.of(view.signs.values[kept])
+    return signs_of(vectors) if view.signs is None else view.signs.taken(kept)
 
 
 def _lacks_signs(view: ProjectView) -> bool:

@@ -15,9 +15,12 @@ from hummock.store import codec, keys
 from hummock.store.environment import Environment
 from hummock.store.limits import StoreLimits
 from hummock.store.rebuild import caught_up, is_rebuild_due, rebuilt
-from hummock.store.view import ProjectView, catch_up, load
+from hummock.store.view import ProjectView, catch_up, is_too_old, load
 
 _log = logging.getLogger(__name__)
+
+_LOADS = 4
+"""Times that a project is loaded at most before the writer has to wait for it."""
 
 
 class _Slot:
@@ -109,8 +112,10 @@ class ResidentProjects:
             made = rebuilt(view, self._limits)
             with slot.changing, self._environment.reading() as txn:
                 newest = slot.view
-                # One that was loaded meanwhile is as good.
-                if newest is not None and newest.line is view.line:
+                # One that was loaded meanwhile is as good, and one that cannot be caught up is no better.
+                if newest is None or newest.line is not view.line:
+                    return
+                if made.line is newest.line or not is_too_old(made, self._environment, txn):
                     self._show(slot, caught_up(made, newest, self._environment, txn, self._limits))
         except Exception:
             _log.exception("a project's view could not be rebuilt; it stays as it is")
@@ -127,13 +132,18 @@ class ResidentProjects:
             return self._load(slot, number) if view is None else view
 
     def _load(self, slot: _Slot, number: int) -> ProjectView:
+        """Beside the writer, who waits only for what was written meanwhile; what cannot be caught up is loaded anew."""
         tables = self._environment.tables
-        with self._environment.reading() as txn:
-            record = codec.decode_project(txn.get(keys.project_number_key(number), b"", db=tables.project))
-            loaded = load(self._environment, txn, number, record, self._limits)
-        with slot.changing, self._environment.reading() as txn:
-            view = catch_up(loaded, self._environment, txn, self._limits)
-            self._show(slot, view)
+        for attempt in range(1, _LOADS + 1):
+            with self._environment.reading() as txn:
+                record = codec.decode_project(txn.get(keys.project_number_key(number), b"", db=tables.project))
+                loaded = load(self._environment, txn, number, record, self._limits)
+            with slot.changing, self._environment.reading() as txn:
+                if attempt < _LOADS and is_too_old(loaded, self._environment, txn):
+                    continue
+                view = catch_up(loaded, self._environment, txn, self._limits)
+                self._show(slot, view)
+                break
         return view
 
     def _number(self, project: str) -> int | None:
@@ -161,7 +171,8 @@ class ResidentProjects:
 
     def _give_up(self, slot: _Slot) -> None:
         with self._accounts:
-            if self._recent.pop(slot.project, None) is slot:
+            if self._recent.get(slot.project) is slot:
+                del self._recent[slot.project]
                 self._forget(slot)
 
     def _keep_within_budget(self) -> None:

@@ -65,6 +65,7 @@ class Search:
         self._domain_names = domain_names
         self._domains: list[Ordinals] = []
         self._keywords: dict[tuple[str, ...], _Keywords] = {}
+        self._names_held: dict[tuple[int, str], bool] = {}
 
     def gather(self, queries: Sequence[GroupQuery]) -> Gathered:
         """What each query finds."""
@@ -123,9 +124,25 @@ class Search:
         found = np.flatnonzero(holders)
         if MOST_HOLDERS < len(found) <= MOST_READ_FOR_A_NAME:
             # Other forms of a word have its terms, and a name with underscores around it those of the one without.
-            docs = self._view.columns.doc.values[found].tolist()
-            found = found[[holds_name(self._records_of(doc), query.exact_name) for doc in docs]]
+            found = self._holding_it_as_written(found, query.exact_name)
         return found if len(found) <= MOST_HOLDERS else _NOTHING
+
+    def _holding_it_as_written(self, holders: Ordinals, name: str) -> Ordinals:
+        """Those whose texts hold the name letter by letter; once they are too many, the rest is not read."""
+        docs = self._view.columns.doc.values[holders].tolist()
+        found: list[int] = []
+        for place, doc in zip(holders.tolist(), docs, strict=True):
+            if len(found) > MOST_HOLDERS:
+                break
+            if self._holds(doc, name):
+                found.append(place)
+        return np.array(found, np.int64)
+
+    def _holds(self, doc: int, name: str) -> bool:
+        """Groups ask about the same records."""
+        if (doc, name) not in self._names_held:
+            self._names_held[doc, name] = holds_name(self._records_of(doc), name)
+        return self._names_held[doc, name]
 
     def _beside(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:
         """What stands beside the best of each path in a session."""
@@ -152,6 +169,8 @@ class Search:
 
     def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
         """The names that name an allowed domain, and the newest of those domains."""
+        if not query.domain_names and not query.domain_text:
+            return (), _NOTHING
         known = self._domain_names()
         asked = known.among(query.domain_names) | known.within(query.domain_text)
         if not asked:

@@ -1,6 +1,7 @@
 """The sign bits of a project's vector rows, for views that are large enough to need them.
 
-A row's bits are of that row alone, so a view answers the same after any number of appends, rebuilds and restarts.
+A row's bits are of that row alone, so a view answers the same after any number of appends and rebuilds. After a restart
+it does too, but where removed rows alone had made it large enough: then every row is scored.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def pack(
 def _gathered(terms: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
     """The memories' parts of their batches as one."""
     batch, first, count = terms[0].batch, terms[0].place, len(terms)
-    if terms[-1].place - first + 1 == count and all(one.batch is batch for one in terms):
+    if all(one.batch is batch and one.place == first + place for place, one in enumerate(terms)):
         indptr = batch.indptr[first : first + count + 1]
         start, end = int(indptr[0]), int(indptr[-1])
         return indptr - start, batch.key[start:end], batch.counts[start:end]

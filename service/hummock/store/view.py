@@ -93,6 +93,12 @@ def signs_of(vectors: NDArray[np.uint16]) -> Growing[np.uint64]:
     return Growing.of(bits[:0]).extended(bits)
 
 
+def is_too_old(view: ProjectView, environment: Environment, txn: lmdb.Transaction[bytes]) -> bool:
+    """Whether the operations that the view lacks are no longer kept, so that it cannot be caught up."""
+    record = codec.decode_project(txn.get(keys.project_number_key(view.number), db=environment.tables.project) or b"")
+    return view.seq < record.ops_after
+
+
 def catch_up(
     view: ProjectView, environment: Environment, txn: lmdb.Transaction[bytes], limits: StoreLimits
 ) -> ProjectView:

@@ -13,7 +13,7 @@ _FEWEST_SLOTS = 64
 
 
 class Vocabulary:
-    """Numbers by the keys of `ports.TermBatch`. It may lack any; what it has never changes. The writer's alone."""
+    """Numbers by the keys of `core.terms.TermBatch`. It may lack any; what it has never changes. The writer's alone."""
 
     def __init__(self) -> None:
         self._slots = np.zeros(_FEWEST_SLOTS, np.uint64)

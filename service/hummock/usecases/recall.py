@@ -219,7 +219,7 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
 
 def _chosen(plan: Plan, group: GroupPlan, ranked: Fused) -> _Picked:
     """Places of the hits, best first. What is looked up by name comes as it is: there is nothing to make different."""
-    if group.name == DOMAINS or (ranked.candidates.found_by & FoundBy.HOLDER).any():
+    if group.name == DOMAINS or (ranked.candidates.found_by[ranked.row] & FoundBy.HOLDER).any():
         places = np.arange(min(group.top_k, len(ranked)))
         return places, np.zeros(len(places), np.uint8)
     return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
