@@ -9,7 +9,7 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -22,6 +22,7 @@ from bench.latency import Latency
 from bench.service import BenchFailed
 
 _SOURCE = Path(__file__).with_name("load.c")
+_INCLUDED = Path(__file__).with_name("http2.h")
 _LIMIT_S = 600.0
 
 Seconds = NDArray[np.float64]
@@ -41,6 +42,7 @@ class Load:
         failed: Calls without a reply; they are in no latency.
         own_cpu_share: Of one core, that the generator took.
         reply_bytes: Of all replies together.
+        replies: Messages that came for the first request and every 16th behind it, in the order in which they came.
     """
 
     latency: Latency
@@ -49,6 +51,7 @@ class Load:
     elapsed_s: float
     own_cpu_share: float
     reply_bytes: int
+    replies: tuple[bytes, ...]
 
     @property
     def calls_per_s(self) -> float:
@@ -71,7 +74,7 @@ class Generator:
     @classmethod
     def compiled(cls, directory: Path) -> Generator:
         """In that directory, unless it is there. Raises: NoCompiler; BenchFailed: it does not compile."""
-        source = _SOURCE.read_bytes()
+        source = _SOURCE.read_bytes() + _INCLUDED.read_bytes()
         program = directory / f"load-{blake2b(source, digest_size=6).hexdigest()}"
         if not program.exists():
             names = [os.environ.get("CC", ""), "cc", "gcc", "clang", "g++"]
@@ -103,7 +106,7 @@ class Generator:
         """
         host, _, port = target.rpartition(":")
         with TemporaryDirectory(prefix="load-") as directory:
-            files = Path(directory, "requests"), Path(directory, "latencies")
+            files = Path(directory, "requests"), Path(directory, "latencies"), Path(directory, "replies")
             _write(files[0], requests, np.zeros(len(requests)) if due_s is None else due_s)
             loop = "closed" if due_s is None else "open"
             arguments = [host, port, target, method, str(clients), loop, *map(str, files)]
@@ -114,6 +117,7 @@ class Generator:
             if done.returncode:
                 raise BenchFailed(done.stderr.strip())
             times_s = np.fromfile(files[1], np.float64)
+            replies = tuple(_messages(files[2].read_bytes()))
         calls, failed, elapsed_s, cpu_s, reply_bytes = done.stdout.split()
         if int(failed) == len(requests):
             raise BenchFailed("the service answered none of the calls")
@@ -124,6 +128,7 @@ class Generator:
             elapsed_s=float(elapsed_s),
             own_cpu_share=float(cpu_s) / float(elapsed_s),
             reply_bytes=int(reply_bytes),
+            replies=replies,
         )
 
 
@@ -138,3 +143,11 @@ def _write(path: Path, requests: Sequence[bytes], due_s: Seconds) -> None:
         file.write(struct.pack("=Q", len(requests)))
         for request, second in zip(requests, due_s, strict=True):
             file.write(struct.pack("=dI", second, len(request)) + request)
+
+
+def _messages(data: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(data):
+        (length,) = struct.unpack_from("=I", data, at)
+        at += 4 + length
+        yield data[at - length : at]

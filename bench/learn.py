@@ -16,7 +16,7 @@ from typing import TypeVar
 from bench.asking import LEARN, RECALL, caller, recall_requests, timed
 from bench.command import Options, run_part
 from bench.corpus import Corpus
-from bench.generator import Generator, NoCompiler
+from bench.generator import Generator, Load, NoCompiler
 from bench.inside import settled
 from bench.latency import Latency
 from bench.rows import Findings, Row
@@ -73,8 +73,8 @@ def measure(options: Options) -> Findings:
             over_grpc = _alone(caller(service.channel, LEARN), alone, filled.bench.directory)
             _check_recallable(service, islice(fresh, _CHECKED))
             load = generator.run(service.target, LEARN, together, _WRITERS) if generator else None
-        if load is not None and load.failed:
-            raise BenchFailed(f"{load.failed} of {load.calls} writes failed")
+        if load is not None:
+            _check_created(load)
         with open_use_cases(filled.bench.settings(), say=lambda line: None) as use_cases:
             for request in recall_requests(filled.corpus, range(A.projects)):
                 use_cases.recall(recall_query(request))
@@ -161,6 +161,16 @@ def _together(learn: Callable[[LearnCommand], Learned], commands: Sequence[Learn
         for each in running:
             each.result()
         return len(commands) / (time.perf_counter() - started_s)
+
+
+def _check_created(load: Load) -> None:
+    """Raises: BenchFailed: a call had no reply, or a reply that was kept says that its memory is not new."""
+    if load.failed:
+        raise BenchFailed(f"{load.failed} of {load.calls} writes failed")
+    for data in load.replies:
+        (result,) = pb.LearnResponse.FromString(data).results
+        if result.status != pb.LEARN_STATUS_CREATED:
+            raise BenchFailed(f"a memory was not created: {result}")
 
 
 def _check_recallable(service: Serving, requests: Iterable[pb.LearnRequest]) -> None:

@@ -1,36 +1,22 @@
 /* A gRPC client that does little more than wait: unary calls with requests that lie ready in a file.
  *
- *     load HOST PORT AUTHORITY PATH CLIENTS open|closed REQUESTS LATENCIES
+ *     load HOST PORT AUTHORITY PATH CLIENTS open|closed REQUESTS LATENCIES REPLIES
  *
  * REQUESTS holds, in this machine's byte order: the count (u64), then of each request the second at which it is to be
  * sent (f64, counted from the start, ascending), its length (u32) and its bytes. CLIENTS connections carry one call at a
  * time each. An open loop sends at those seconds, or as soon after as a connection is free, and counts a call's time
  * from that second; a closed loop sends the next request as soon as a connection is free, and counts from then.
  * LATENCIES takes the seconds of each call (f64), in the order of the requests; a call that failed takes -1.
+ * REPLIES takes the answers to the first request and to every 16th behind it, as they come: length (u32) and message.
  * Stdout: "calls failed elapsed_s own_cpu_s reply_bytes".
- *
- * A reply counts as one when its whole message arrived: gRPC sends none with an error. Headers are therefore not decoded.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/select.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE };
-enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4 };
-enum { FRAME_HEAD = 9, MESSAGE_HEAD = 5, LARGEST_FRAME = 16384, IN_BYTES = 1 << 17, OUT_BYTES = 1 << 16 };
-#define LARGEST_WINDOW 0x7fffffffLL
-#define FIRST_WINDOW 65535LL
+#include "http2.h"
+
+enum { KEPT_ONE_IN = 16 };
 
 typedef struct {
     double due_s;
@@ -38,25 +24,13 @@ typedef struct {
     const uint8_t *bytes;
 } Request;
 
+/* What is known of all calls so far. */
 typedef struct {
-    int fd;
-    uint32_t stream;      /* of the call under way */
-    long call;            /* its request; -1 when idle */
-    double start_s;       /* what its time is counted from */
-    int64_t send_window;  /* of the connection */
-    int64_t taken;        /* bytes received and not yet given back to the peer's window */
-    uint64_t reply_bytes; /* of the call under way, its head included */
-    uint8_t reply_head[MESSAGE_HEAD];
-    uint8_t in[IN_BYTES];
-    size_t in_size;
-    uint8_t out[OUT_BYTES];
-    size_t out_size;
-} Connection;
-
-static void fail(const char *what) {
-    fprintf(stderr, "load: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
-    exit(1);
-}
+    long next, done, failed;
+    uint64_t reply_bytes;
+    double *latencies_s;
+    FILE *replies;
+} Tally;
 
 static double now_s(void) {
     struct timespec time;
@@ -96,176 +70,6 @@ static Request *read_requests(const char *path, long *count) {
     return requests;
 }
 
-static void append(Connection *connection, const void *bytes, size_t length) {
-    if (connection->out_size + length > OUT_BYTES) fail("the peer does not read");
-    memcpy(connection->out + connection->out_size, bytes, length);
-    connection->out_size += length;
-}
-
-static void append_u32(Connection *connection, uint32_t value) {
-    uint8_t bytes[4] = {(uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8), (uint8_t)value};
-    append(connection, bytes, sizeof bytes);
-}
-
-static void append_frame_head(Connection *connection, size_t length, int type, int flags, uint32_t stream) {
-    uint8_t head[5] = {(uint8_t)(length >> 16), (uint8_t)(length >> 8), (uint8_t)length, (uint8_t)type, (uint8_t)flags};
-    append(connection, head, sizeof head);
-    append_u32(connection, stream);
-}
-
-static void append_window(Connection *connection, uint32_t increment) {
-    append_frame_head(connection, 4, WINDOW_UPDATE, 0, 0);
-    append_u32(connection, increment);
-}
-
-static void flush(Connection *connection) {
-    while (connection->out_size) {
-        ssize_t sent = send(connection->fd, connection->out, connection->out_size, MSG_NOSIGNAL);
-        if (sent < 0) {
-            if (errno == EAGAIN || errno == EINTR) return;
-            fail("send");
-        }
-        connection->out_size -= (size_t)sent;
-        memmove(connection->out, connection->out + sent, connection->out_size);
-    }
-}
-
-static void open_connection(Connection *connection, const char *host, int port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    if (inet_pton(AF_INET, host, &address.sin_addr) != 1) fail("HOST is no IPv4 address");
-    connection->fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (connection->fd < 0 || connect(connection->fd, (struct sockaddr *)&address, sizeof address)) fail("connect");
-    int yes = 1;
-    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    fcntl(connection->fd, F_SETFL, O_NONBLOCK);
-    connection->stream = (uint32_t)-1;
-    connection->call = -1;
-    connection->send_window = FIRST_WINDOW;
-    append(connection, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
-    /* HEADER_TABLE_SIZE 0, ENABLE_PUSH 0, INITIAL_WINDOW_SIZE the largest: replies never wait for us. */
-    append_frame_head(connection, 18, SETTINGS, 0, 0);
-    append(connection, "\0\1\0\0\0\0\0\2\0\0\0\0\0\4\x7f\xff\xff\xff", 18);
-    append_window(connection, (uint32_t)(LARGEST_WINDOW - FIRST_WINDOW));
-    flush(connection);
-}
-
-/* The header block of every call: literals that enter no table, so that it is the same bytes each time. */
-static size_t header_block(uint8_t *block, const char *authority, const char *path) {
-    uint8_t *at = block;
-    *at++ = 0x80 | 3; /* :method POST */
-    *at++ = 0x80 | 6; /* :scheme http */
-    *at++ = 4;        /* :path */
-    *at++ = (uint8_t)strlen(path);
-    at = (uint8_t *)stpcpy((char *)at, path);
-    *at++ = 1; /* :authority */
-    *at++ = (uint8_t)strlen(authority);
-    at = (uint8_t *)stpcpy((char *)at, authority);
-    *at++ = 15; /* content-type: 31, in two bytes */
-    *at++ = 31 - 15;
-    *at++ = 16;
-    at = (uint8_t *)stpcpy((char *)at, "application/grpc");
-    *at++ = 0;
-    *at++ = 2;
-    at = (uint8_t *)stpcpy((char *)at, "te");
-    *at++ = 8;
-    at = (uint8_t *)stpcpy((char *)at, "trailers");
-    return (size_t)(at - block);
-}
-
-static int can_call(const Connection *connection, const Request *request) {
-    return connection->call < 0 && connection->send_window >= (int64_t)request->length + MESSAGE_HEAD;
-}
-
-static void call(Connection *connection, const Request *request, long number, const uint8_t *block, size_t block_size) {
-    connection->stream += 2;
-    connection->call = number;
-    connection->reply_bytes = 0;
-    append_frame_head(connection, block_size, HEADERS, END_HEADERS, connection->stream);
-    append(connection, block, block_size);
-    append_frame_head(connection, request->length + MESSAGE_HEAD, DATA, END_STREAM, connection->stream);
-    append(connection, "\0", 1);
-    append_u32(connection, request->length);
-    append(connection, request->bytes, request->length);
-    connection->send_window -= (int64_t)request->length + MESSAGE_HEAD;
-    flush(connection);
-}
-
-static uint32_t u32(const uint8_t *bytes) {
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static void take_data(Connection *connection, const uint8_t *bytes, size_t length) {
-    for (size_t i = 0; i < length && connection->reply_bytes + i < MESSAGE_HEAD; i++)
-        connection->reply_head[connection->reply_bytes + i] = bytes[i];
-    connection->reply_bytes += length;
-    connection->taken += (int64_t)length;
-    if (connection->taken > LARGEST_WINDOW / 2) {
-        append_window(connection, (uint32_t)connection->taken);
-        connection->taken = 0;
-    }
-}
-
-/* Returns 1 when it ends the call under way. */
-static int take_frame(Connection *connection, int type, int flags, uint32_t stream, const uint8_t *bytes, size_t length) {
-    int is_ours = connection->call >= 0 && stream == connection->stream;
-    switch (type) {
-        case DATA:
-            if (is_ours) take_data(connection, bytes, length);
-            return is_ours && (flags & END_STREAM);
-        case HEADERS:
-            return is_ours && (flags & END_STREAM);
-        case RST_STREAM:
-            if (is_ours) connection->reply_bytes = 0;
-            return is_ours;
-        case SETTINGS:
-            if (!(flags & ACK)) append_frame_head(connection, 0, SETTINGS, ACK, 0);
-            return 0;
-        case PING:
-            if (!(flags & ACK)) {
-                append_frame_head(connection, 8, PING, ACK, 0);
-                append(connection, bytes, 8);
-            }
-            return 0;
-        case WINDOW_UPDATE:
-            if (stream == 0) connection->send_window += u32(bytes) & 0x7fffffff;
-            return 0;
-        case GOAWAY:
-            errno = 0;
-            fail("the server ends the connection");
-    }
-    return 0;
-}
-
-static int is_whole(const Connection *connection) {
-    return connection->reply_bytes >= MESSAGE_HEAD &&
-           connection->reply_bytes == (uint64_t)u32(connection->reply_head + 1) + MESSAGE_HEAD;
-}
-
-/* Reads what is there; returns 1 when the call under way has ended. */
-static int receive(Connection *connection) {
-    ssize_t got = recv(connection->fd, connection->in + connection->in_size, IN_BYTES - connection->in_size, 0);
-    if (got == 0) errno = 0, fail("the server hung up");
-    if (got < 0) {
-        if (errno == EAGAIN || errno == EINTR) return 0;
-        fail("recv");
-    }
-    connection->in_size += (size_t)got;
-    size_t at = 0;
-    int has_ended = 0;
-    while (connection->in_size - at >= FRAME_HEAD) {
-        const uint8_t *head = connection->in + at;
-        size_t length = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
-        if (length > LARGEST_FRAME) errno = 0, fail("a frame is too large");
-        if (connection->in_size - at < FRAME_HEAD + length) break;
-        has_ended |= take_frame(connection, head[3], head[4], u32(head + 5) & 0x7fffffff, head + FRAME_HEAD, length);
-        at += FRAME_HEAD + length;
-    }
-    connection->in_size -= at;
-    memmove(connection->in, connection->in + at, connection->in_size);
-    flush(connection);
-    return has_ended;
-}
-
 static void wait_for(Connection *connections, int clients, double until_s, fd_set *readable) {
     fd_set writable;
     FD_ZERO(readable);
@@ -287,8 +91,39 @@ static void wait_for(Connection *connections, int clients, double until_s, fd_se
         if (connections[i].out_size) flush(&connections[i]);
 }
 
+/* Sends what is due to connections that are free. */
+static void send_due(Connection *connections, int clients, const Request *requests, long count, int is_open,
+                     double start_s, const uint8_t *block, size_t block_size, Tally *tally) {
+    for (int i = 0; i < clients && tally->next < count; i++) {
+        const Request *request = &requests[tally->next];
+        double at_s = now_s();
+        if (is_open && start_s + request->due_s > at_s) return;
+        if (!can_call(&connections[i], request->length)) continue;
+        connections[i].start_s = is_open ? start_s + request->due_s : at_s;
+        call(&connections[i], tally->next++, block, block_size, request->bytes, request->length);
+    }
+}
+
+static void keep_reply(FILE *file, const Connection *connection) {
+    uint32_t length = (uint32_t)(connection->reply_bytes - MESSAGE_HEAD);
+    const uint8_t *message = connection->reply + MESSAGE_HEAD;
+    if (fwrite(&length, sizeof length, 1, file) != 1 || fwrite(message, 1, length, file) != length) fail("REPLIES");
+}
+
+/* Notes the call that has ended, and frees its connection. */
+static void note_end(Connection *connection, Tally *tally) {
+    int is_answered = is_whole(connection);
+    tally->latencies_s[connection->call] = is_answered ? now_s() - connection->start_s : -1;
+    tally->failed += !is_answered;
+    tally->reply_bytes += connection->reply_bytes;
+    if (is_answered && connection->call % KEPT_ONE_IN == 0) keep_reply(tally->replies, connection);
+    connection->call = -1;
+    tally->done++;
+}
+
 int main(int count_of_arguments, char **arguments) {
-    if (count_of_arguments != 9) fail("usage: load HOST PORT AUTHORITY PATH CLIENTS open|closed REQUESTS LATENCIES");
+    if (count_of_arguments != 10)
+        fail("usage: load HOST PORT AUTHORITY PATH CLIENTS open|closed REQUESTS LATENCIES REPLIES");
     int clients = atoi(arguments[5]), is_open = !strcmp(arguments[6], "open");
     if (clients < 1 || clients > FD_SETSIZE / 2) fail("CLIENTS is out of range");
     if (strlen(arguments[3]) > 126 || strlen(arguments[4]) > 126) fail("AUTHORITY or PATH is too long");
@@ -297,42 +132,28 @@ int main(int count_of_arguments, char **arguments) {
     uint8_t block[512];
     size_t block_size = header_block(block, arguments[3], arguments[4]);
     Connection *connections = calloc((size_t)clients, sizeof *connections);
-    double *latencies_s = calloc((size_t)count, sizeof *latencies_s);
-    if (!connections || !latencies_s) fail("no memory");
+    Tally tally = {.latencies_s = calloc((size_t)count, sizeof(double)), .replies = fopen(arguments[9], "wb")};
+    if (!connections || !tally.latencies_s) fail("no memory");
+    if (!tally.replies) fail(arguments[9]);
     for (int i = 0; i < clients; i++) open_connection(&connections[i], arguments[1], atoi(arguments[2]));
 
     double cpu_before_s = cpu_s(), start_s = now_s();
-    long next = 0, done = 0, failed = 0;
-    uint64_t reply_bytes = 0;
-    while (done < count) {
-        for (int i = 0; i < clients && next < count; i++) {
-            double at_s = now_s();
-            if (is_open && start_s + requests[next].due_s > at_s) break;
-            if (!can_call(&connections[i], &requests[next])) continue;
-            connections[i].start_s = is_open ? start_s + requests[next].due_s : at_s;
-            call(&connections[i], &requests[next], next, block, block_size);
-            next++;
-        }
+    while (tally.done < count) {
+        send_due(connections, clients, requests, count, is_open, start_s, block, block_size, &tally);
         int is_one_idle = 0;
         for (int i = 0; i < clients; i++) is_one_idle |= connections[i].call < 0;
-        int is_timed = is_open && next < count && is_one_idle;
+        int is_timed = is_open && tally.next < count && is_one_idle;
         fd_set readable;
-        wait_for(connections, clients, is_timed ? start_s + requests[next].due_s : now_s() + 60, &readable);
-        for (int i = 0; i < clients; i++) {
-            if (!FD_ISSET(connections[i].fd, &readable) || !receive(&connections[i])) continue;
-            long number = connections[i].call;
-            int is_answered = is_whole(&connections[i]);
-            latencies_s[number] = is_answered ? now_s() - connections[i].start_s : -1;
-            failed += !is_answered;
-            reply_bytes += connections[i].reply_bytes;
-            connections[i].call = -1;
-            done++;
-        }
+        wait_for(connections, clients, is_timed ? start_s + requests[tally.next].due_s : now_s() + 60, &readable);
+        for (int i = 0; i < clients; i++)
+            if (FD_ISSET(connections[i].fd, &readable) && receive(&connections[i])) note_end(&connections[i], &tally);
     }
     double elapsed_s = now_s() - start_s;
     FILE *file = fopen(arguments[8], "wb");
-    if (!file || fwrite(latencies_s, sizeof *latencies_s, (size_t)count, file) != (size_t)count || fclose(file))
+    if (!file || fwrite(tally.latencies_s, sizeof(double), (size_t)count, file) != (size_t)count || fclose(file))
         fail(arguments[8]);
-    printf("%ld %ld %.9f %.9f %llu\n", done, failed, elapsed_s, cpu_s() - cpu_before_s, (unsigned long long)reply_bytes);
+    if (fclose(tally.replies)) fail(arguments[9]);
+    printf("%ld %ld %.9f %.9f %llu\n", tally.done, tally.failed, elapsed_s, cpu_s() - cpu_before_s,
+           (unsigned long long)tally.reply_bytes);
     return 0;
 }

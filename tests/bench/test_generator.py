@@ -53,6 +53,9 @@ def test_every_request_is_answered_once_and_wholly(generator: Generator, target:
 
     assert (load.calls, load.failed) == (50, 0)
     assert load.reply_bytes == 50 * (5 + REPLY_BYTES)
+    # The first, the 17th, 33rd and 49th.
+    assert [len(reply) for reply in load.replies] == [REPLY_BYTES] * 4
+    assert set(load.replies) == {(bytes(range(256)) * (REPLY_BYTES // 256 + 1))[:REPLY_BYTES]}
 
 
 def test_an_open_loop_does_not_send_before_its_time(generator: Generator, target: str) -> None:

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import recall
+from bench import load, recall
 from bench.asking import RECALL, caller, recall_requests
 from bench.command import Options
+from bench.generator import Generator, NoCompiler
+from bench.service import BenchFailed
 from bench.stores import Filled, Setting, Stores
 from hummock.v1 import recall_pb2
 
@@ -77,3 +79,28 @@ def test_recalls_answer_with_hits_that_pass_the_filter(filled: Filled) -> None:
         place = int(hit.memory.id.rpartition("/")[2])
         assert tagged[place]
         assert filled.corpus.project_name(place) == request.project
+
+
+@pytest.fixture(scope="module")
+def generator(stores: Stores) -> Generator:
+    try:
+        return Generator.compiled(stores.directory)
+    except NoCompiler as none:
+        pytest.skip(str(none))
+
+
+def test_recalls_of_many_clients_are_looked_at(filled: Filled, generator: Generator) -> None:
+    messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(32), "quarter")]
+    with filled.bench.serving() as service:
+        served = load.served(service, generator, messages, 2, None)
+
+        replies = [recall_pb2.RecallResponse.FromString(reply) for reply in served.load.replies]
+        assert [bool(reply.hits) for reply in replies] == [True, True]
+        with pytest.raises(BenchFailed, match="cached True"):
+            load.served(service, generator, messages, 2, None)
+
+
+def test_recalls_of_many_clients_that_find_nothing_fail_aloud(filled: Filled, generator: Generator) -> None:
+    messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(4), "of no memory")]
+    with filled.bench.serving() as service, pytest.raises(BenchFailed, match="0 hits"):
+        load.served(service, generator, messages, 2, None)
