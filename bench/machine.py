@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+DIRTY = "-dirty"
 _PACKAGES = ("numpy", "numba", "lmdb", "grpcio", "protobuf", "onnxruntime")
 
 
@@ -20,7 +21,8 @@ class Machine:
     Attributes:
         load_average: Of the last minute, before the bench began: above 0 others used the machine too.
         file_system: Of the bench's directory; "tmpfs" means that no disk was waited for. "unknown" outside Linux.
-        commit: With "-dirty" behind it when tracked files differ from it; "unknown" outside a repository.
+        commit: With DIRTY behind it when tracked files other than results differ from it; "unknown" outside a
+            repository.
     """
 
     time: str
@@ -56,6 +58,10 @@ class Machine:
             f"- {packages}",
         ]
 
+    def caption(self) -> str:
+        """For people, in a line."""
+        return f"{self.cpu}, {self.cores} cores, {self.time[:10]}, commit {self.commit}"
+
 
 def _cpu() -> str:
     info = Path("/proc/cpuinfo")
@@ -77,9 +83,16 @@ def _file_system(directory: Path) -> str:
 
 
 def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    # What a run writes does not change what is measured next.
+    others = ["--", ":(top)", ":(top,exclude)bench/results"]
     try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+        commit = _git("rev-parse", "--short=12", "HEAD")
+        return commit + DIRTY if _git("diff", "--name-only", "HEAD", *others) else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     return done.stdout.strip()

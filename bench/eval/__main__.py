@@ -19,7 +19,7 @@ from bench.eval.learnt import Place, emb_space, serving
 from bench.eval.sets import CORPORA, Corpus, Slice
 from bench.eval.summary import ModelRows, Row, rows_of
 from bench.eval.table import markdown
-from bench.machine import Machine
+from bench.machine import DIRTY, Machine
 from bench.service import BenchFailed, Serving
 from hummock.config import load_settings
 from hummock.core.errors import HummockError
@@ -47,19 +47,25 @@ def main() -> None:
             print("\n### Against the committed run\n")
             print("\n".join(f"- {line}" for line in changed_figures(before, found)), end="\n\n", flush=True)
             if given.limit is None:
-                _keep(found, installed(given.models_dir))
+                keep(found, installed(given.models_dir), _SUMMARY)
     except (BenchFailed, HummockError, OSError) as failed:
         sys.exit(f"error: {failed}")
 
 
-def _keep(found: ModelRows, names: Sequence[str]) -> None:
-    """Puts what was found into the summary, beside what other runs found; the default model comes first."""
-    kept = summary.from_json(json.loads(_SUMMARY.read_text(encoding="utf-8"))) if _SUMMARY.exists() else []
+def keep(found: ModelRows, names: Sequence[str], file: Path) -> None:
+    """Puts what was found into the summary, beside what other runs found; the default model comes first.
+
+    Figures of code that no commit holds are not kept, and that is said.
+    """
+    if any(row.commit.endswith(DIRTY) for row in found.rows):
+        _say(f"{found.model}: {file} does not take these figures, for they are of changes that are not committed")
+        return
+    kept = summary.from_json(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else []
     models = summary.merged(kept, found)
     models.sort(key=lambda each: names.index(each.model) if each.model in names else len(names))
-    _SUMMARY.parent.mkdir(exist_ok=True)
-    _write(_SUMMARY, summary.as_json(models))
-    _say(f"{found.model}: {_SUMMARY} has these figures")
+    file.parent.mkdir(exist_ok=True)
+    _write(file, summary.as_json(models))
+    _say(f"{found.model}: {file} has these figures")
 
 
 def _model_rows(place: Place, given: argparse.Namespace) -> ModelRows:
