@@ -1,7 +1,8 @@
 """`python -m bench`: the figures that have targets, one part after the other, as a table and as JSON.
 
 Without options it takes the parts of `make bench`, at most three minutes on two quiet cores; --full adds those that
-take longer. Every part runs alone too: `python -m bench.recall`. The part and module names are the same.
+take longer. Every part runs alone too: `python -m bench.recall`. The part and module names are the same. Results are
+written after each part; those of parts that do not run stay as they were, with the commit at which they were measured.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import bulk, embedding, exact, growth, kernels, learn, load, many, model, projects, recall, start
-from bench.command import RESULTS, Options, options_of, options_parser, write_and_print
+from bench import bulk, embedding, exact, growth, kernels, learn, load, many, model, projects, recall, render, start
+from bench.command import FAILURES, RESULTS, Options, one_line, options_of, options_parser
 from bench.machine import Machine
 from bench.peers import __main__ as peers
-from bench.rows import Findings, Report
-from bench.service import BenchFailed
+from bench.report import Measured, Report, read_parts
+from bench.rows import Findings
 from bench.stores import say
-from hummock.core.errors import HummockError
 
 Measure = Callable[[Options], Findings]
 
@@ -38,39 +38,49 @@ LONG: Mapping[str, Measure] = {
     "embedding": embedding.measure,
     "projects": projects.measure,
     "many": many.measure,
+    "render": render.measure,
 }
+EVERY = {**QUICK, **LONG}
 
 
-def run(parts: Mapping[str, Measure], options: Options) -> tuple[Report, bool]:
-    """The report, and whether every part came to its end: one that fails is said aloud and the next one runs."""
+def run(parts: Mapping[str, Measure], options: Options, results: Path, name: str) -> bool:
+    """Whether every part came to its end: one that fails is said aloud and the next one runs.
+
+    The report, `<name>.json` and so on in the folder of results, is written after each part, in place of what the part
+    had found before.
+    """
     machine = Machine.here(options.stores.directory)
+    known = read_parts(results / f"{name}.json")
     started_s = time.perf_counter()
-    found = []
     whole = True
-    for name, measure in parts.items():
-        say(f"bench {name}, {time.perf_counter() - started_s:.0f} s after the start")
+    for part, measure in parts.items():
+        say(f"bench {part}, {time.perf_counter() - started_s:.0f} s after the start")
         try:
-            found.append(measure(options))
-        except (BenchFailed, HummockError, OSError) as failed:
-            say(f"bench {name} failed: {failed}")
-            found.append(Findings(part=name, skipped=(f"{name} failed: {failed}",)))
+            found = measure(options)
+        except FAILURES as failed:
+            line = f"{part} failed: {one_line(failed)}"
+            say(f"bench {line}")
+            found = Findings(part=part, skipped=(line,))
             whole = False
-    return Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=tuple(found)), whole
+        known[part] = Measured(findings=found, machine=machine)
+        ordered = tuple(known[each] for each in EVERY if each in known)
+        Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=ordered).write(results, name)
+    return whole
 
 
 def main() -> None:
     """The command line."""
     parser = options_parser(__doc__)
     parser.add_argument("--full", action="store_true", help="the long parts too")
-    parser.add_argument("--parts", nargs="+", choices=[*QUICK, *LONG], help="these alone")
+    parser.add_argument("--parts", nargs="+", choices=EVERY, help="these alone")
     parser.add_argument(
         "--results", type=Path, default=RESULTS, help="where latest.json and latest.md are written (full.* with --full)"
     )
     given = parser.parse_args()
-    every = {**QUICK, **LONG}
-    parts = {name: every[name] for name in given.parts} if given.parts else every if given.full else QUICK
-    report, whole = run(parts, options_of(given))
-    write_and_print(report, "full" if given.full else "latest", given.results)
+    parts = {part: EVERY[part] for part in given.parts} if given.parts else EVERY if given.full else QUICK
+    name = "full" if given.full else "latest"
+    whole = run(parts, options_of(given), given.results, name)
+    print((given.results / f"{name}.md").read_text(encoding="utf-8"))
     sys.exit(not whole)
 
 

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import grpc
+
 from bench.machine import Machine
-from bench.rows import Findings, Report
+from bench.report import Measured, Report
+from bench.rows import Findings
 from bench.service import BenchFailed
 from bench.stores import Stores
 from hummock.core.errors import HummockError
 
 _ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
+FAILURES = (
+    BenchFailed,
+    HummockError,
+    OSError,
+    grpc.RpcError,
+    grpc.FutureTimeoutError,
+    subprocess.SubprocessError,
+)
+"""By which a part ends that could not measure; anything else is a defect of the bench."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +66,27 @@ def options_of(given: argparse.Namespace) -> Options:
     )
 
 
-def write_and_print(report: Report, name: str, results: Path = RESULTS) -> None:
-    """JSON and Markdown into the folder of results, Markdown to stdout."""
-    report.write(results, name)
-    print(report.markdown())
-
-
 def run_part(measure: Callable[[Options], Findings], description: str | None) -> None:
     """The main function of a part's module: the table to stdout."""
     options = options_of(options_parser(description).parse_args())
+    try:
+        report = report_of(measure, options)
+    except FAILURES as failed:
+        sys.exit(f"error: {one_line(failed)}")
+    print(report.markdown())
+
+
+def report_of(measure: Callable[[Options], Findings], options: Options) -> Report:
+    """Of this part alone. Raises: FAILURES."""
     machine = Machine.here(options.stores.directory)
     started_s = time.perf_counter()
-    try:
-        findings = measure(options)
-    except (BenchFailed, HummockError, OSError) as failed:
-        sys.exit(f"error: {failed}")
-    print(Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=(findings,)).markdown())
+    measured = Measured(findings=measure(options), machine=machine)
+    return Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=(measured,))
+
+
+def one_line(failed: BaseException) -> str:
+    """What a failure says; that of a call has many lines."""
+    return " ".join(str(failed).split())
 
 
 def positive(text: str) -> int:

@@ -1,17 +1,16 @@
-"""`python -m bench.render`: writing 50 candidates into a prompt of 4,000 tokens, in process and without the recall."""
+"""`python -m bench.render`: writing 50 candidates into 4,000 tokens, in process and without the recall (row 15)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from bench.command import Options, run_part
 from bench.corpus import NOW_S, Corpus
 from bench.inside import settled
 from bench.latency import Latency
-from bench.rows import Findings
+from bench.rows import Findings, Row
 from bench.stores import SEED
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
@@ -25,6 +24,7 @@ from hummock.v1 import context_service_pb2
 
 PART = "render"
 _CANDIDATES, _BUDGET_TOKENS = 50, 4000
+_ESTIMATED_MS, _EXACT_MS = 2.0, 10.0
 _TURNS = 40
 _NEW_A_TURN = 5
 """Of the candidates of a turn so many were not there in the turn before."""
@@ -37,16 +37,17 @@ NOT_MEASURED = (
 def measure(options: Options) -> Findings:
     """Every form by the estimate, and by a tokenizer.json where a model brings one; no two turns have the same 50."""
     turns = list(_turns())
-    figures = [*_figures(EstimatedTokens(), turns, "estimate, target 2 ms")]
+    rows = [*_rows(EstimatedTokens(), turns, "tokens estimated", _ESTIMATED_MS)]
     skipped = []
     if file := next(iter(sorted(options.models_dir.glob("*/tokenizer.json"))), None):
-        figures += _figures(CountedOnce(TokenizerTokens.from_file(file)), turns, f"{_model(file)}, target 10 ms")
+        counter = CountedOnce(TokenizerTokens.from_file(file))
+        rows += _rows(counter, turns, f"tokens counted by {file.parent.name}", _EXACT_MS)
     else:
-        skipped.append(f"counting exactly: there is no tokenizer.json in {options.models_dir}")
-    return Findings(part=PART, figures=tuple(figures), skipped=tuple(skipped), not_measured=NOT_MEASURED)
+        skipped.append(f"row 15, counting exactly: there is no tokenizer.json in {options.models_dir}")
+    return Findings(part=PART, rows=tuple(rows), skipped=tuple(skipped), not_measured=NOT_MEASURED)
 
 
-def _figures(counter: TokenCounter, turns: list[tuple[Selected, ...]], what: str) -> Iterator[tuple[str, str]]:
+def _rows(counter: TokenCounter, turns: Sequence[tuple[Selected, ...]], how: str, limit_ms: float) -> Iterator[Row]:
     for form in RenderForm:
         frame = Frame(
             wording=wording_of(Locale.ZH),
@@ -64,7 +65,10 @@ def _figures(counter: TokenCounter, turns: list[tuple[Selected, ...]], what: str
                 marked(section.memories, selected, frame)
                 times_s.append(time.perf_counter() - started_s)
                 tokens += section.token_count
-        yield f"{form.name}, {what}; {tokens // len(turns)} tokens", Latency.of(times_s).line()
+        latency = Latency.of(times_s)
+        note = f"{latency.line()}; {tokens // len(turns)} tokens"
+        what = f"{_CANDIDATES} candidates within {_BUDGET_TOKENS:,} tokens as {form.name}, {how}; p50"
+        yield Row.at_most(15, what, limit_ms, latency.p50_ms, "ms", note=note)
 
 
 def _turns() -> Iterator[tuple[Selected, ...]]:
@@ -82,10 +86,6 @@ def _memories(count: int) -> Iterator[Memory]:
     preparation = Preparation(cast(Embedder, None), EstimatedTokens(), make_id=str)
     for prepared in preparation.prepare([lesson.draft for lesson in learn_command(request).lessons]):
         yield make_memory(prepared, None, chunk_count=1, now=NOW_S)
-
-
-def _model(file: Path) -> str:
-    return file.parent.name
 
 
 if __name__ == "__main__":

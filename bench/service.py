@@ -127,7 +127,10 @@ def _target(process: subprocess.Popen[str]) -> str:
 
 def _stop(process: subprocess.Popen[str]) -> None:
     process.terminate()
-    status = process.wait(_STOP_S)
+    try:
+        status = process.wait(_STOP_S)
+    except subprocess.TimeoutExpired as expired:
+        raise BenchFailed(f"the service did not end within {_STOP_S:.0f} s") from expired
     if status != 0:
         raise BenchFailed(f"the service ended with status {status}")
 

@@ -6,15 +6,12 @@ at the versions of requirements.txt into an environment of their own.
 
 from __future__ import annotations
 
-import time
-
 from bench import recall
 from bench.asking import WARM_UP_CALLS, recall_requests
-from bench.command import Options, options_of, options_parser, write_and_print
+from bench.command import RESULTS, Options, options_of, options_parser, report_of
 from bench.inside import in_process_latency
-from bench.machine import Machine
 from bench.peers.running import CHROMA, LANCE_DB, LANGCHAIN, MEM0, QDRANT_EDGE, SQLITE_VEC, Result, run_module, run_peer
-from bench.rows import Findings, Report, Row
+from bench.rows import Findings, Row
 from bench.stores import A
 
 PART = "peers"
@@ -80,11 +77,9 @@ def _row(result: Result, times: float, ours_ms: float) -> Row:
 
 def main() -> None:
     """The command line."""
-    options = options_of(options_parser(__doc__).parse_args())
-    machine = Machine.here(options.stores.directory)
-    started_s = time.perf_counter()
-    findings = measure(options)
-    write_and_print(Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=(findings,)), "peers")
+    report = report_of(measure, options_of(options_parser(__doc__).parse_args()))
+    report.write(RESULTS, PART)
+    print(report.markdown())
 
 
 if __name__ == "__main__":
