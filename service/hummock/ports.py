@@ -170,10 +170,14 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What stands before a memory and behind it, in its session or file, in that order."""
+    """What stands before a memory and behind it, in its session or file, in that order.
+
+    `is_cut` means that something of it was left out for want of room.
+    """
 
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,10 +206,12 @@ class Store(Protocol):
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
 
-    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool) -> list[Beside]:
+    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
         """At most `count` memories on either side of each of these numbers; none beside one that was removed since.
 
-        Fragments of code stand beside the others of their file, by line; all else beside the turns of its session.
+        Fragments of code stand beside the others of their file, by line; all else beside the turns of its session. From
+        the first number on, and outwards beside each, they are read until all memories that are named, and all that
+        are given as often as they are given, would have more than `most_bytes` as they are stored.
         """
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:

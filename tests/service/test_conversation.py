@@ -162,6 +162,39 @@ def test_neighbours_have_the_view_of_the_hit_and_keep_out_what_is_excluded(servi
     assert not hit.after
 
 
+def test_neighbours_that_a_reply_has_no_room_for_are_left_out_and_the_answer_says_so(
+    service: Stubs, project: str
+) -> None:
+    """20 hits of 256 KiB with 19 neighbours each would be 100 MiB."""
+    raw = "r" * 262_144
+    for number in range(20):
+        payload = pb.MemoryPayload(content=f"the violin of turn {number}", raw=raw)
+        learn(service, project, pb.MemoryInput(kind=pb.MEMORY_KIND_NOTE, session_id="s", payload=payload))
+    answer = ask(service, project, "violin", context_window=10, top_k=20, **PLAIN)
+    assert len(answer.hits) == 20
+    assert [(each.path, each.reason) for each in answer.degraded] == [("context_window", "REPLY_LIMIT")]
+    counts = [len(hit.before) + len(hit.after) for hit in answer.hits]
+    assert counts[0] >= 10
+    assert counts[-1] == 0
+    assert answer.ByteSize() <= 16 * 1024 * 1024
+
+
+def test_the_sentence_just_asked_does_not_come_as_a_neighbour(service: Stubs, project: str) -> None:
+    """1.1-2, S4-48, S4-27."""
+    query = "Where is the violin　now"
+    learn(
+        service,
+        project,
+        note("the violin is old", session_id="s"),
+        note(query, session_id="s", origin=pb.ORIGIN_USER_INPUT),
+        note(query, session_id="s", origin=pb.ORIGIN_AI_OUTPUT),
+        note("let me look", session_id="s"),
+    )
+    hits = ask(service, project, "where is the violin now", context_window=5).hits
+    shown = {text for hit in hits for text in names([hit.memory, *hit.before, *hit.after])}
+    assert shown == {"the violin is old", "let me look"}
+
+
 def test_a_window_that_is_too_wide_is_refused(service: Stubs, project: str) -> None:
     with pytest.raises(grpc.RpcError) as raised:
         ask(service, project, "x y z", context_window=11)

@@ -82,9 +82,9 @@ class Slow:
         self.clock.move(self.costs.load)
         return self.desk.store.load(project, docs, full=full)
 
-    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool) -> list[Beside]:
+    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
         self.clock.move(self.costs.neighbours)
-        return self.desk.store.beside(project, docs, count, full=full)
+        return self.desk.store.beside(project, docs, count, full=full, most_bytes=most_bytes)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
         return [Pair(tokens=(place,), token_types=(0,), expected_s=self.costs.pair) for place in range(len(texts))]

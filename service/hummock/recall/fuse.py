@@ -56,8 +56,10 @@ TRUSTED_SIMILARITY = 0.7
 """The pool's best similarity up to which token vectors have no say, and from which on they have all of theirs. They are
 the embedder's own, and a model that sees nothing alike in two texts sees nothing alike in their words either."""
 
+ECHO_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
+"""Of what was said. What equals the query and was said is an echo of it; a note is an answer (1.1-2)."""
+
 _SECONDS_A_DAY = 86_400.0
-_ECHO_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -235,7 +237,7 @@ def _table(members: frozenset[int], mark: int) -> NDArray[np.uint8]:
 
 _NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
 _BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
-_BY_ORIGIN = _table(_ECHO_ORIGINS, SAID)
+_BY_ORIGIN = _table(ECHO_ORIGINS, SAID)
 
 
 def _places(memory_ids: tuple[str, ...]) -> NDArray[np.int32]:

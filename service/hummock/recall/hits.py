@@ -13,7 +13,7 @@ from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.memory import Memory
 from hummock.core.recall import GroupCount, Hit
 from hummock.ports import Beside
-from hummock.recall.fuse import Fused
+from hummock.recall.fuse import ECHO_ORIGINS, Fused
 
 _SECONDS_A_DAY = 86_400.0
 
@@ -103,16 +103,33 @@ def _matched(bits: int, terms: Sequence[str]) -> tuple[str, ...]:
     return tuple([term for bit, term in enumerate(terms) if bits >> bit & 1]) if bits else ()
 
 
-def with_neighbours(hits: Sequence[Hit], beside: Sequence[Beside], excluded_ids: Collection[str]) -> tuple[Hit, ...]:
-    """The hits with what stands beside each, but for what is excluded by name."""
+def with_neighbours(
+    hits: Sequence[Hit], beside: Sequence[Beside], excluded_ids: Collection[str], text_hashes: Collection[int]
+) -> tuple[Hit, ...]:
+    """The hits with what stands beside each, but for what is excluded by name, and for echoes of the query.
+
+    Args:
+        hits: In any order.
+        beside: One for each hit.
+        excluded_ids: Of memories that are not to be shown.
+        text_hashes: Of the query's own text, as `Probe` has them.
+    """
+
+    def is_shown(memory: Memory) -> bool:
+        return memory.id not in excluded_ids and not is_echo(memory, text_hashes)
 
     def shown(memories: Sequence[Memory]) -> tuple[Memory, ...]:
-        return tuple(memory for memory in memories if memory.id not in excluded_ids)
+        return tuple(filter(is_shown, memories))
 
     return tuple(
         replace(hit, before=shown(found.before), after=shown(found.after))
         for hit, found in zip(hits, beside, strict=True)
     )
+
+
+def is_echo(memory: Memory, text_hashes: Collection[int]) -> bool:
+    """Whether it was said and equals the query; the first 8 bytes of hashes are compared, as fusion does."""
+    return memory.origin in ECHO_ORIGINS and int.from_bytes(memory.content_hash[:8], "little") in text_hashes
 
 
 # A look-up is a tenth of a call of the enum.

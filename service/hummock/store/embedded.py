@@ -19,7 +19,7 @@ from hummock.core.project import Project
 from hummock.core.status import StoreStatus
 from hummock.ports import Beside, Clock, Generation, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store import codec, keys, scan
-from hummock.store.beside import ReadPayload, docs_beside
+from hummock.store.beside import Reading, ReadPayload, Surroundings, record_bytes
 from hummock.store.environment import Environment
 from hummock.store.filters import TermNumbers, passing
 from hummock.store.group import GroupCommit
@@ -115,7 +115,7 @@ class EmbeddedStore:
                 return [None] * len(docs)
             return [self._memory(txn, number, doc, full=full) for doc in docs]
 
-    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool) -> list[Beside]:
+    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
         """At most `count` memories on either side of each of these numbers; see `ports.Store`."""
 
         def read(view: ProjectView | None) -> list[Beside]:
@@ -123,12 +123,11 @@ class EmbeddedStore:
                 return [Beside()] * len(docs)
             with self._environment.reading() as txn:
                 numbers_of, payload_of = self._dictionary(txn, view.number), self._payloads(txn, view.number)
-                found = [docs_beside(view, numbers_of, payload_of, doc, count) for doc in docs]
-
-                def memories(side: list[int]) -> tuple[Memory, ...]:
-                    return _all([self._memory(txn, view.number, doc, full=full) for doc in side])
-
-                return [Beside(before=memories(before), after=memories(after)) for before, after in found]
+                surroundings = Surroundings(view, numbers_of, payload_of)
+                records_of = self._records(txn, view.number)
+                room_bytes = most_bytes - sum(record_bytes(records_of(doc), full=full) for doc in docs)
+                reading = Reading(self._present(records_of), room_bytes, full=full)
+                return [reading.beside(surroundings.of(doc, count)) for doc in docs]
 
         return self._read(project, read)
 
@@ -262,6 +261,15 @@ class EmbeddedStore:
             return txn.get(key, b"", db=self._tables.memory), txn.get(key, b"", db=self._tables.payload)
 
         return records_of
+
+    def _present(self, records_of: ReadRecords) -> ReadRecords:
+        def present_records_of(doc: int) -> tuple[bytes, bytes]:
+            records = records_of(doc)
+            if not records[0]:
+                raise _Outdated
+            return records
+
+        return present_records_of
 
     def _payloads(self, txn: lmdb.Transaction[bytes], number: int) -> ReadPayload:
         def payload_of(doc: int) -> codec.PayloadRecord | None:

@@ -26,7 +26,7 @@ from hummock.ports import Clock, Embedder, EmbeddingLate, Store
 from hummock.recall.diversify import diversify
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.gather import MAX_TERMS, Probe, exact_name, group_queries, is_name
-from hummock.recall.hits import count, make_hits, with_neighbours
+from hummock.recall.hits import count, make_hits
 from hummock.recall.intent import analyse_intent
 from hummock.recall.late_interaction import late_scores
 from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
@@ -36,6 +36,7 @@ from hummock.text.normalise import prose, text_hash
 from hummock.text.script import is_han, known_share
 from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.given_vector import given_embedding
+from hummock.usecases.neighbours import Accompanied, Loaded, accompanied
 
 _Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
 
@@ -120,16 +121,17 @@ class Recall:
             for group, ranked, picked in zip(plan.groups, fused, chosen, strict=True)
         }
         timetable.done("load")
+        found = Accompanied(hits={name: group.hits for name, group in loaded.items()})
         if brings_neighbours:
-            loaded = {name: self._with_neighbours(query, group) for name, group in loaded.items()}
+            found = accompanied(self._store, query, probe, loaded)
             timetable.done(_NEIGHBOURS)
         return _Search(
             gathered=gathered,
             fused=fused,
-            hits={name: group.hits for name, group in loaded.items()},
-            is_whole=sum(len(group.hits) for group in loaded.values()) == sum(len(places) for places, _ in chosen),
+            hits=found.hits,
+            is_whole=sum(map(len, found.hits.values())) == sum(len(places) for places, _ in chosen),
             cross_encoded=read.pairs,
-            degraded=read.degraded,
+            degraded=(*read.degraded, *found.degraded),
         )
 
     def _embedding(
@@ -152,24 +154,13 @@ class Recall:
         except Exception as error:  # whatever the runtime raises: the other paths still answer
             return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
 
-    def _loaded(self, query: RecallQuery, plan: Plan, fused: Fused, picked: _Picked, probe: Probe) -> _Loaded:
+    def _loaded(self, query: RecallQuery, plan: Plan, fused: Fused, picked: _Picked, probe: Probe) -> Loaded:
         places, is_twin = picked
         docs = fused.candidates.doc[fused.row[places]].tolist()
         memories = self._store.load(query.project, docs, full=query.full)
         hits = make_hits(fused, places, is_twin, memories, probe.terms, plan.as_of)
-        return _Loaded(hits=hits, docs=[doc for doc, memory in zip(docs, memories, strict=True) if memory is not None])
-
-    def _with_neighbours(self, query: RecallQuery, group: _Loaded) -> _Loaded:
-        beside = self._store.beside(query.project, group.docs, query.context_window, full=query.full)
-        return replace(group, hits=with_neighbours(group.hits, beside, query.filter.excluded_ids))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
-    """Hits of a group, and the store's number of each."""
-
-    hits: tuple[Hit, ...]
-    docs: Sequence[int]
+        present = tuple(doc for doc, memory in zip(docs, memories, strict=True) if memory is not None)
+        return Loaded(hits=hits, docs=present)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

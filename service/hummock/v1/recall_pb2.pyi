@@ -468,7 +468,7 @@ class Degradation(_message.Message):
     reason: _builtins.str
     """Stable, in upper case, for example "EMBEDDER_FAILED". "DEADLINE" is what did not fit into the call's deadline: first
     the cross-encoder gives way, then neighbours (context_window), late interaction and the vector path; words always
-    answer.
+    answer. "REPLY_LIMIT" is what the reply had no room for.
     """
     message: _builtins.str
     """For people."""
@@ -639,7 +639,8 @@ class RecallRequest(_message.Message):
     """
     context_window: _builtins.int
     """So many neighbours before and after each hit are returned with it: turns of its session, or fragments of its file
-    by line. 0 to 10; 0 means none. The filter does not apply to them.
+    by line. 0 to 10; 0 means none. The filter does not apply to them but for excluded_ids, and none is an echo of
+    query_text. Where the reply has no room for all, those of the best hits come, and `degraded` says so.
     """
     keyword_mode: Global___KeywordMode.ValueType
     """Unset means TERMS."""

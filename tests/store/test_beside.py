@@ -1,0 +1,63 @@
+"""What it costs to find what stands beside a memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hummock.core.memory import CodeFragment, MemoryKind
+from hummock.store import codec
+from tests.ports.asking import ask, put
+from tests.store.opening import opened
+from tests.strategies import Entry
+
+
+class Decodes:
+    """Counts payloads that are decoded."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self._decode = codec.decode_payload
+        monkeypatch.setattr(codec, "decode_payload", self)
+
+    def __call__(self, value: bytes) -> codec.PayloadRecord:
+        self.count += 1
+        return self._decode(value)
+
+
+def piece(number: int) -> Entry:
+    detail = CodeFragment(path="src/A.java", start_line=10 * number, end_line=10 * number + 9)
+    return Entry(id=f"f{number}", words=(f"method{number}",), kind=MemoryKind.CODE_FRAGMENT, detail=detail)
+
+
+def test_a_file_is_looked_through_once_however_many_of_its_fragments_are_hits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", *map(piece, range(40)))
+        docs = ask(store, "p", seed=1, pool=100).doc.tolist()
+        decodes = Decodes(monkeypatch)
+        found = store.beside("p", docs, 2, full=False, most_bytes=1 << 20)
+        assert len(docs) == len(found) == 40
+        assert decodes.count <= 2 * len(docs)
+
+
+def test_a_turn_beside_several_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
+        docs = ask(store, "p", seed=1, pool=100).doc.tolist()
+        decodes = Decodes(monkeypatch)
+        found = store.beside("p", docs, 10, full=True, most_bytes=1 << 20)
+        assert sum(len(each.before) + len(each.after) for each in found) > 200
+        assert decodes.count == 20
+
+
+def test_what_finds_no_room_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
+        docs = ask(store, "p", seed=1, pool=100).doc.tolist()
+        decodes = Decodes(monkeypatch)
+        found = store.beside("p", docs, 10, full=True, most_bytes=100)
+        assert all(each.is_cut and not each.before and not each.after for each in found)
+        assert decodes.count == 0
