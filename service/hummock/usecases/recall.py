@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hummock.core.candidates import Candidates, FoundBy, Gathered
+from hummock.core.candidates import Candidates, Gathered
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import (
     CrossEncoding,
     Degradation,
-    GroupPlan,
     Hit,
     Intent,
     Plan,
@@ -23,13 +19,14 @@ from hummock.core.recall import (
     Receipt,
 )
 from hummock.ports import Clock, Embedder, EmbeddingLate, Store
-from hummock.recall.diversify import diversify
+from hummock.recall.diversify import Picked, pick
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.gather import MAX_TERMS, Probe, exact_name, group_queries, is_name
 from hummock.recall.hits import count, make_hits
 from hummock.recall.intent import analyse_intent
 from hummock.recall.late_interaction import late_scores
 from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
+from hummock.recall.ranking import Ranking
 from hummock.recall.timetable import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageCosts, Timetable
 from hummock.text.analyzer import query_terms
 from hummock.text.normalise import prose, text_hash
@@ -37,8 +34,6 @@ from hummock.text.script import is_han, known_share
 from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.given_vector import given_embedding
 from hummock.usecases.neighbours import Accompanied, Loaded, accompanied
-
-_Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
 
 _LATE = "late_interaction"
 _NEIGHBOURS = "context_window"
@@ -67,6 +62,37 @@ class Recall:
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
         timetable = Timetable(self._clock, self._costs.of(query.project), query.until_s)
+        asked = self._asked(query, timetable)
+        for _ in range(_ATTEMPTS):
+            search = self._search(query, asked, timetable)
+            if search.is_whole:
+                break
+        hits, ranking, gathered = search.hits, search.ranking, search.ranking.gathered
+        return Recalled(
+            hits=hits.get(MAIN, ()),
+            code_fragments=hits.get(CODE, ()),
+            domains=hits.get(DOMAINS, ()),
+            intent=_with_domains(ranking.plan.intent, gathered.groups),
+            receipt=_receipt(search, timetable, self._embedder.space),
+            degraded=(*asked.degraded, *timetable.left_out, *_cut(gathered.groups), *search.degraded),
+            seq=gathered.seq,
+            content_seq=gathered.content_seq,
+        )
+
+    def ranking(self, query: RecallQuery) -> Ranking:
+        """The same as far as hits are chosen, whatever time it takes; none is loaded.
+
+        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        """
+        # Costs of its own: what is asked here is no measure of what recalls take.
+        timetable = Timetable(self._clock, StageCosts().of(query.project), None)
+        asked = self._asked(query, timetable)
+        gathered, fused = self._fused(query, asked, timetable)
+        ranking = self._ranking(query, asked, gathered, fused, None, timetable)
+        return replace(ranking, degraded=(*asked.degraded, *_cut(gathered.groups), *ranking.degraded))
+
+    def _asked(self, query: RecallQuery, timetable: Timetable) -> _Asked:
+        """The plan, and the query in the forms that the paths need."""
         space = self._embedder.space
         intent = analyse_intent(query.text, query.intent)
         plan = make_plan(query, intent, space.calibration.near_twin_bar, self._clock.now())
@@ -77,24 +103,35 @@ class Recall:
         timetable.done("embed")
         if len(probe.tokens) and not timetable.fits(_LATE, _LATE, _gathering(plan, GATHER_ALL), *_TO_FINISH):
             probe = replace(probe, tokens=space.no_tokens())
-        for _ in range(_ATTEMPTS):
-            search = self._search(query, plan, probe, timetable)
-            if search.is_whole:
-                break
-        hits = search.hits
-        return Recalled(
-            hits=hits.get(MAIN, ()),
-            code_fragments=hits.get(CODE, ()),
-            domains=hits.get(DOMAINS, ()),
-            intent=_with_domains(plan.intent, search.gathered.groups),
-            receipt=_receipt(plan, timetable, search, space),
-            degraded=(*degraded, *timetable.left_out, *_cut(search.gathered.groups), *search.degraded),
-            seq=search.gathered.seq,
-            content_seq=search.gathered.content_seq,
+        return _Asked(plan=plan, probe=probe, degraded=degraded)
+
+    def _search(self, query: RecallQuery, asked: _Asked, timetable: Timetable) -> _Search:
+        """Gather, score late, fuse, cross-encode, diversify and load, once."""
+        gathered, fused = self._fused(query, asked, timetable)
+        # Decided before the cross-encoder takes what time is left: it gives way to neighbours.
+        brings_neighbours = bool(query.context_window) and timetable.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)
+        # It loads what it reads, before it knows how much it can read.
+        until_s = timetable.until_s_of_the_least("load", *_TO_LOAD, *[_NEIGHBOURS] * brings_neighbours)
+        ranking = self._ranking(query, asked, gathered, fused, until_s, timetable)
+        loaded = {
+            group.name: self._loaded(query, asked, ranked, picked)
+            for group, ranked, picked in zip(asked.plan.groups, ranking.fused, ranking.picked, strict=True)
+        }
+        timetable.done("load")
+        found = Accompanied(hits={name: group.hits for name, group in loaded.items()})
+        if brings_neighbours:
+            found = accompanied(self._store, query, asked.probe, loaded)
+            timetable.done(_NEIGHBOURS)
+        return _Search(
+            ranking=ranking,
+            hits=found.hits,
+            is_whole=sum(map(len, found.hits.values())) == sum(len(places) for places, _ in ranking.picked),
+            degraded=(*ranking.degraded, *found.degraded),
         )
 
-    def _search(self, query: RecallQuery, plan: Plan, probe: Probe, timetable: Timetable) -> _Search:
-        """Gather, score late, fuse, cross-encode, diversify and load, once."""
+    def _fused(self, query: RecallQuery, asked: _Asked, timetable: Timetable) -> tuple[Gathered, tuple[Fused, ...]]:
+        """Every group's candidates, and their order."""
+        plan, probe = asked.plan, asked.probe
         gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
         by_meaning = GATHER_ALL if len(probe.tokens) else GATHER_BY_VECTOR
         timetable.done(GATHER, _gathering(plan, GATHER if probe.vector is None else by_meaning))
@@ -102,36 +139,36 @@ class Recall:
         if len(probe.tokens):
             timetable.done(_LATE)
         calibration = self._embedder.space.calibration
-        fused: Sequence[Fused] = [
+        fused = tuple(
             fuse(found, scores, plan, probe, calibration) for found, scores in zip(gathered.groups, late, strict=True)
-        ]
+        )
         timetable.done("fuse")
-        # Decided before the cross-encoder takes what time is left: it gives way to neighbours.
-        brings_neighbours = bool(query.context_window) and timetable.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)
-        # It loads what it reads, before it knows how much it can read.
-        until_s = timetable.until_s_of_the_least("load", *_TO_LOAD, *[_NEIGHBOURS] * brings_neighbours)
+        return gathered, fused
+
+    def _ranking(
+        self,
+        query: RecallQuery,
+        asked: _Asked,
+        gathered: Gathered,
+        fused: Sequence[Fused],
+        until_s: float | None,
+        timetable: Timetable,
+    ) -> Ranking:
+        """Cross-encode, as far as the time allows, and diversify."""
+        plan = asked.plan
         read = self._cross_encode(query, [group.name for group in plan.groups], fused, until_s)
-        fused = read.fused
         if read.pairs:
             timetable.done("cross_encode")
-        chosen = [_chosen(plan, group, ranked) for group, ranked in zip(plan.groups, fused, strict=True)]
+        picked = tuple(pick(plan, group, ranked) for group, ranked in zip(plan.groups, read.fused, strict=True))
         timetable.done("diversify")
-        loaded = {
-            group.name: self._loaded(query, plan, ranked, picked, probe)
-            for group, ranked, picked in zip(plan.groups, fused, chosen, strict=True)
-        }
-        timetable.done("load")
-        found = Accompanied(hits={name: group.hits for name, group in loaded.items()})
-        if brings_neighbours:
-            found = accompanied(self._store, query, probe, loaded)
-            timetable.done(_NEIGHBOURS)
-        return _Search(
+        return Ranking(
+            plan=plan,
+            probe=asked.probe,
             gathered=gathered,
-            fused=fused,
-            hits=found.hits,
-            is_whole=sum(map(len, found.hits.values())) == sum(len(places) for places, _ in chosen),
+            fused=read.fused,
+            picked=picked,
             cross_encoded=read.pairs,
-            degraded=(*read.degraded, *found.degraded),
+            degraded=read.degraded,
         )
 
     def _embedding(
@@ -154,24 +191,31 @@ class Recall:
         except Exception as error:  # whatever the runtime raises: the other paths still answer
             return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
 
-    def _loaded(self, query: RecallQuery, plan: Plan, fused: Fused, picked: _Picked, probe: Probe) -> Loaded:
+    def _loaded(self, query: RecallQuery, asked: _Asked, fused: Fused, picked: Picked) -> Loaded:
         places, is_twin = picked
         docs = fused.candidates.doc[fused.row[places]].tolist()
         memories = self._store.load(query.project, docs, full=query.full)
-        hits = make_hits(fused, places, is_twin, memories, probe.terms, plan.as_of)
+        hits = make_hits(fused, places, is_twin, memories, asked.probe.terms, asked.plan.as_of)
         present = tuple(doc for doc, memory in zip(docs, memories, strict=True) if memory is not None)
         return Loaded(hits=hits, docs=present)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Asked:
+    """A query as it is understood."""
+
+    plan: Plan
+    probe: Probe
+    degraded: tuple[Degradation, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Search:
     """What one search found; not whole when a write took a memory away between its ranking and its loading."""
 
-    gathered: Gathered
-    fused: tuple[Fused, ...]
+    ranking: Ranking
     hits: Mapping[str, tuple[Hit, ...]]
     is_whole: bool
-    cross_encoded: int
     degraded: tuple[Degradation, ...]
 
 
@@ -208,14 +252,6 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
     )
 
 
-def _chosen(plan: Plan, group: GroupPlan, ranked: Fused) -> _Picked:
-    """Places of the hits, best first. What is looked up by name comes as it is: there is nothing to make different."""
-    if group.name == DOMAINS or (ranked.candidates.found_by[ranked.row] & FoundBy.HOLDER).any():
-        places = np.arange(min(group.top_k, len(ranked)))
-        return places, np.zeros(len(places), np.uint8)
-    return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
-
-
 def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
     """The intent with the domains that the store found by name, unless the caller named them."""
     if intent.domains:
@@ -232,15 +268,16 @@ def _cut(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
     return (Degradation(path="keyword", reason="SCAN_CUT", message=message),)
 
 
-def _receipt(plan: Plan, timetable: Timetable, search: _Search, space: EmbeddingSpace) -> Receipt:
-    ranked_by_name = {group.name: ranked for group, ranked in zip(plan.groups, search.fused, strict=True)}
+def _receipt(search: _Search, timetable: Timetable, space: EmbeddingSpace) -> Receipt:
+    ranking, plan = search.ranking, search.ranking.plan
+    ranked_by_name = {group.name: ranked for group, ranked in zip(plan.groups, ranking.fused, strict=True)}
     main = ranked_by_name.get(MAIN)
     return Receipt(
         preset=plan.preset,
         stages=timetable.times,
         groups=tuple(
             count(found, ranked, len(search.hits[found.name]))
-            for found, ranked in zip(search.gathered.groups, search.fused, strict=True)
+            for found, ranked in zip(ranking.gathered.groups, ranking.fused, strict=True)
         ),
         emb_space=space.id,
         as_of=plan.as_of,
@@ -248,5 +285,5 @@ def _receipt(plan: Plan, timetable: Timetable, search: _Search, space: Embedding
         late_interaction_weight=main.late_share if main else 0.0,
         elapsed_s=timetable.elapsed_s,
         times=plan.times,
-        cross_encoded=search.cross_encoded,
+        cross_encoded=ranking.cross_encoded,
     )
