@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from hummock.core.candidates import Gathered, GroupQuery
+from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
@@ -201,6 +201,12 @@ class Store(Protocol):
         """What each query finds, read at one moment. An unknown project has nothing, at seq 0.
 
         Raises: SeqNotReached.
+        """
+
+    def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
+        """Where one memory stands among all that pass the query's filter; None where the project has no such memory.
+
+        Exact, whatever the query's pool, and as slow as that: for explaining, not for recalling.
         """
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:

@@ -178,3 +178,26 @@ class Gathered:
     seq: int
     content_seq: int
     groups: tuple[Candidates, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where one memory stands among all that pass a query's filter, be it a candidate or not.
+
+    Attributes:
+        failed: Names of the filter's fields whose condition it does not meet.
+        searched: Memories that pass the filter.
+        cosine: Of its best chunk; NaN without a vector.
+        keyword: BM25 score; 0 where no term matched, and with substrings.
+        matched: Bit i is set when terms[i], or substrings[i], of the query matched.
+        vector_rank: By cosine, from 1, ties by age in the store; itself counts even if it fails. 0 without a vector.
+        keyword_rank: The same by words; with substrings the newest first. 0 where it holds none.
+    """
+
+    failed: tuple[str, ...]
+    searched: int
+    cosine: float
+    keyword: float
+    matched: int
+    vector_rank: int
+    keyword_rank: int

@@ -11,7 +11,7 @@ from typing import TypeVar
 import lmdb
 import numpy as np
 
-from hummock.core.candidates import Candidates, Gathered, GroupQuery
+from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import Filter, Memory
@@ -99,13 +99,27 @@ class EmbeddedStore:
                 empty = tuple(Candidates.empty(query.name, dim) for query in queries)
                 return Gathered(seq=0, content_seq=0, groups=empty)
             with self._environment.reading() as txn:
-                numbers_of = self._dictionary(txn, view.number)
-                key_files_of, records_of = self._key_files(txn, view.number), self._records(txn, view.number)
-                domain_names = partial(view.domain_names.get, self._environment, txn, view.number)
-                found = Search(view, numbers_of, key_files_of, records_of, domain_names).gather(queries)
+                found = self._search(txn, view).gather(queries)
                 return with_tokens(found, queries, self._tokens(txn, view.number), self._environment.space.token_dim)
 
         return self._read(project, gathered)
+
+    def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
+        """Where one memory stands among all that pass the query's filter; see `ports.Store`."""
+
+        def read(view: ProjectView | None) -> Standing | None:
+            if view is None:
+                return None
+            with self._environment.reading() as txn:
+                doc = doc_of(txn, self._environment, view.number, memory_id)
+                if doc is None:
+                    return None
+                ordinals = view.columns.ordinals(np.array([doc], np.int64))
+                if not len(ordinals):
+                    raise _Outdated
+                return self._search(txn, view).standing(query, int(ordinals[0]))
+
+        return self._read(project, read)
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
@@ -232,6 +246,16 @@ class EmbeddedStore:
             except _Outdated:
                 self._residents.publish([project])
         raise Unavailable(f"project {project} is being changed all the time; try again")
+
+    def _search(self, txn: lmdb.Transaction[bytes], view: ProjectView) -> Search:
+        number = view.number
+        return Search(
+            view,
+            self._dictionary(txn, number),
+            self._key_files(txn, number),
+            self._records(txn, number),
+            partial(view.domain_names.get, self._environment, txn, number),
+        )
 
     def _dictionary(self, txn: lmdb.Transaction[bytes], number: int) -> TermNumbers:
         # A term's number never changes, so any transaction will do for any view.

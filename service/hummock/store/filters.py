@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,17 @@ def passing(view: ProjectView, where: Filter, numbers_of: TermNumbers) -> Flags:
             allowed &= holding(view, [facet(name) for name in names], numbers_of)
     _exclude(view, where.excluded_ids, allowed)
     return allowed
+
+
+def failed_conditions(view: ProjectView, where: Filter, numbers_of: TermNumbers, ordinal: int) -> tuple[str, ...]:
+    """Names of the fields whose condition a memory does not meet."""
+    none = Filter()
+    alone = {field.name: replace(none, **{field.name: getattr(where, field.name)}) for field in fields(Filter)}
+    return tuple(
+        name
+        for name, condition in alone.items()
+        if condition != none and not passing(view, condition, numbers_of)[ordinal]
+    )
 
 
 def holding(view: ProjectView, terms: Sequence[str], numbers_of: TermNumbers) -> Flags:

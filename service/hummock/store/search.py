@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core import facets
-from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery
+from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery, Standing
 from hummock.core.memory import MemoryKind
 from hummock.store.domain_names import DomainNames
-from hummock.store.filters import Flags, TermNumbers, holding, marked, passing
+from hummock.store.filters import Flags, TermNumbers, failed_conditions, holding, marked, passing
 from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
 from hummock.store.planner import nearest
 from hummock.store.postings import NO_TERM
 from hummock.store.substrings import ReadRecords, SubstringScan, holds_name
 from hummock.store.view import ProjectView
-from hummock_kernels.cosine import best_chunks
+from hummock_kernels.cosine import best_chunks, scan
 from hummock_kernels.topk import top_k
 
 Ordinals = NDArray[np.int64]
@@ -71,6 +71,46 @@ class Search:
         """What each query finds."""
         groups = tuple(self._group(query) for query in queries)
         return Gathered(seq=self._view.seq, content_seq=self._view.content_seq, groups=groups)
+
+    def standing(self, query: GroupQuery, ordinal: int) -> Standing:
+        """Where one memory stands among all that pass the query's filter."""
+        allowed = passing(self._view, query.filter, self._numbers_of)
+        searched = int(np.count_nonzero(allowed))
+        allowed[ordinal] = 1
+        cosine, vector_rank = self._standing_by_vector(query, allowed, ordinal)
+        keyword, matched, keyword_rank = self._standing_by_keyword(query, allowed, ordinal)
+        return Standing(
+            failed=failed_conditions(self._view, query.filter, self._numbers_of, ordinal),
+            searched=searched,
+            cosine=cosine,
+            keyword=keyword,
+            matched=matched,
+            vector_rank=vector_rank,
+            keyword_rank=keyword_rank,
+        )
+
+    def _standing_by_vector(self, query: GroupQuery, allowed: Flags, ordinal: int) -> tuple[float, int]:
+        if query.vector is None:
+            return np.nan, 0
+        columns = self._view.columns
+        start, count = columns.chunk_start.values, columns.chunk_count.values
+        order, cosine = scan(self._view.vectors.values, start, count, allowed, query.vector, _NO_MINIMUM, len(columns))
+        place = np.flatnonzero(order == ordinal)
+        return (float(cosine[place[0]]), int(place[0]) + 1) if len(place) else (np.nan, 0)
+
+    def _standing_by_keyword(self, query: GroupQuery, allowed: Flags, ordinal: int) -> tuple[float, int, int]:
+        if query.substrings:
+            scan_of = SubstringScan(query.substrings, self._records_of, MAX_SUBSTRING_BYTES)
+            order = self._newest_holding(scan_of, replace(query, pool=len(self._view.columns)), allowed)
+            place = np.flatnonzero(order == ordinal)
+            matched = scan_of.held(int(self._view.columns.doc.values[ordinal]))
+            return 0.0, matched, int(place[0]) + 1 if len(place) else 0
+        keywords = self._scored(query.terms)
+        if keywords is None or keywords.score[ordinal] <= 0:
+            return 0.0, 0, 0
+        order = top_k(keywords.score, allowed, len(allowed))
+        place = np.flatnonzero(order == ordinal)
+        return float(keywords.score[ordinal]), int(keywords.matched[ordinal]), int(place[0]) + 1
 
     def _group(self, query: GroupQuery) -> Candidates:
         dim = self._view.vectors.buffer.shape[1]
