@@ -30,6 +30,7 @@ from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.text.warm import warm as warm_texts
 from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.cross_encode import CrossEncode
+from hummock.usecases.explain import Explain
 from hummock.usecases.garden import Garden
 from hummock.usecases.learn import Learn, Preparation
 from hummock.usecases.projects import Projects
@@ -78,12 +79,14 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: uuid.uuid4().hex)
         reranker = _open_reranker(settings, clock, say)
         cross_encode = CrossEncode(opened, reranker, CrossEncoding[settings.cross_encoder.upper()], clock)
-        recall = CachedRecall(Recall(opened, embedder, clock, cross_encode), opened, embedder.space.id, clock)
+        uncached = Recall(opened, embedder, clock, cross_encode)
+        recall = CachedRecall(uncached, opened, embedder.space.id, clock)
         yield UseCases(
             recall=recall,
             render=Render(recall, opened, counter, clock),
             learn=Learn(opened, embedder, preparation, clock),
             search=Search(recall),
+            explain=Explain(uncached, opened, embedder.space.calibration),
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),

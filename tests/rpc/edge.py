@@ -82,6 +82,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "render": samples.rendered,
         "learn": samples.learned,
         "search": samples.searched,
+        "explain": samples.explained,
         "garden": FixedGarden(),
         "projects": FixedProjects(),
         "status": samples.status,

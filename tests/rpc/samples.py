@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration, EmbeddingSpace
+from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
 from hummock.core.learn import Deleted, LearnCommand, Learned, LearnResult, LearnStatus, Updated
 from hummock.core.memory import CodeFragment, Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
@@ -175,6 +178,18 @@ def searched(query: SearchQuery) -> Searched:
         receipt=RECEIPT,
         degraded=(),
     )
+
+
+def explained(query: ExplainQuery) -> Explained:
+    verdict = Verdict(
+        stage=LossStage.RANK,
+        group="main",
+        value=17.0,
+        threshold=10.0,
+        numbers=Numbers(cosine=0.5, matched_terms=("还款",), vector_rank=3, place=17, searched=9, pool=50, top_k=10),
+    )
+    remedy = Remedy(changes=(Change(field="top_k", value="17"),), recall=replace(query.recall, top_k=17), rank=17)
+    return Explained(verdict=verdict, sentence="它排第 17", remedy=remedy)
 
 
 def status() -> ServiceStatus:

@@ -64,7 +64,7 @@ def decay_of(query: RecallQuery) -> Decay:
 
 def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
     """The group that holds domains comes before the code, which pulls the key files of those that the query names."""
-    if _says_too_little(query):
+    if says_too_little(query):
         return ()
     top_k = _or(query.top_k, defaults.top_k)
     pool = max(_or(query.candidates, defaults.candidates), top_k)
@@ -115,7 +115,7 @@ def _is_literal_chat(query: RecallQuery) -> bool:
     return query.preset is Preset.CHAT and query.paths == {RecallPath.VECTOR}
 
 
-def _says_too_little(query: RecallQuery) -> bool:
+def says_too_little(query: RecallQuery) -> bool:
     """A letter or two in an editor is nothing to recall for; two Chinese characters are a word (S0-36, 1.1-2)."""
     text = query.text.strip()
     is_short = text.isascii() and len(text) < SHORTEST_ASCII_CHARACTERS

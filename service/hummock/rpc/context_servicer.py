@@ -1,10 +1,19 @@
-"""ContextService: recall, render, learn, search."""
+"""ContextService: recall, render, learn, search, explain."""
 
 from __future__ import annotations
 
-from hummock.rpc import parse_memory, parse_recall, parse_render, present_memory, present_recall, present_render
+from hummock.rpc import (
+    parse_explain,
+    parse_memory,
+    parse_recall,
+    parse_render,
+    present_explain,
+    present_memory,
+    present_recall,
+    present_render,
+)
 from hummock.rpc.use_cases import UseCases
-from hummock.v1 import context_service_pb2, recall_pb2
+from hummock.v1 import context_service_pb2, explain_pb2, recall_pb2
 
 
 class ContextServicer:
@@ -25,6 +34,11 @@ class ContextServicer:
     def Search(self, request: context_service_pb2.SearchRequest) -> context_service_pb2.SearchResponse:
         """Searches code and knowledge together."""
         return present_recall.search_response(self._use_cases.search(parse_recall.search_query(request)))
+
+    def Explain(self, request: explain_pb2.ExplainRequest) -> explain_pb2.ExplainResponse:
+        """Says why a recall brings back a memory, or does not."""
+        explained = self._use_cases.explain(parse_explain.explain_query(request))
+        return present_explain.explain_response(request.recall, explained)
 
     def Learn(self, request: context_service_pb2.LearnRequest) -> context_service_pb2.LearnResponse:
         """Stores memories."""

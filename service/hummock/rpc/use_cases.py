@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hummock.core.explain import Explained, ExplainQuery
 from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
 from hummock.core.memory import Filter, Memory
 from hummock.core.project import Project
@@ -55,6 +56,7 @@ class UseCases:
     render: Callable[[RenderQuery], Rendered]
     learn: Callable[[LearnCommand], Learned]
     search: Callable[[SearchQuery], Searched]
+    explain: Callable[[ExplainQuery], Explained]
     garden: Garden
     projects: Projects
     status: Callable[[], ServiceStatus]

@@ -26,11 +26,12 @@ from hummock.v1.buf.validate import validate_pb2 as buf_dot_validate_dot_validat
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from hummock.v1 import explain_pb2 as hummock_dot_v1_dot_explain__pb2
 from hummock.v1 import memory_pb2 as hummock_dot_v1_dot_memory__pb2
 from hummock.v1 import recall_pb2 as hummock_dot_v1_dot_recall__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hummock/v1/context_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\x1a\x17hummock/v1/recall.proto\"4\n\x0fMemorySelection\x12!\n\x03ids\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\xc8\x01\"\x07r\x05\x10\x01(\x80\x02\"\xa2\x01\n\rPromptMessage\x12\x14\n\x02id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02\x12\x30\n\x04role\x18\x02 \x01(\x0e\x32\x16.hummock.v1.PromptRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1a\n\x07\x63ontent\x18\x03 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10\x12-\n\tsend_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xb3\x01\n\rSectionQuotas\x12\x1e\n\x07\x64omains\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x00\x88\x01\x01\x12\'\n\x10learning_records\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x01\x88\x01\x01\x12%\n\x0e\x63ode_fragments\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x02\x88\x01\x01\x42\n\n\x08_domainsB\x13\n\x11_learning_recordsB\x11\n\x0f_code_fragments\"\xfe\x06\n\rRenderRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x33\n\x06recall\x18\x02 \x01(\x0b\x32\x19.hummock.v1.RecallRequestB\x06\xbaH\x03\xd8\x01\x03H\x00\x12/\n\x08memories\x18\x03 \x01(\x0b\x32\x1b.hummock.v1.MemorySelectionH\x00\x12.\n\x04\x66orm\x18\x04 \x01(\x0e\x32\x16.hummock.v1.RenderFormB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\'\n\rbudget_tokens\x18\x05 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x02\x88\x01\x01\x12,\n\x06locale\x18\x06 \x01(\x0e\x32\x12.hummock.v1.LocaleB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1b\n\x06prompt\x18\x07 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10H\x01\x12\x38\n\x08template\x18\x08 \x01(\x0e\x32\x1a.hummock.v1.PromptTemplateB\x08\xbaH\x05\x82\x01\x02\x10\x01H\x01\x12\x32\n\x06target\x18\t \x01(\x0e\x32\x18.hummock.v1.PromptTargetB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x35\n\x07history\x18\n \x03(\x0b\x32\x19.hummock.v1.PromptMessageB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12*\n\x07\x63urrent\x18\x0b \x01(\x0b\x32\x19.hummock.v1.PromptMessage\x12#\n\x08read_ids\x18\x0c \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10\x10\"\x07r\x05\x10\x01(\x80\x02\x12)\n\x06quotas\x18\r \x01(\x0b\x32\x19.hummock.v1.SectionQuotas\x12\x32\n\tplacement\x18\x0e \x01(\x0e\x32\x15.hummock.v1.PlacementB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1f\n\x0cprefix_token\x18\x0f \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80\x08\x12\x0e\n\x06rebase\x18\x10 \x01(\x08\x12)\n\x05\x61s_of\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x12utc_offset_minutes\x18\x12 \x01(\x11\x42\x0b\xbaH\x08:\x06\x18\x90\r(\x8f\r\x12=\n\tread_tool\x18\x13 \x01(\tB*\xbaH\'r%R\x00R\x0bread_memoryR\x14read_memory_artifactB\x0f\n\x06source\x12\x05\xbaH\x02\x08\x01\x42\n\n\x08originalB\x10\n\x0e_budget_tokens\"\xf7\x01\n\x0eRenderedMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.hummock.v1.MemoryKind\x12\x1e\n\x04tier\x18\x03 \x01(\x0e\x32\x10.hummock.v1.Tier\x12\x13\n\x0btoken_count\x18\x04 \x01(\r\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\r\n\x05score\x18\x06 \x01(\x02\x12\r\n\x05trust\x18\x07 \x01(\x02\x12\"\n\x06origin\x18\x08 \x01(\x0e\x32\x12.hummock.v1.Origin\x12%\n\x05marks\x18\t \x03(\x0e\x32\x16.hummock.v1.MemoryMark\"h\n\x0cStablePrefix\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x13\n\x0btoken_count\x18\x03 \x01(\r\x12\r\n\x05token\x18\x04 \x01(\x0c\x12\x16\n\x0erebase_advised\x18\x05 \x01(\x08\"\xdd\x01\n\x0eToolDefinition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12-\n\x0cinput_schema\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\'\n\x06openai\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12*\n\tanthropic\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12$\n\x03mcp\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x80\x04\n\x0eRenderResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0btoken_count\x18\x02 \x01(\r\x12\x15\n\rbudget_tokens\x18\x03 \x01(\r\x12\x13\n\x0bover_budget\x18\x04 \x01(\x08\x12,\n\x08memories\x18\x05 \x03(\x0b\x32\x1a.hummock.v1.RenderedMemory\x12)\n\x05tools\x18\x06 \x03(\x0b\x32\x1a.hummock.v1.ToolDefinition\x12\x13\n\x0bmissing_ids\x18\x07 \x03(\t\x12\"\n\x06intent\x18\x08 \x01(\x0b\x32\x12.hummock.v1.Intent\x12$\n\x07receipt\x18\t \x01(\x0b\x32\x13.hummock.v1.Receipt\x12)\n\x08\x64\x65graded\x18\n \x03(\x0b\x32\x17.hummock.v1.Degradation\x12\x31\n\x0erender_elapsed\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0b\n\x03seq\x18\x0c \x01(\x04\x12+\n\x08messages\x18\r \x03(\x0b\x32\x19.hummock.v1.PromptMessage\x12\x14\n\x0cinstructions\x18\x0e \x01(\t\x12(\n\x06prefix\x18\x0f \x01(\x0b\x32\x18.hummock.v1.StablePrefix\x12\x0f\n\x07\x63ounter\x18\x10 \x01(\t\"X\n\x0bLearnResult\x12\n\n\x02id\x18\x01 \x01(\t\x12\'\n\x06status\x18\x02 \x01(\x0e\x32\x17.hummock.v1.LearnStatus\x12\x14\n\x0c\x64uplicate_of\x18\x03 \x01(\t\"\x84\x01\n\x0cLearnRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12\x36\n\x08memories\x18\x03 \x03(\x0b\x32\x17.hummock.v1.MemoryInputB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x80\x04\"F\n\rLearnResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12(\n\x07results\x18\x02 \x03(\x0b\x32\x17.hummock.v1.LearnResult\"E\n\x12LearnStreamRequest\x12/\n\x05\x62\x61tch\x18\x01 \x01(\x0b\x32\x18.hummock.v1.LearnRequestB\x06\xbaH\x03\xc8\x01\x01\"\xa4\x01\n\x13LearnStreamResponse\x12\x13\n\x0b\x62\x61tch_index\x18\x01 \x01(\x04\x12+\n\x06stored\x18\x02 \x01(\x0b\x32\x19.hummock.v1.LearnResponseH\x00\x12*\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x18.hummock.v1.LearnFailureH\x00\x12\x14\n\x0cstored_count\x18\x04 \x01(\x04\x42\t\n\x07outcome\"L\n\x0cLearnFailure\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05\x66ield\x18\x04 \x01(\t\"\x88\x02\n\rSearchRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1e\n\nquery_text\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80@\x12\x1e\n\x05top_k\x18\x03 \x01(\rB\n\xbaH\x07*\x05\x18\xc8\x01(\x01H\x00\x88\x01\x01\x12\x30\n\x05scope\x18\x04 \x01(\x0e\x32\x17.hummock.v1.SearchScopeB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\"\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x12.hummock.v1.Filter\x12\x0f\n\x07min_seq\x18\x06 \x01(\x04\x12)\n\x05\x61s_of\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\n\x06_top_k\"\x89\x01\n\x0cSearchResult\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x11\n\tmemory_id\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x04 \x01(\t\x12\r\n\x05score\x18\x05 \x01(\x02\x12)\n\x08metadata\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x9a\x01\n\x0eSearchResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.hummock.v1.SearchResult\x12\x0c\n\x04text\x18\x02 \x01(\t\x12$\n\x07receipt\x18\x03 \x01(\x0b\x32\x13.hummock.v1.Receipt\x12)\n\x08\x64\x65graded\x18\x04 \x03(\x0b\x32\x17.hummock.v1.Degradation*\xa8\x01\n\nRenderForm\x12\x1b\n\x17RENDER_FORM_UNSPECIFIED\x10\x00\x12\x17\n\x13RENDER_FORM_CONTEXT\x10\x01\x12\x19\n\x15RENDER_FORM_WATERFALL\x10\x02\x12\x15\n\x11RENDER_FORM_INDEX\x10\x03\x12\x18\n\x14RENDER_FORM_MEMORIES\x10\x04\x12\x18\n\x14RENDER_FORM_MESSAGES\x10\x05*_\n\x0cPromptTarget\x12\x1d\n\x19PROMPT_TARGET_UNSPECIFIED\x10\x00\x12\x18\n\x14PROMPT_TARGET_SYSTEM\x10\x01\x12\x16\n\x12PROMPT_TARGET_USER\x10\x02*S\n\x0ePromptTemplate\x12\x1f\n\x1bPROMPT_TEMPLATE_UNSPECIFIED\x10\x00\x12 \n\x1cPROMPT_TEMPLATE_CODE_ANALYST\x10\x01*r\n\nPromptRole\x12\x1b\n\x17PROMPT_ROLE_UNSPECIFIED\x10\x00\x12\x16\n\x12PROMPT_ROLE_SYSTEM\x10\x01\x12\x14\n\x10PROMPT_ROLE_USER\x10\x02\x12\x19\n\x15PROMPT_ROLE_ASSISTANT\x10\x03*N\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x12\n\x0ePLACEMENT_HEAD\x10\x01\x12\x12\n\x0ePLACEMENT_TAIL\x10\x02*~\n\nMemoryMark\x12\x1b\n\x17MEMORY_MARK_UNSPECIFIED\x10\x00\x12\x15\n\x11MEMORY_MARK_STALE\x10\x01\x12\x1a\n\x16MEMORY_MARK_UNVERIFIED\x10\x02\x12 \n\x1cMEMORY_MARK_INSTRUCTION_LIKE\x10\x03*>\n\x06Locale\x12\x16\n\x12LOCALE_UNSPECIFIED\x10\x00\x12\r\n\tLOCALE_ZH\x10\x01\x12\r\n\tLOCALE_EN\x10\x02*M\n\x04Tier\x12\x14\n\x10TIER_UNSPECIFIED\x10\x00\x12\r\n\tTIER_FULL\x10\x01\x12\x0e\n\nTIER_INDEX\x10\x02\x12\x10\n\x0cTIER_DROPPED\x10\x03*\x97\x01\n\x0bLearnStatus\x12\x1c\n\x18LEARN_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14LEARN_STATUS_CREATED\x10\x01\x12\x18\n\x14LEARN_STATUS_UPDATED\x10\x02\x12\x1a\n\x16LEARN_STATUS_UNCHANGED\x10\x03\x12\x1a\n\x16LEARN_STATUS_DUPLICATE\x10\x04*u\n\x0bSearchScope\x12\x1c\n\x18SEARCH_SCOPE_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_SCOPE_CODE\x10\x01\x12\x1a\n\x16SEARCH_SCOPE_KNOWLEDGE\x10\x02\x12\x15\n\x11SEARCH_SCOPE_BOTH\x10\x03\x32\xf4\x02\n\x0e\x43ontextService\x12\x44\n\x06Recall\x12\x19.hummock.v1.RecallRequest\x1a\x1a.hummock.v1.RecallResponse\"\x03\x90\x02\x01\x12\x44\n\x06Render\x12\x19.hummock.v1.RenderRequest\x1a\x1a.hummock.v1.RenderResponse\"\x03\x90\x02\x01\x12<\n\x05Learn\x12\x18.hummock.v1.LearnRequest\x1a\x19.hummock.v1.LearnResponse\x12R\n\x0bLearnStream\x12\x1e.hummock.v1.LearnStreamRequest\x1a\x1f.hummock.v1.LearnStreamResponse(\x01\x30\x01\x12\x44\n\x06Search\x12\x19.hummock.v1.SearchRequest\x1a\x1a.hummock.v1.SearchResponse\"\x03\x90\x02\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hummock/v1/context_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18hummock/v1/explain.proto\x1a\x17hummock/v1/memory.proto\x1a\x17hummock/v1/recall.proto\"4\n\x0fMemorySelection\x12!\n\x03ids\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\xc8\x01\"\x07r\x05\x10\x01(\x80\x02\"\xa2\x01\n\rPromptMessage\x12\x14\n\x02id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02\x12\x30\n\x04role\x18\x02 \x01(\x0e\x32\x16.hummock.v1.PromptRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1a\n\x07\x63ontent\x18\x03 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10\x12-\n\tsend_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xb3\x01\n\rSectionQuotas\x12\x1e\n\x07\x64omains\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x00\x88\x01\x01\x12\'\n\x10learning_records\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x01\x88\x01\x01\x12%\n\x0e\x63ode_fragments\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x02\x88\x01\x01\x42\n\n\x08_domainsB\x13\n\x11_learning_recordsB\x11\n\x0f_code_fragments\"\xfe\x06\n\rRenderRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x33\n\x06recall\x18\x02 \x01(\x0b\x32\x19.hummock.v1.RecallRequestB\x06\xbaH\x03\xd8\x01\x03H\x00\x12/\n\x08memories\x18\x03 \x01(\x0b\x32\x1b.hummock.v1.MemorySelectionH\x00\x12.\n\x04\x66orm\x18\x04 \x01(\x0e\x32\x16.hummock.v1.RenderFormB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\'\n\rbudget_tokens\x18\x05 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x02\x88\x01\x01\x12,\n\x06locale\x18\x06 \x01(\x0e\x32\x12.hummock.v1.LocaleB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1b\n\x06prompt\x18\x07 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10H\x01\x12\x38\n\x08template\x18\x08 \x01(\x0e\x32\x1a.hummock.v1.PromptTemplateB\x08\xbaH\x05\x82\x01\x02\x10\x01H\x01\x12\x32\n\x06target\x18\t \x01(\x0e\x32\x18.hummock.v1.PromptTargetB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x35\n\x07history\x18\n \x03(\x0b\x32\x19.hummock.v1.PromptMessageB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12*\n\x07\x63urrent\x18\x0b \x01(\x0b\x32\x19.hummock.v1.PromptMessage\x12#\n\x08read_ids\x18\x0c \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10\x10\"\x07r\x05\x10\x01(\x80\x02\x12)\n\x06quotas\x18\r \x01(\x0b\x32\x19.hummock.v1.SectionQuotas\x12\x32\n\tplacement\x18\x0e \x01(\x0e\x32\x15.hummock.v1.PlacementB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1f\n\x0cprefix_token\x18\x0f \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80\x08\x12\x0e\n\x06rebase\x18\x10 \x01(\x08\x12)\n\x05\x61s_of\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x12utc_offset_minutes\x18\x12 \x01(\x11\x42\x0b\xbaH\x08:\x06\x18\x90\r(\x8f\r\x12=\n\tread_tool\x18\x13 \x01(\tB*\xbaH\'r%R\x00R\x0bread_memoryR\x14read_memory_artifactB\x0f\n\x06source\x12\x05\xbaH\x02\x08\x01\x42\n\n\x08originalB\x10\n\x0e_budget_tokens\"\xf7\x01\n\x0eRenderedMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.hummock.v1.MemoryKind\x12\x1e\n\x04tier\x18\x03 \x01(\x0e\x32\x10.hummock.v1.Tier\x12\x13\n\x0btoken_count\x18\x04 \x01(\r\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\r\n\x05score\x18\x06 \x01(\x02\x12\r\n\x05trust\x18\x07 \x01(\x02\x12\"\n\x06origin\x18\x08 \x01(\x0e\x32\x12.hummock.v1.Origin\x12%\n\x05marks\x18\t \x03(\x0e\x32\x16.hummock.v1.MemoryMark\"h\n\x0cStablePrefix\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x13\n\x0btoken_count\x18\x03 \x01(\r\x12\r\n\x05token\x18\x04 \x01(\x0c\x12\x16\n\x0erebase_advised\x18\x05 \x01(\x08\"\xdd\x01\n\x0eToolDefinition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12-\n\x0cinput_schema\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\'\n\x06openai\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12*\n\tanthropic\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12$\n\x03mcp\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x80\x04\n\x0eRenderResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0btoken_count\x18\x02 \x01(\r\x12\x15\n\rbudget_tokens\x18\x03 \x01(\r\x12\x13\n\x0bover_budget\x18\x04 \x01(\x08\x12,\n\x08memories\x18\x05 \x03(\x0b\x32\x1a.hummock.v1.RenderedMemory\x12)\n\x05tools\x18\x06 \x03(\x0b\x32\x1a.hummock.v1.ToolDefinition\x12\x13\n\x0bmissing_ids\x18\x07 \x03(\t\x12\"\n\x06intent\x18\x08 \x01(\x0b\x32\x12.hummock.v1.Intent\x12$\n\x07receipt\x18\t \x01(\x0b\x32\x13.hummock.v1.Receipt\x12)\n\x08\x64\x65graded\x18\n \x03(\x0b\x32\x17.hummock.v1.Degradation\x12\x31\n\x0erender_elapsed\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0b\n\x03seq\x18\x0c \x01(\x04\x12+\n\x08messages\x18\r \x03(\x0b\x32\x19.hummock.v1.PromptMessage\x12\x14\n\x0cinstructions\x18\x0e \x01(\t\x12(\n\x06prefix\x18\x0f \x01(\x0b\x32\x18.hummock.v1.StablePrefix\x12\x0f\n\x07\x63ounter\x18\x10 \x01(\t\"X\n\x0bLearnResult\x12\n\n\x02id\x18\x01 \x01(\t\x12\'\n\x06status\x18\x02 \x01(\x0e\x32\x17.hummock.v1.LearnStatus\x12\x14\n\x0c\x64uplicate_of\x18\x03 \x01(\t\"\x84\x01\n\x0cLearnRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12\x36\n\x08memories\x18\x03 \x03(\x0b\x32\x17.hummock.v1.MemoryInputB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x80\x04\"F\n\rLearnResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12(\n\x07results\x18\x02 \x03(\x0b\x32\x17.hummock.v1.LearnResult\"E\n\x12LearnStreamRequest\x12/\n\x05\x62\x61tch\x18\x01 \x01(\x0b\x32\x18.hummock.v1.LearnRequestB\x06\xbaH\x03\xc8\x01\x01\"\xa4\x01\n\x13LearnStreamResponse\x12\x13\n\x0b\x62\x61tch_index\x18\x01 \x01(\x04\x12+\n\x06stored\x18\x02 \x01(\x0b\x32\x19.hummock.v1.LearnResponseH\x00\x12*\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x18.hummock.v1.LearnFailureH\x00\x12\x14\n\x0cstored_count\x18\x04 \x01(\x04\x42\t\n\x07outcome\"L\n\x0cLearnFailure\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05\x66ield\x18\x04 \x01(\t\"\x88\x02\n\rSearchRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1e\n\nquery_text\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80@\x12\x1e\n\x05top_k\x18\x03 \x01(\rB\n\xbaH\x07*\x05\x18\xc8\x01(\x01H\x00\x88\x01\x01\x12\x30\n\x05scope\x18\x04 \x01(\x0e\x32\x17.hummock.v1.SearchScopeB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\"\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x12.hummock.v1.Filter\x12\x0f\n\x07min_seq\x18\x06 \x01(\x04\x12)\n\x05\x61s_of\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\n\x06_top_k\"\x89\x01\n\x0cSearchResult\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x11\n\tmemory_id\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x04 \x01(\t\x12\r\n\x05score\x18\x05 \x01(\x02\x12)\n\x08metadata\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x9a\x01\n\x0eSearchResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.hummock.v1.SearchResult\x12\x0c\n\x04text\x18\x02 \x01(\t\x12$\n\x07receipt\x18\x03 \x01(\x0b\x32\x13.hummock.v1.Receipt\x12)\n\x08\x64\x65graded\x18\x04 \x03(\x0b\x32\x17.hummock.v1.Degradation*\xa8\x01\n\nRenderForm\x12\x1b\n\x17RENDER_FORM_UNSPECIFIED\x10\x00\x12\x17\n\x13RENDER_FORM_CONTEXT\x10\x01\x12\x19\n\x15RENDER_FORM_WATERFALL\x10\x02\x12\x15\n\x11RENDER_FORM_INDEX\x10\x03\x12\x18\n\x14RENDER_FORM_MEMORIES\x10\x04\x12\x18\n\x14RENDER_FORM_MESSAGES\x10\x05*_\n\x0cPromptTarget\x12\x1d\n\x19PROMPT_TARGET_UNSPECIFIED\x10\x00\x12\x18\n\x14PROMPT_TARGET_SYSTEM\x10\x01\x12\x16\n\x12PROMPT_TARGET_USER\x10\x02*S\n\x0ePromptTemplate\x12\x1f\n\x1bPROMPT_TEMPLATE_UNSPECIFIED\x10\x00\x12 \n\x1cPROMPT_TEMPLATE_CODE_ANALYST\x10\x01*r\n\nPromptRole\x12\x1b\n\x17PROMPT_ROLE_UNSPECIFIED\x10\x00\x12\x16\n\x12PROMPT_ROLE_SYSTEM\x10\x01\x12\x14\n\x10PROMPT_ROLE_USER\x10\x02\x12\x19\n\x15PROMPT_ROLE_ASSISTANT\x10\x03*N\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x12\n\x0ePLACEMENT_HEAD\x10\x01\x12\x12\n\x0ePLACEMENT_TAIL\x10\x02*~\n\nMemoryMark\x12\x1b\n\x17MEMORY_MARK_UNSPECIFIED\x10\x00\x12\x15\n\x11MEMORY_MARK_STALE\x10\x01\x12\x1a\n\x16MEMORY_MARK_UNVERIFIED\x10\x02\x12 \n\x1cMEMORY_MARK_INSTRUCTION_LIKE\x10\x03*>\n\x06Locale\x12\x16\n\x12LOCALE_UNSPECIFIED\x10\x00\x12\r\n\tLOCALE_ZH\x10\x01\x12\r\n\tLOCALE_EN\x10\x02*M\n\x04Tier\x12\x14\n\x10TIER_UNSPECIFIED\x10\x00\x12\r\n\tTIER_FULL\x10\x01\x12\x0e\n\nTIER_INDEX\x10\x02\x12\x10\n\x0cTIER_DROPPED\x10\x03*\x97\x01\n\x0bLearnStatus\x12\x1c\n\x18LEARN_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14LEARN_STATUS_CREATED\x10\x01\x12\x18\n\x14LEARN_STATUS_UPDATED\x10\x02\x12\x1a\n\x16LEARN_STATUS_UNCHANGED\x10\x03\x12\x1a\n\x16LEARN_STATUS_DUPLICATE\x10\x04*u\n\x0bSearchScope\x12\x1c\n\x18SEARCH_SCOPE_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_SCOPE_CODE\x10\x01\x12\x1a\n\x16SEARCH_SCOPE_KNOWLEDGE\x10\x02\x12\x15\n\x11SEARCH_SCOPE_BOTH\x10\x03\x32\xbd\x03\n\x0e\x43ontextService\x12\x44\n\x06Recall\x12\x19.hummock.v1.RecallRequest\x1a\x1a.hummock.v1.RecallResponse\"\x03\x90\x02\x01\x12\x44\n\x06Render\x12\x19.hummock.v1.RenderRequest\x1a\x1a.hummock.v1.RenderResponse\"\x03\x90\x02\x01\x12<\n\x05Learn\x12\x18.hummock.v1.LearnRequest\x1a\x19.hummock.v1.LearnResponse\x12R\n\x0bLearnStream\x12\x1e.hummock.v1.LearnStreamRequest\x1a\x1f.hummock.v1.LearnStreamResponse(\x01\x30\x01\x12\x44\n\x06Search\x12\x19.hummock.v1.SearchRequest\x1a\x1a.hummock.v1.SearchResponse\"\x03\x90\x02\x01\x12G\n\x07\x45xplain\x12\x1a.hummock.v1.ExplainRequest\x1a\x1b.hummock.v1.ExplainResponse\"\x03\x90\x02\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -104,60 +105,62 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTEXTSERVICE'].methods_by_name['Render']._serialized_options = b'\220\002\001'
   _globals['_CONTEXTSERVICE'].methods_by_name['Search']._loaded_options = None
   _globals['_CONTEXTSERVICE'].methods_by_name['Search']._serialized_options = b'\220\002\001'
-  _globals['_RENDERFORM']._serialized_start=3793
-  _globals['_RENDERFORM']._serialized_end=3961
-  _globals['_PROMPTTARGET']._serialized_start=3963
-  _globals['_PROMPTTARGET']._serialized_end=4058
-  _globals['_PROMPTTEMPLATE']._serialized_start=4060
-  _globals['_PROMPTTEMPLATE']._serialized_end=4143
-  _globals['_PROMPTROLE']._serialized_start=4145
-  _globals['_PROMPTROLE']._serialized_end=4259
-  _globals['_PLACEMENT']._serialized_start=4261
-  _globals['_PLACEMENT']._serialized_end=4339
-  _globals['_MEMORYMARK']._serialized_start=4341
-  _globals['_MEMORYMARK']._serialized_end=4467
-  _globals['_LOCALE']._serialized_start=4469
-  _globals['_LOCALE']._serialized_end=4531
-  _globals['_TIER']._serialized_start=4533
-  _globals['_TIER']._serialized_end=4610
-  _globals['_LEARNSTATUS']._serialized_start=4613
-  _globals['_LEARNSTATUS']._serialized_end=4764
-  _globals['_SEARCHSCOPE']._serialized_start=4766
-  _globals['_SEARCHSCOPE']._serialized_end=4883
-  _globals['_MEMORYSELECTION']._serialized_start=222
-  _globals['_MEMORYSELECTION']._serialized_end=274
-  _globals['_PROMPTMESSAGE']._serialized_start=277
-  _globals['_PROMPTMESSAGE']._serialized_end=439
-  _globals['_SECTIONQUOTAS']._serialized_start=442
-  _globals['_SECTIONQUOTAS']._serialized_end=621
-  _globals['_RENDERREQUEST']._serialized_start=624
-  _globals['_RENDERREQUEST']._serialized_end=1518
-  _globals['_RENDEREDMEMORY']._serialized_start=1521
-  _globals['_RENDEREDMEMORY']._serialized_end=1768
-  _globals['_STABLEPREFIX']._serialized_start=1770
-  _globals['_STABLEPREFIX']._serialized_end=1874
-  _globals['_TOOLDEFINITION']._serialized_start=1877
-  _globals['_TOOLDEFINITION']._serialized_end=2098
-  _globals['_RENDERRESPONSE']._serialized_start=2101
-  _globals['_RENDERRESPONSE']._serialized_end=2613
-  _globals['_LEARNRESULT']._serialized_start=2615
-  _globals['_LEARNRESULT']._serialized_end=2703
-  _globals['_LEARNREQUEST']._serialized_start=2706
-  _globals['_LEARNREQUEST']._serialized_end=2838
-  _globals['_LEARNRESPONSE']._serialized_start=2840
-  _globals['_LEARNRESPONSE']._serialized_end=2910
-  _globals['_LEARNSTREAMREQUEST']._serialized_start=2912
-  _globals['_LEARNSTREAMREQUEST']._serialized_end=2981
-  _globals['_LEARNSTREAMRESPONSE']._serialized_start=2984
-  _globals['_LEARNSTREAMRESPONSE']._serialized_end=3148
-  _globals['_LEARNFAILURE']._serialized_start=3150
-  _globals['_LEARNFAILURE']._serialized_end=3226
-  _globals['_SEARCHREQUEST']._serialized_start=3229
-  _globals['_SEARCHREQUEST']._serialized_end=3493
-  _globals['_SEARCHRESULT']._serialized_start=3496
-  _globals['_SEARCHRESULT']._serialized_end=3633
-  _globals['_SEARCHRESPONSE']._serialized_start=3636
-  _globals['_SEARCHRESPONSE']._serialized_end=3790
-  _globals['_CONTEXTSERVICE']._serialized_start=4886
-  _globals['_CONTEXTSERVICE']._serialized_end=5258
+  _globals['_CONTEXTSERVICE'].methods_by_name['Explain']._loaded_options = None
+  _globals['_CONTEXTSERVICE'].methods_by_name['Explain']._serialized_options = b'\220\002\001'
+  _globals['_RENDERFORM']._serialized_start=3819
+  _globals['_RENDERFORM']._serialized_end=3987
+  _globals['_PROMPTTARGET']._serialized_start=3989
+  _globals['_PROMPTTARGET']._serialized_end=4084
+  _globals['_PROMPTTEMPLATE']._serialized_start=4086
+  _globals['_PROMPTTEMPLATE']._serialized_end=4169
+  _globals['_PROMPTROLE']._serialized_start=4171
+  _globals['_PROMPTROLE']._serialized_end=4285
+  _globals['_PLACEMENT']._serialized_start=4287
+  _globals['_PLACEMENT']._serialized_end=4365
+  _globals['_MEMORYMARK']._serialized_start=4367
+  _globals['_MEMORYMARK']._serialized_end=4493
+  _globals['_LOCALE']._serialized_start=4495
+  _globals['_LOCALE']._serialized_end=4557
+  _globals['_TIER']._serialized_start=4559
+  _globals['_TIER']._serialized_end=4636
+  _globals['_LEARNSTATUS']._serialized_start=4639
+  _globals['_LEARNSTATUS']._serialized_end=4790
+  _globals['_SEARCHSCOPE']._serialized_start=4792
+  _globals['_SEARCHSCOPE']._serialized_end=4909
+  _globals['_MEMORYSELECTION']._serialized_start=248
+  _globals['_MEMORYSELECTION']._serialized_end=300
+  _globals['_PROMPTMESSAGE']._serialized_start=303
+  _globals['_PROMPTMESSAGE']._serialized_end=465
+  _globals['_SECTIONQUOTAS']._serialized_start=468
+  _globals['_SECTIONQUOTAS']._serialized_end=647
+  _globals['_RENDERREQUEST']._serialized_start=650
+  _globals['_RENDERREQUEST']._serialized_end=1544
+  _globals['_RENDEREDMEMORY']._serialized_start=1547
+  _globals['_RENDEREDMEMORY']._serialized_end=1794
+  _globals['_STABLEPREFIX']._serialized_start=1796
+  _globals['_STABLEPREFIX']._serialized_end=1900
+  _globals['_TOOLDEFINITION']._serialized_start=1903
+  _globals['_TOOLDEFINITION']._serialized_end=2124
+  _globals['_RENDERRESPONSE']._serialized_start=2127
+  _globals['_RENDERRESPONSE']._serialized_end=2639
+  _globals['_LEARNRESULT']._serialized_start=2641
+  _globals['_LEARNRESULT']._serialized_end=2729
+  _globals['_LEARNREQUEST']._serialized_start=2732
+  _globals['_LEARNREQUEST']._serialized_end=2864
+  _globals['_LEARNRESPONSE']._serialized_start=2866
+  _globals['_LEARNRESPONSE']._serialized_end=2936
+  _globals['_LEARNSTREAMREQUEST']._serialized_start=2938
+  _globals['_LEARNSTREAMREQUEST']._serialized_end=3007
+  _globals['_LEARNSTREAMRESPONSE']._serialized_start=3010
+  _globals['_LEARNSTREAMRESPONSE']._serialized_end=3174
+  _globals['_LEARNFAILURE']._serialized_start=3176
+  _globals['_LEARNFAILURE']._serialized_end=3252
+  _globals['_SEARCHREQUEST']._serialized_start=3255
+  _globals['_SEARCHREQUEST']._serialized_end=3519
+  _globals['_SEARCHRESULT']._serialized_start=3522
+  _globals['_SEARCHRESULT']._serialized_end=3659
+  _globals['_SEARCHRESPONSE']._serialized_start=3662
+  _globals['_SEARCHRESPONSE']._serialized_end=3816
+  _globals['_CONTEXTSERVICE']._serialized_start=4912
+  _globals['_CONTEXTSERVICE']._serialized_end=5357
 # @@protoc_insertion_point(module_scope)

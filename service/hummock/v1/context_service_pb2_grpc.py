@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from hummock.v1 import context_service_pb2 as hummock_dot_v1_dot_context__service__pb2
+from hummock.v1 import explain_pb2 as hummock_dot_v1_dot_explain__pb2
 from hummock.v1 import recall_pb2 as hummock_dot_v1_dot_recall__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -61,6 +62,11 @@ class ContextServiceStub:
                 request_serializer=hummock_dot_v1_dot_context__service__pb2.SearchRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_context__service__pb2.SearchResponse.FromString,
                 _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/hummock.v1.ContextService/Explain',
+                request_serializer=hummock_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_explain__pb2.ExplainResponse.FromString,
+                _registered_method=True)
 
 
 class ContextServiceServicer:
@@ -103,6 +109,14 @@ class ContextServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Explain(self, request, context):
+        """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
+        that. A pure read; it costs as much as several recalls.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ContextServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -130,6 +144,11 @@ def add_ContextServiceServicer_to_server(servicer, server):
                     servicer.Search,
                     request_deserializer=hummock_dot_v1_dot_context__service__pb2.SearchRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_context__service__pb2.SearchResponse.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=hummock_dot_v1_dot_explain__pb2.ExplainRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_explain__pb2.ExplainResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -268,6 +287,33 @@ class ContextService:
             '/hummock.v1.ContextService/Search',
             hummock_dot_v1_dot_context__service__pb2.SearchRequest.SerializeToString,
             hummock_dot_v1_dot_context__service__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.ContextService/Explain',
+            hummock_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
+            hummock_dot_v1_dot_explain__pb2.ExplainResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ The main job: recall, render, learn, search."""
 from collections import abc as _abc
 from grpc import aio as _aio
 from hummock.v1 import context_service_pb2 as _context_service_pb2
+from hummock.v1 import explain_pb2 as _explain_pb2
 from hummock.v1 import recall_pb2 as _recall_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -46,6 +47,10 @@ class ContextServiceStub:
     """
     Search: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]
     """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool."""
+    Explain: _grpc.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]
+    """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
+    that. A pure read; it costs as much as several recalls.
+    """
 
 @_typing.type_check_only
 class ContextServiceAsyncStub(ContextServiceStub):
@@ -64,6 +69,10 @@ class ContextServiceAsyncStub(ContextServiceStub):
     """
     Search: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]  # type: ignore[assignment]
     """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool."""
+    Explain: _aio.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]  # type: ignore[assignment]
+    """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
+    that. A pure read; it costs as much as several recalls.
+    """
 
 class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
     """Finds, renders and stores memories."""
@@ -109,5 +118,15 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.SearchResponse, _abc.Awaitable[_context_service_pb2.SearchResponse]]:
         """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool."""
+
+    @_abc_1.abstractmethod
+    def Explain(
+        self,
+        request: _explain_pb2.ExplainRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_explain_pb2.ExplainResponse, _abc.Awaitable[_explain_pb2.ExplainResponse]]:
+        """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
+        that. A pure read; it costs as much as several recalls.
+        """
 
 def add_ContextServiceServicer_to_server(servicer: ContextServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

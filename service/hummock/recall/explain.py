@@ -1,0 +1,200 @@
+"""What a recall did with one memory: the same ranking, looked through for where it drops out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.candidates import Candidates, Standing
+from hummock.core.embedding import Calibration
+from hummock.core.explain import LossStage, Numbers, Verdict
+from hummock.core.memory import Memory, MemoryKind
+from hummock.core.recall import GroupPlan, Plan, RecallQuery
+from hummock.recall.diversify import pick
+from hummock.recall.fuse import Fused, fuse
+from hummock.recall.gather import Probe
+from hummock.recall.hits import make_hits
+from hummock.recall.plan import says_too_little
+from hummock.recall.ranking import Ranking
+
+_KEEPS_ALL = -1.0
+
+
+def lost_unasked(query: RecallQuery, plan: Plan, kind: MemoryKind) -> Verdict | None:
+    """Where a memory of this kind is lost before the store is asked for any; None when a group takes it."""
+    if says_too_little(query):
+        return Verdict(stage=LossStage.QUERY)
+    if query.filter.kinds and kind not in query.filter.kinds:
+        return Verdict(stage=LossStage.FILTER, failed=("kinds",))
+    return Verdict(stage=LossStage.GROUP) if group_place(plan, kind) is None else None
+
+
+def group_place(plan: Plan, kind: MemoryKind) -> int | None:
+    """The place of the group that takes memories of this kind."""
+    return next((place for place, group in enumerate(plan.groups) if kind in group.kinds), None)
+
+
+def judge(ranking: Ranking, place: int, memory: Memory, standing: Standing, calibration: Calibration) -> Verdict:
+    """What the group at this place did with a memory.
+
+    Args:
+        ranking: The recall as far as hits are chosen.
+        place: Of the group that takes memories of its kind.
+        memory: It, with its payload or without.
+        standing: Where it stands by that group's query.
+        calibration: From cosine to similarity.
+    """
+    case = _Case(
+        plan=ranking.plan,
+        group=ranking.plan.groups[place],
+        probe=ranking.probe,
+        found=ranking.gathered.groups[place],
+        fused=ranking.fused[place],
+        memory=memory,
+        standing=standing,
+        calibration=calibration,
+    )
+    return replace(case.verdict(), group=case.group.name, degraded=ranking.degraded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Case:
+    """One memory before the group that takes its kind."""
+
+    plan: Plan
+    group: GroupPlan
+    probe: Probe
+    found: Candidates
+    fused: Fused
+    memory: Memory
+    standing: Standing
+    calibration: Calibration
+
+    def verdict(self) -> Verdict:
+        ids = self.found.memory_id
+        if self.memory.id not in ids:
+            return self._never_found()
+        row = ids.index(self.memory.id)
+        ranks = np.flatnonzero(self.fused.row == row)
+        return self._ranked(int(ranks[0])) if len(ranks) else self._left_out(row)
+
+    def _never_found(self) -> Verdict:
+        standing = self.standing
+        numbers = self._standing_numbers()
+        if standing.failed:
+            return Verdict(stage=LossStage.FILTER, failed=standing.failed, numbers=numbers)
+        ranks = [rank for rank in (standing.vector_rank, standing.keyword_rank) if rank]
+        return Verdict(
+            stage=LossStage.CANDIDATES,
+            value=float(min(ranks, default=0)),
+            threshold=float(self.group.pool),
+            numbers=numbers,
+        )
+
+    def _left_out(self, row: int) -> Verdict:
+        alone = self._fuse(_only(self.found, row), self.fused.late[row : row + 1])
+        # With nothing left out, it is somewhere in the order.
+        whole = self._fuse_all()
+        numbers = self._numbers(whole, int(np.flatnonzero(whole.row == row)[0]))
+        numbers = replace(numbers, relevance_rank=0)
+        if alone.echo:
+            return Verdict(stage=LossStage.ECHO, numbers=numbers)
+        if alone.below_min_similarity:
+            return Verdict(
+                stage=LossStage.MIN_SIMILARITY,
+                value=numbers.similarity,
+                threshold=self.plan.min_similarity,
+                numbers=numbers,
+            )
+        return Verdict(stage=LossStage.DUPLICATE, others=self._newer_copies(row), numbers=numbers)
+
+    def _newer_copies(self, row: int) -> tuple[str, ...]:
+        found, ids = self.found, self.found.memory_id
+        is_copy = (found.text_hash == found.text_hash[row]) & (found.create_time >= found.create_time[row])
+        rows = sorted(np.flatnonzero(is_copy).tolist(), key=lambda copy: (-found.create_time[copy], ids[copy]))
+        return tuple(ids[copy] for copy in rows[: rows.index(row)])
+
+    def _ranked(self, rank: int) -> Verdict:
+        """Of a candidate that is left: the hits are the first of those that would be picked if there were no end."""
+        order, is_twin = pick(self.plan, replace(self.group, top_k=len(self.fused)), self.fused)
+        place = int(np.flatnonzero(order == rank)[0])
+        top_k = self.group.top_k
+        numbers = replace(self._numbers(self.fused, rank), place=place + 1)
+        if place < top_k:
+            return Verdict(stage=None, value=place + 1.0, threshold=float(top_k), numbers=numbers)
+        if rank >= top_k:
+            return Verdict(stage=LossStage.RANK, value=place + 1.0, threshold=float(top_k), numbers=numbers)
+        nearest, cosine = self._nearest(rank, order[:top_k])
+        stage = LossStage.NEAR_TWIN if is_twin[place] else LossStage.DIVERSITY
+        bar = self.plan.near_twin_bar if is_twin[place] else 0.0
+        return Verdict(stage=stage, others=(nearest,), value=cosine, threshold=bar, numbers=numbers)
+
+    def _nearest(self, rank: int, others: NDArray[np.int64]) -> tuple[str, float]:
+        """The id of the one most like it among others, given by their ranks, and their cosine."""
+        vectors, rows = self.found.vector, self.fused.row
+        cosines = vectors[rows[others]] @ vectors[rows[rank]]
+        best = int(np.argmax(cosines))
+        return self.found.memory_id[int(rows[others[best]])], float(cosines[best])
+
+    def _numbers(self, fused: Fused, rank: int) -> Numbers:
+        """Of the candidate of this rank, from 0; a hit has most of them."""
+        place = np.array([rank])
+        (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.probe.terms, self.plan.as_of)
+        return replace(
+            self._standing_numbers(),
+            cosine=hit.cosine,
+            similarity=hit.similarity,
+            keyword_score=hit.keyword_score,
+            matched_terms=hit.matched_terms,
+            late_interaction_score=hit.late_interaction_score,
+            cross_encoder_score=hit.cross_encoder_score,
+            time_match=hit.time_match,
+            decay=hit.decay,
+            joined=float(fused.joined[rank]),
+            relevance=float(fused.relevance[rank]),
+            score=hit.score,
+            relevance_rank=rank + 1,
+        )
+
+    def _standing_numbers(self) -> Numbers:
+        """What is known of a memory that is no candidate."""
+        standing = self.standing
+        cosine = np.array([standing.cosine], np.float32)
+        similarity = float(self.calibration.similarity(cosine, han=self.probe.is_han)[0])
+        has_vector = not math.isnan(standing.cosine)
+        terms = self.probe.terms
+        return Numbers(
+            cosine=standing.cosine if has_vector else 0.0,
+            similarity=similarity if has_vector else 0.0,
+            keyword_score=standing.keyword,
+            matched_terms=tuple(term for bit, term in enumerate(terms) if standing.matched >> bit & 1),
+            age_days=max(0.0, (self.plan.as_of - self.memory.create_time) / 86_400.0),
+            vector_rank=standing.vector_rank,
+            keyword_rank=standing.keyword_rank,
+            searched=standing.searched,
+            pool=self.group.pool,
+            top_k=self.group.top_k,
+        )
+
+    def _fuse(self, found: Candidates, late: NDArray[np.float32]) -> Fused:
+        return fuse(found, late, self.plan, self.probe, self.calibration)
+
+    def _fuse_all(self) -> Fused:
+        """The order if nothing were left out: every text another one, no minimum, no echo."""
+        found = replace(self.found, text_hash=np.arange(len(self.found), dtype=np.uint64))
+        plan = replace(self.plan, min_similarity=_KEEPS_ALL)
+        probe = replace(self.probe, text_hashes=frozenset())
+        return fuse(found, self.fused.late, plan, probe, self.calibration)
+
+
+def _only(found: Candidates, row: int) -> Candidates:
+    """One candidate as if it were the only one."""
+    columns = {field.name: getattr(found, field.name) for field in fields(Candidates)}
+    single: dict[str, Any] = {
+        name: column[row : row + 1] for name, column in columns.items() if isinstance(column, np.ndarray)
+    }
+    return replace(found, ids=lambda: (found.memory_id[row],), tokens=None, **single)

@@ -1,0 +1,82 @@
+"""Explain: why a recall brought back a memory, or did not, and what would. A pure read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hummock.core.embedding import Calibration
+from hummock.core.explain import Explained, ExplainQuery, Remedy, Verdict
+from hummock.core.memory import Memory
+from hummock.core.recall import RecallQuery
+from hummock.ports import Store
+from hummock.recall.changes import fewest
+from hummock.recall.explain import group_place, judge, lost_unasked
+from hummock.recall.explain_words import sentence
+from hummock.recall.gather import group_queries
+from hummock.recall.remedy import remedied
+from hummock.text.script import is_han
+from hummock.usecases.recall import Recall
+
+MOST_CHANGES = 12
+"""Recalls that are tried one after the other, each with one change more."""
+
+
+class Explain:
+    """Runs the recall in question and looks where it loses the memory. Safe to call from several threads."""
+
+    def __init__(self, recall: Recall, store: Store, calibration: Calibration) -> None:
+        """Args are the recall without a cache, the store that it reads, and its embedder's calibration."""
+        self._recall = recall
+        self._store = store
+        self._calibration = calibration
+
+    def __call__(self, query: ExplainQuery) -> Explained:
+        """What became of the memory; where it was lost, what brings it back has been tried out.
+
+        A memory of another project is not found, as one that does not exist.
+
+        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        """
+        # A deadline decides by the machine's load, which cannot be explained afterwards.
+        asked = replace(query.recall, until_s=None)
+        in_chinese = is_han(asked.text)
+        (memory,) = self._store.get(asked.project, [query.memory_id], asked.min_seq, full=True)
+        verdict = None if memory is None else self._verdict(asked, memory)
+        if memory is None or verdict is None or verdict.stage is None:
+            return Explained(verdict=verdict, sentence=sentence(verdict, None, in_chinese=in_chinese))
+        remedy = self._remedy(asked, verdict, memory)
+        return Explained(verdict=verdict, sentence=sentence(verdict, remedy, in_chinese=in_chinese), remedy=remedy)
+
+    def _verdict(self, query: RecallQuery, memory: Memory) -> Verdict | None:
+        """What the recall did with the memory; None when it was removed meanwhile."""
+        ranking = self._recall.ranking(query)
+        lost = lost_unasked(query, ranking.plan, memory.kind)
+        place = group_place(ranking.plan, memory.kind)
+        if lost is not None or place is None:
+            return lost
+        group_query = group_queries(ranking.plan, ranking.probe)[place]
+        standing = self._store.standing(query.project, group_query, memory.id)
+        return None if standing is None else judge(ranking, place, memory, standing, self._calibration)
+
+    def _remedy(self, asked: RecallQuery, verdict: Verdict, memory: Memory) -> Remedy | None:
+        """The fewest changes that bring the memory back, as far as one change after the other finds them."""
+        changed, now = asked, verdict
+        for _ in range(MOST_CHANGES):
+            following = remedied(changed, now, memory)
+            then = None if following is None else self._verdict(following, memory)
+            if following is None or then is None:
+                return None
+            changed, now = following, then
+            if now.stage is None:
+                return self._least(asked, changed, memory)
+        return None
+
+    def _least(self, asked: RecallQuery, changed: RecallQuery, memory: Memory) -> Remedy | None:
+        needed, recall = fewest(asked, changed, lambda query: self._rank(query, memory) > 0)
+        rank = self._rank(recall, memory)
+        return Remedy(changes=needed, recall=recall, rank=rank) if rank else None
+
+    def _rank(self, query: RecallQuery, memory: Memory) -> int:
+        """Its rank among the hits of its group, from 1; 0 when it is none."""
+        verdict = self._verdict(query, memory)
+        return int(verdict.value) if verdict is not None and verdict.stage is None else 0
