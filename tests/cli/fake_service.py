@@ -16,11 +16,11 @@ from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import admin_service_pb2_grpc as admin_grpc
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import context_service_pb2_grpc as context_grpc
+from hummock.v1 import explain_pb2, recall_pb2
 from hummock.v1 import memory_service_pb2 as memory_service_pb
 from hummock.v1 import memory_service_pb2_grpc as memory_grpc
 from hummock.v1 import project_service_pb2 as project_pb
 from hummock.v1 import project_service_pb2_grpc as project_grpc
-from hummock.v1 import recall_pb2
 
 NOTE = {
     "id": "世界.图鉴.物品.潮汐木芯",
@@ -88,6 +88,18 @@ SEARCHED = {
         {"type": "code", "memoryId": "m1", "title": "create 创建", "content": "void create() {}", "score": 0.7}
     ],
     "receipt": RECEIPT,
+}
+EXPLAINED = {
+    "outcome": "EXPLAIN_OUTCOME_LOST",
+    "group": "main",
+    "stage": "LOSS_STAGE_RANK",
+    "value": 17,
+    "threshold": 10,
+    "numbers": {"cosine": 0.5, "vectorRank": 3, "searched": 300, "relevance": 0.25},
+    "sentence": "它排第 17，而 main 组只取 10 条。",
+    "changes": [{"field": "top_k", "value": "17"}, {"field": "filter.tags"}],
+    "changedRecall": {"project": "还款", "queryText": "x", "topK": 17},
+    "changedRank": 17,
 }
 PROJECT = {
     "name": "还款",
@@ -178,6 +190,7 @@ def running_fake() -> Iterator[FakeService]:
                 "Recall": fake.answer(recall_pb2.RecallResponse(), RECALLED),
                 "Render": fake.answer(context_pb.RenderResponse(), RENDERED),
                 "Search": fake.answer(context_pb.SearchResponse(), SEARCHED),
+                "Explain": fake.answer(explain_pb2.ExplainResponse(), EXPLAINED),
                 "Learn": fake.answer(context_pb.LearnResponse(), learned),
                 "LearnStream": fake.learn_stream,
             },

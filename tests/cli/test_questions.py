@@ -8,9 +8,9 @@ from google.protobuf.message import Message
 from rich.cells import cell_len
 
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import recall_pb2
+from hummock.v1 import explain_pb2, recall_pb2
 from tests.cli.conftest import Run
-from tests.cli.fake_service import RECALLED, RENDERED, SEARCHED, FakeService
+from tests.cli.fake_service import EXPLAINED, RECALLED, RENDERED, SEARCHED, FakeService
 
 
 def test_recall_shows_scores_kind_title_reason_and_age(run: Run) -> None:
@@ -53,12 +53,24 @@ def test_a_piped_table_has_no_colours_and_fits_80_columns(run: Run) -> None:
         (("recall", "x"), ParseDict(RECALLED, recall_pb2.RecallResponse())),
         (("render", "x"), ParseDict(RENDERED, context_pb.RenderResponse())),
         (("search", "x"), ParseDict(SEARCHED, context_pb.SearchResponse())),
+        (("explain", "x", "--id", "m1"), ParseDict(EXPLAINED, explain_pb2.ExplainResponse())),
     ],
 )
 def test_json_is_the_reply_in_protobufs_mapping(run: Run, arguments: tuple[str, ...], expected: Message) -> None:
     result = run(*arguments, "--json")
     assert Parse(result.stdout, type(expected)()) == expected
     assert "\\u8fd8" not in result.stdout
+
+
+def test_an_explanation_says_the_sentence_the_changes_and_the_numbers(run: Run, fake: FakeService) -> None:
+    result = run("explain", "增加先本后息", "--id", "m1", "--preset", "code", "--tag", "还款")
+    assert result.stdout.splitlines() == [EXPLAINED["sentence"], "top_k = 17", "filter.tags cleared"]
+    assert "by meaning 3, by words - of 300 · cosine 0.500" in result.stderr
+    request = fake.asked[0]
+    assert isinstance(request, explain_pb2.ExplainRequest)
+    assert (request.memory_id, request.recall.query_text) == ("m1", "增加先本后息")
+    assert request.recall.preset == recall_pb2.PRESET_CODE
+    assert list(request.recall.filter.tags) == ["还款"]
 
 
 def test_rendered_text_alone_goes_to_stdout(run: Run) -> None:

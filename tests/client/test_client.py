@@ -107,9 +107,11 @@ def test_learn_makes_a_request_id_and_note_makes_the_memory() -> None:
     assert asked[2].request_id == "00000000-0000-4000-8000-00000000000a"
 
 
-def test_search_get_and_status_return_their_replies() -> None:
+def test_search_explain_get_and_status_return_their_replies() -> None:
     def ask(client: Client) -> None:
         assert client.search("loan", "PaymentService", scope=pb.SEARCH_SCOPE_CODE).results[0].type == "code"
+        explained = client.explain("loan", "还款", samples.MEMORY.id, top_k=10)
+        assert (explained.changes[0].field, explained.changed_recall.top_k) == ("top_k", 17)
         assert client.get("loan", samples.MEMORY.id).payload.content == "fun repay() = 1"
         reply = client.batch_get("loan", [samples.MEMORY.id, "gone"])
         assert [memory.id for memory in reply.memories] == [samples.MEMORY.id]
@@ -291,6 +293,7 @@ def test_the_async_client_does_what_the_other_does() -> None:
             assert (await client.recall("p", "q", top_k=3)).seq == 7
             assert (await client.render("p", ["a"])).text == "## 项目背景\n"
             assert (await client.search("p", "q")).results[0].type == "code"
+            assert (await client.explain("p", "q", "m")).changed_rank == 17
             assert (await client.note("p", "q")).seq == 8
             assert (await client.get("p", samples.MEMORY.id)).trust == 0.5
             assert (await client.batch_get("p", ["gone"])).missing_ids == ["gone"]

@@ -13,7 +13,7 @@ from grpc import aio
 
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import requests
@@ -120,6 +120,18 @@ class AsyncClient:
     ) -> context_pb.SearchResponse:
         """Searches code and knowledge together."""
         return await self.send(requests.search(project, text, options), timeout_s=timeout_s)
+
+    async def explain(
+        self,
+        project: str,
+        text: str,
+        memory_id: str,
+        *,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.RecallOptions],
+    ) -> explain_pb2.ExplainResponse:
+        """Says why recalling for a text brings back a memory, or loses it, and what would bring it back."""
+        return await self.send(requests.explain(project, text, memory_id, options), timeout_s=timeout_s)
 
     async def get(
         self, project: str, memory_id: str, *, timeout_s: float | None = None, **options: Unpack[requests.ReadOptions]

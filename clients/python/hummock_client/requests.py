@@ -10,7 +10,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 
@@ -116,6 +116,11 @@ def note(text: str, tags: Iterable[str] = ()) -> memory_pb2.MemoryInput:
 def search(project: str, text: str, options: SearchOptions) -> context_pb.SearchRequest:
     """A search."""
     return context_pb.SearchRequest(project=project, query_text=text, **options)
+
+
+def explain(project: str, text: str, memory_id: str, options: RecallOptions) -> explain_pb2.ExplainRequest:
+    """The question what a recall does with a memory."""
+    return explain_pb2.ExplainRequest(recall=recall(project, text, options), memory_id=memory_id)
 
 
 def get(project: str, memory_id: str, options: ReadOptions) -> memories_pb.MemoryServiceGetRequest:

@@ -7,9 +7,9 @@ from typing import Protocol, overload
 
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import explain_pb2, recall_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
-from hummock.v1 import recall_pb2
 
 Seconds = float | None
 
@@ -34,6 +34,10 @@ class Send(Protocol):
     def __call__(
         self, request: context_pb.SearchRequest, *, timeout_s: Seconds = None
     ) -> context_pb.SearchResponse: ...
+    @overload
+    def __call__(
+        self, request: explain_pb2.ExplainRequest, *, timeout_s: Seconds = None
+    ) -> explain_pb2.ExplainResponse: ...
     @overload
     def __call__(
         self, request: memories_pb.MemoryServiceGetRequest, *, timeout_s: Seconds = None
@@ -92,6 +96,10 @@ class AsyncSend(Protocol):
     def __call__(
         self, request: context_pb.SearchRequest, *, timeout_s: Seconds = None
     ) -> Awaitable[context_pb.SearchResponse]: ...
+    @overload
+    def __call__(
+        self, request: explain_pb2.ExplainRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[explain_pb2.ExplainResponse]: ...
     @overload
     def __call__(
         self, request: memories_pb.MemoryServiceGetRequest, *, timeout_s: Seconds = None

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from hummock.cli import mcp, memories, models, projects
 from hummock.cli.demo import demo
+from hummock.cli.explain import explain
 from hummock.cli.failure import CommandFailed
 from hummock.cli.index import index
 from hummock.cli.learn import learn
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="The memory of agents and IDE plugins: recall, render and learn, for Chinese, English and code.",
 )
-for command in (serve, index, learn, recall, render, search, status, demo, warm):
+for command in (serve, index, learn, recall, explain, render, search, status, demo, warm):
     app.command()(command)
 app.add_typer(memories.app, name="memories")
 app.add_typer(projects.app, name="projects")

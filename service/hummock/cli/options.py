@@ -15,6 +15,7 @@ __all__ = [
     "ModelsOption",
     "OriginName",
     "PresetName",
+    "PresetOption",
     "ProjectOption",
     "QueryArgument",
     "TagOption",
@@ -71,6 +72,7 @@ ProjectOption = Annotated[
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print the service's reply as JSON.")]
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", callback=utf8)]
+PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The kind of caller; agent if unset.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag that memories must have; repeatable.")]
 TopKOption = Annotated[int | None, typer.Option("--top-k", help="How many memories; the preset decides if unset.")]
 DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]

@@ -13,7 +13,7 @@ from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, connect
 from hummock.cli.hits import kind_word, print_degraded, print_recall, print_receipt
 from hummock.cli.options import (
     JsonFlag,
-    PresetName,
+    PresetOption,
     ProjectOption,
     QueryArgument,
     TagOption,
@@ -26,8 +26,6 @@ from hummock.cli.requests import filter_of, recall_request
 from hummock.v1 import context_service_pb2 as pb
 
 __all__ = ["FormName", "print_rendered", "recall", "render", "search"]
-
-PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The kind of caller; agent if unset.")]
 
 
 class FormName(StrEnum):
