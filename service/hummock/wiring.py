@@ -86,7 +86,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             render=Render(recall, opened, counter, clock),
             learn=Learn(opened, embedder, preparation, clock),
             search=Search(recall),
-            explain=Explain(uncached, opened, embedder.space.calibration),
+            explain=Explain(uncached, opened, embedder.space.calibration, clock),
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),

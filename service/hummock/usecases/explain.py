@@ -8,7 +8,7 @@ from hummock.core.embedding import Calibration
 from hummock.core.explain import Explained, ExplainQuery, Remedy, Verdict
 from hummock.core.memory import Memory
 from hummock.core.recall import RecallQuery
-from hummock.ports import Store
+from hummock.ports import Clock, Store
 from hummock.recall.changes import fewest
 from hummock.recall.explain import group_place, judge, lost_unasked
 from hummock.recall.explain_words import sentence
@@ -24,11 +24,12 @@ MOST_CHANGES = 12
 class Explain:
     """Runs the recall in question and looks where it loses the memory. Safe to call from several threads."""
 
-    def __init__(self, recall: Recall, store: Store, calibration: Calibration) -> None:
-        """Args are the recall without a cache, the store that it reads, and its embedder's calibration."""
+    def __init__(self, recall: Recall, store: Store, calibration: Calibration, clock: Clock) -> None:
+        """Args are the recall without a cache, the store that it reads, its embedder's calibration, and the clock."""
         self._recall = recall
         self._store = store
         self._calibration = calibration
+        self._clock = clock
 
     def __call__(self, query: ExplainQuery) -> Explained:
         """What became of the memory; where it was lost, what brings it back has been tried out.
@@ -44,7 +45,7 @@ class Explain:
         verdict = None if memory is None else self._verdict(asked, memory)
         if memory is None or verdict is None or verdict.stage is None:
             return Explained(verdict=verdict, sentence=sentence(verdict, None, in_chinese=in_chinese))
-        remedy = self._remedy(asked, verdict, memory)
+        remedy = self._remedy(asked, verdict, memory, query.recall.until_s)
         return Explained(verdict=verdict, sentence=sentence(verdict, remedy, in_chinese=in_chinese), remedy=remedy)
 
     def _verdict(self, query: RecallQuery, memory: Memory) -> Verdict | None:
@@ -58,10 +59,12 @@ class Explain:
         standing = self._store.standing(query.project, group_query, memory.id)
         return None if standing is None else judge(ranking, place, memory, standing, self._calibration)
 
-    def _remedy(self, asked: RecallQuery, verdict: Verdict, memory: Memory) -> Remedy | None:
+    def _remedy(self, asked: RecallQuery, verdict: Verdict, memory: Memory, until_s: float | None) -> Remedy | None:
         """The fewest changes that bring the memory back, as far as one change after the other finds them."""
         changed, now = asked, verdict
         for _ in range(MOST_CHANGES):
+            if until_s is not None and self._clock.monotonic() >= until_s:
+                return None  # nobody waits any more
             following = remedied(changed, now, memory)
             then = None if following is None else self._verdict(following, memory)
             if following is None or then is None:
