@@ -141,3 +141,29 @@ def test_settings_cannot_be_changed(tmp_path: Path) -> None:
     settings: Settings = load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path)
     with pytest.raises(ValidationError):
         settings.port = 1
+
+
+def test_a_language_model_is_set_in_a_table_of_its_own(tmp_path: Path) -> None:
+    environ = {**HOME, "HUMMOCK_LLM_API_KEY": "sk-secret", "HUMMOCK_INTENT": "llm"}
+    write(tmp_path, '[llm]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\n')
+    settings = load_settings(environ=environ, directory=tmp_path)
+    assert (settings.intent, settings.llm.model, settings.llm.timeout_s) == ("llm", "m", 30.0)
+    assert settings.llm.api_key.get_secret_value() == "sk-secret"
+    assert "sk-secret" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('intent = "llm"\n[llm]\napi_key = "sk-secret"', "intent"),
+        ('[llm]\nbase_url = "ftp://example"\napi_key = "sk-secret"', "llm.base_url"),
+        ('[llm]\napi_key = ["sk-secret"]', "llm.api_key"),
+        ('llm = "sk-secret"', "llm"),
+    ],
+)
+def test_what_is_wrong_with_a_language_model_is_said_without_its_key(tmp_path: Path, text: str, key: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(SettingsInvalid) as caught:
+        load_settings(environ=HOME, directory=tmp_path)
+    assert caught.value.key == key
+    assert "sk-secret" not in str(caught.value)

@@ -5,8 +5,8 @@ act before Numba is imported). The command line's own `HUMMOCK_TARGET` and `HUMM
 belong to typer.
 
 The file is the one that `HUMMOCK_CONFIG` names, else `hummock.toml` in the working directory if it is there. Its keys
-are the fields below, `[storage]` a table; in the environment the same key is `HUMMOCK_` and its name in capitals
-(`HUMMOCK_STORAGE_QUOTA_BYTES`), but for the two directories, which are `HUMMOCK_DATA` and `HUMMOCK_MODELS`.
+are the fields below, `[llm]` and `[storage]` tables; in the environment the same key is `HUMMOCK_` and its name in
+capitals (`HUMMOCK_STORAGE_QUOTA_BYTES`), but for the two directories, which are `HUMMOCK_DATA` and `HUMMOCK_MODELS`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,28 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from hummock.core.errors import StartError
 
-__all__ = ["Settings", "SettingsInvalid", "StorageSettings", "load_settings"]
+__all__ = ["LlmSettings", "Settings", "SettingsInvalid", "StorageSettings", "load_settings"]
 
 PREFIX = "HUMMOCK_"
 _CONFIG_FILE = "hummock.toml"
 _GIB = 1 << 30
 # Not the service's settings: read by this file, by the command line and by the tests.
 _OTHER_VARIABLES = frozenset({"HUMMOCK_CONFIG", "HUMMOCK_TARGET", "HUMMOCK_PROJECT", "HUMMOCK_SHARED"})
+_SECRET = frozenset({"api_key", "llm"})
+"""What is not shown when it is wrong."""
 _SHORT_NAMES: dict[tuple[str, ...], str] = {("data_dir",): "HUMMOCK_DATA", ("models_dir",): "HUMMOCK_MODELS"}
 
 
@@ -72,6 +83,12 @@ def default_data_dir(environ: Mapping[str, str], platform: str) -> Path:
     return Path(home) / below / "hummock"
 
 
+def _http_url(url: str) -> str:
+    if url and not url.startswith(("http://", "https://")):
+        raise ValueError("is no address of http or https")
+    return url
+
+
 class StorageSettings(BaseModel):
     """How much the store may take."""
 
@@ -83,6 +100,21 @@ class StorageSettings(BaseModel):
     """Writes are refused above this."""
     memory_budget_bytes: int = Field(default=2 * _GIB, ge=1 << 20)
     """Indexes in memory above this are evicted, the least recently used first."""
+
+
+class LlmSettings(BaseModel):
+    """Where a language model is asked, if anywhere: any endpoint that speaks OpenAI's chat completions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: Annotated[str, AfterValidator(_http_url)] = ""
+    """What stands before `/chat/completions`, as in `http://127.0.0.1:11434/v1`. Empty means that there is none."""
+    api_key: SecretStr = SecretStr("")
+    """Sent as bearer token; empty sends none. Better in the environment than in a file."""
+    model: str = ""
+    """The model's name there."""
+    timeout_s: float = Field(default=30.0, gt=0, le=600)
+    """Longest wait for an answer, repeated attempts included; what a call waits for has less."""
 
 
 class Settings(BaseModel):
@@ -112,6 +144,9 @@ class Settings(BaseModel):
     tokenizer_file: Directory | None = None
     """A `tokenizer.json`, or a `.tiktoken` file under the name of its vocabulary, that counts the tokens of prompts
     exactly; unset means an estimate."""
+    llm: LlmSettings = LlmSettings()
+    intent: Literal["lexical", "llm"] = "lexical"
+    """Who says what a query wants where the request leaves it open: its words, or the language model of `[llm]`."""
     storage: StorageSettings = StorageSettings()
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=1024)
     """Calls that are worked on at the same time; unset means the machine's cores."""
@@ -120,6 +155,14 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_json: bool = False
     """Log lines as JSON instead of text."""
+
+    @field_validator("intent")
+    @classmethod
+    def _has_whom_it_asks(cls, intent: str, known: ValidationInfo) -> str:
+        llm = known.data.get("llm")
+        if intent == "llm" and llm is not None and not (llm.base_url and llm.model):
+            raise ValueError("needs llm.base_url and llm.model")
+        return intent
 
 
 def load_settings(
@@ -198,8 +241,8 @@ def _variables() -> Iterator[tuple[tuple[str, ...], str]]:
 
 def _paths() -> Iterator[tuple[str, ...]]:
     for name, field in Settings.model_fields.items():
-        if field.annotation is StorageSettings:
-            yield from ((name, below) for below in StorageSettings.model_fields)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from ((name, below) for below in field.annotation.model_fields)
         else:
             yield (name,)
 
@@ -227,4 +270,5 @@ def _problem(error: Any) -> str:
         return f"is not a setting; known: {', '.join('.'.join(path) for path in _paths())}"
     if error["type"] == "default_factory_not_called":
         return "cannot be derived, because another setting is wrong"
-    return f"{error['msg'][:1].lower()}{error['msg'][1:]}; it is {error['input']!r}"
+    message = f"{error['msg'][:1].lower()}{error['msg'][1:]}"
+    return message if error["loc"][-1] in _SECRET else f"{message}; it is {error['input']!r}"

@@ -15,11 +15,11 @@ from threading import Thread
 
 from threadpoolctl import threadpool_limits
 
-from hummock import models, store
+from hummock import llm, models, store
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
-from hummock.core.recall import CrossEncoding
+from hummock.core.recall import CrossEncoding, IntentMode
 from hummock.ports import Clock, Reranker
 from hummock.rpc.address import Address
 from hummock.rpc.gate import Gate
@@ -28,6 +28,7 @@ from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.text.warm import warm as warm_texts
+from hummock.usecases.ask_intent import AskIntent
 from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.explain import Explain
@@ -43,6 +44,10 @@ Say = Callable[[str], None]
 
 WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
+
+
+LLM_WORKERS = 8
+"""Questions to the language model at once; each is a wait for the network of at most some 300 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,8 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: uuid.uuid4().hex)
         reranker = _open_reranker(settings, clock, say)
         cross_encode = CrossEncode(opened, reranker, CrossEncoding[settings.cross_encoder.upper()], clock)
-        uncached = Recall(opened, embedder, clock, cross_encode)
+        ask_intent = stack.enter_context(_ask_intent(settings, clock, say))
+        uncached = Recall(opened, embedder, clock, cross_encode, ask_intent)
         recall = CachedRecall(uncached, opened, embedder.space.id, clock)
         yield UseCases(
             recall=recall,
@@ -159,6 +165,25 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
     reranker = models.load_reranker(model, settings.models_dir / model.name, clock)
     say(f"cross-encoder {reranker.name}, from {reranker.least_s * 1000:.1f} ms a pair")
     return reranker
+
+
+@contextmanager
+def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskIntent]:
+    """Intents by the configured language model, if there is one; nothing is sent before a recall asks."""
+    mode = IntentMode[settings.intent.upper()]
+    with ExitStack() as stack:
+        executor = stack.enter_context(ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="llm"))
+        model = None
+        if settings.llm.base_url and settings.llm.model:
+            endpoint = llm.Endpoint(
+                base_url=settings.llm.base_url,
+                model=settings.llm.model,
+                timeout_s=settings.llm.timeout_s,
+                api_key=settings.llm.api_key.get_secret_value(),
+            )
+            model = stack.enter_context(closing(llm.OpenAiCompatible(endpoint, clock)))
+            say(f"language model {endpoint.model}, intents by default: {settings.intent}")
+        yield AskIntent(model, executor, mode, clock)
 
 
 def _counter(settings: Settings) -> TokenCounter:

@@ -20,6 +20,7 @@ from hummock.core.recall import (
     CrossEncoding,
     DecayMode,
     Intent,
+    IntentMode,
     KeywordMode,
     Preset,
     Recalled,
@@ -185,6 +186,7 @@ OTHERS: dict[str, Sequence[object]] = {
         Intent(keywords=("a",)),
         Intent(times=(TimeInterval(start=0, end=1),)),
     ],
+    "intent_mode": [IntentMode.LEXICAL, IntentMode.LLM],
     "as_of": [0.0, 1_700_000_000.0],
     "full": [False],
 }

@@ -55,6 +55,15 @@ class CrossEncoding(IntEnum):
     """All of them, as far as the time allows."""
 
 
+class IntentMode(IntEnum):
+    """Who says what the user wants, where the caller does not."""
+
+    LEXICAL = 1
+    """The words of the query."""
+    LLM = 2
+    """A language model; the words where it fails or is late."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decay:
     """How scores fall with age; `half_life_days` is above 0."""
@@ -102,6 +111,7 @@ class RecallQuery:
         cross_encoding: Whether a cross-encoder ranks; None means what the service is set to.
         time_words: Whether times that the text speaks of count; None means where those paths are joined.
         context_window: Neighbours before and after each hit that come with it.
+        intent_mode: Who says what the user wants where `intent` does not; None means what the service is set to.
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
         until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It is no part of what
@@ -131,6 +141,7 @@ class RecallQuery:
     code_top_k: int | None = None
     domain_top_k: int | None = None
     intent: Intent | None = None
+    intent_mode: IntentMode | None = None
     as_of: float | None = None
     min_seq: int = 0
     until_s: float | None = field(default=None, compare=False)

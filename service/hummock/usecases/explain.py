@@ -7,7 +7,7 @@ from dataclasses import replace
 from hummock.core.embedding import Calibration
 from hummock.core.explain import Explained, ExplainQuery, Remedy, Verdict
 from hummock.core.memory import Memory
-from hummock.core.recall import RecallQuery
+from hummock.core.recall import IntentMode, RecallQuery
 from hummock.ports import Clock, Store
 from hummock.recall.changes import fewest
 from hummock.recall.explain import group_place, judge, lost_unasked
@@ -38,8 +38,9 @@ class Explain:
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
-        # A deadline decides by the machine's load, which cannot be explained afterwards.
-        asked = replace(query.recall, until_s=None)
+        # A deadline decides by the machine's load, and a language model never twice the same: neither can be explained
+        # afterwards. Who wants to know of a model's intent sends the one that the recall answered with.
+        asked = replace(query.recall, until_s=None, intent_mode=IntentMode.LEXICAL)
         in_chinese = is_han(asked.text)
         (memory,) = self._store.get(asked.project, [query.memory_id], asked.min_seq, full=True)
         verdict = None if memory is None else self._verdict(asked, memory)

@@ -31,6 +31,7 @@ from hummock.recall.timetable import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN,
 from hummock.text.analyzer import query_terms
 from hummock.text.normalise import prose, text_hash
 from hummock.text.script import is_han, known_share
+from hummock.usecases.ask_intent import AskIntent
 from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.given_vector import given_embedding
 from hummock.usecases.neighbours import Accompanied, Loaded, accompanied
@@ -48,12 +49,20 @@ _ATTEMPTS = 3
 class Recall:
     """Answers recalls. Safe to call from several threads."""
 
-    def __init__(self, store: Store, embedder: Embedder, clock: Clock, cross_encode: CrossEncode | None = None) -> None:
-        """Without `cross_encode` the service has no cross-encoder."""
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        clock: Clock,
+        cross_encode: CrossEncode | None = None,
+        ask_intent: AskIntent | None = None,
+    ) -> None:
+        """Without `cross_encode` the service has no cross-encoder, without `ask_intent` no language model."""
         self._store = store
         self._embedder = embedder
         self._clock = clock
         self._cross_encode = cross_encode or CrossEncode(store, None, CrossEncoding.OFF, clock)
+        self._ask_intent = ask_intent
         self._costs = StageCosts()
 
     def __call__(self, query: RecallQuery) -> Recalled:
@@ -93,14 +102,19 @@ class Recall:
 
     def _asked(self, query: RecallQuery, timetable: Timetable) -> _Asked:
         """The plan, and the query in the forms that the paths need."""
+        asking = self._ask_intent.begin(query) if self._ask_intent else None
         space = self._embedder.space
-        intent = analyse_intent(query.text, query.intent)
-        plan = make_plan(query, intent, space.calibration.near_twin_bar, self._clock.now())
+        plan = self._plan(query, query.intent, timetable)
         timetable.done("intent")
-        plan = _in_time(plan, timetable)
         embedding, degraded = self._embedding(query, plan, timetable)
-        probe = _probe(query, plan, embedding, space)
         timetable.done("embed")
+        given = query.intent
+        if asking:
+            answer = asking.answer(timetable.left_s(_LATE, _gathering(plan, GATHER_ALL), *_TO_FINISH, _NEIGHBOURS))
+            given, degraded = answer.intent or given, (*answer.degraded, *degraded)
+            plan = self._plan(query, given, timetable)
+            timetable.done("ask_intent")
+        probe = _probe(query, plan, given, embedding, space)
         if len(probe.tokens) and not timetable.fits(_LATE, _LATE, _gathering(plan, GATHER_ALL), *_TO_FINISH):
             probe = replace(probe, tokens=space.no_tokens())
         return _Asked(plan=plan, probe=probe, degraded=degraded)
@@ -128,6 +142,11 @@ class Recall:
             is_whole=sum(map(len, found.hits.values())) == sum(len(places) for places, _ in ranking.picked),
             degraded=(*ranking.degraded, *found.degraded),
         )
+
+    def _plan(self, query: RecallQuery, given: Intent | None, timetable: Timetable) -> Plan:
+        intent = analyse_intent(query.text, given)
+        plan = make_plan(query, intent, self._embedder.space.calibration.near_twin_bar, self._clock.now())
+        return _in_time(plan, timetable)
 
     def _fused(self, query: RecallQuery, asked: _Asked, timetable: Timetable) -> tuple[Gathered, tuple[Fused, ...]]:
         """Every group's candidates, and their order."""
@@ -231,10 +250,13 @@ def _gathering(plan: Plan, kind: str) -> str:
     return SCAN if plan.substrings else kind
 
 
-def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: EmbeddingSpace) -> Probe:
-    # What the caller names comes first: a long query has more terms than are looked for.
-    words = [*(query.intent.keywords if query.intent else ()), query.text]
-    named = query.intent.domains if query.intent else ()
+def _probe(
+    query: RecallQuery, plan: Plan, given: Intent | None, embedding: Embedding | None, space: EmbeddingSpace
+) -> Probe:
+    # What is named comes first: a long query has more terms than are looked for.
+    words = [*(given.keywords if given else ()), query.text]
+    named = given.domains if given else ()
+    names_all = query.intent is not None and bool(query.intent.domains)
     hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
     name = exact_name(query.text)
     return Probe(
@@ -242,7 +264,7 @@ def _probe(query: RecallQuery, plan: Plan, embedding: Embedding | None, space: E
         tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
         terms=plan.substrings or tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
         domain_names=frozenset(map(prose, named)),
-        domain_text="" if named else query.text,
+        domain_text="" if names_all else query.text,
         text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
         exact_name=name,
         name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS],

@@ -164,6 +164,34 @@ CROSS_ENCODER_ON: CrossEncoder.ValueType  # 3
 """All candidates, as far as the call's deadline allows."""
 Global___CrossEncoder: _TypeAlias = CrossEncoder  # noqa: Y015
 
+class _IntentMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _IntentModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_IntentMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    INTENT_MODE_UNSPECIFIED: _IntentMode.ValueType  # 0
+    """What the service is set to."""
+    INTENT_MODE_LEXICAL: _IntentMode.ValueType  # 1
+    """The words of query_text."""
+    INTENT_MODE_LLM: _IntentMode.ValueType  # 2
+    """A language model, where the service has one, in at most 300 ms and as far as the call's deadline allows; else the
+    words, and degraded says so: INTENT_LATE, INTENT_FAILED, INTENT_ABSENT.
+    """
+
+class IntentMode(_IntentMode, metaclass=_IntentModeEnumTypeWrapper):
+    """Who says what the user wants, where the caller does not."""
+
+INTENT_MODE_UNSPECIFIED: IntentMode.ValueType  # 0
+"""What the service is set to."""
+INTENT_MODE_LEXICAL: IntentMode.ValueType  # 1
+"""The words of query_text."""
+INTENT_MODE_LLM: IntentMode.ValueType  # 2
+"""A language model, where the service has one, in at most 300 ms and as far as the call's deadline allows; else the
+words, and degraded says so: INTENT_LATE, INTENT_FAILED, INTENT_ABSENT.
+"""
+Global___IntentMode: _TypeAlias = IntentMode  # noqa: Y015
+
 @_typing.final
 class Decay(_message.Message):
     """How the score falls with age."""
@@ -379,8 +407,8 @@ class StageTime(_message.Message):
     STAGE_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
-    """"intent", "embed", "gather", "late_interaction", "fuse", "cross_encode", "diversify", "load" or "context_window";
-    "cache" alone when the answer came from there.
+    """"intent", "embed", "ask_intent", "gather", "late_interaction", "fuse", "cross_encode", "diversify", "load" or
+    "context_window"; "cache" alone when the answer came from there.
     """
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
@@ -464,7 +492,7 @@ class Degradation(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     path: _builtins.str
-    """"vector", "keyword", "domain", "late_interaction", "context_window" or "cross_encoder"."""
+    """"vector", "keyword", "domain", "late_interaction", "context_window", "cross_encoder" or "intent"."""
     reason: _builtins.str
     """Stable, in upper case, for example "EMBEDDER_FAILED". "DEADLINE" is what did not fit into the call's deadline: first
     the cross-encoder gives way, then neighbours (context_window), late interaction and the vector path; words always
@@ -592,6 +620,7 @@ class RecallRequest(_message.Message):
     CONTEXT_WINDOW_FIELD_NUMBER: _builtins.int
     KEYWORD_MODE_FIELD_NUMBER: _builtins.int
     CROSS_ENCODER_FIELD_NUMBER: _builtins.int
+    INTENT_MODE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters. An unknown project answers with no hits."""
     query_text: _builtins.str
@@ -648,6 +677,8 @@ class RecallRequest(_message.Message):
     """Whether a cross-encoder ranks the candidates again. What does not fit the deadline is left out, from the lowest
     ranks up, and said in `degraded`. Unset means what the service is set to.
     """
+    intent_mode: Global___IntentMode.ValueType
+    """Who says what the user wants where intent has neither domains nor keywords. Unset means what the service is set to."""
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Vector:
         """The query's embedding, if the caller has one. Unset means that the server embeds query_text."""
@@ -700,10 +731,11 @@ class RecallRequest(_message.Message):
         context_window: _builtins.int = ...,
         keyword_mode: Global___KeywordMode.ValueType = ...,
         cross_encoder: Global___CrossEncoder.ValueType = ...,
+        intent_mode: Global___IntentMode.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
