@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -57,6 +58,8 @@ PAST = (
     "几个月前",
     "最近",
     "最近三天",
+    "过去两三个小时",
+    "三五天前",
     "前几天",
     "刚才",
 )
@@ -147,6 +150,45 @@ def test_words_that_leave_open_how_long_ago_are_vague(text: str) -> None:
     assert found.phrase == text
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "end"),
+    [
+        ("两三天前", "2023-05-14", "2023-05-16"),
+        ("三两天前", "2023-05-14", "2023-05-16"),
+        ("三五天前", "2023-05-12", "2023-05-15"),
+        ("七八个月前", "2022-09-01", "2022-11-01"),
+        ("三四年前", "2019-01-01", "2021-01-01"),
+        ("十七八天前", "2023-04-29", "2023-05-01"),
+        ("二十三四天前", "2023-04-23", "2023-04-25"),
+        ("二三十天前", "2023-04-17", "2023-04-28"),
+    ],
+)
+def test_numerals_side_by_side_are_the_least_and_the_most(text: str, first: str, end: str) -> None:
+    (found,) = time_intervals(text, WEDNESDAY.timestamp())
+    assert only(text) == (day(first), day(end))
+    assert found.is_vague
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("过去两三个小时改了什么", WEDNESDAY - timedelta(hours=3)),
+        ("最近两三天", day("2023-05-14")),
+        ("近三四周", day("2023-04-19")),
+        ("过去二三十天", day("2023-04-17")),
+    ],
+)
+def test_numerals_side_by_side_reach_back_as_far_as_they_may(text: str, first: datetime) -> None:
+    (found,) = time_intervals(text, WEDNESDAY.timestamp())
+    assert only(text) == (first, WEDNESDAY)
+    assert found.is_vague
+
+
+@pytest.mark.parametrize("text", ["过去0小时", "过去00天", "五二天前", "一九年前", "过去四二个小时", "十十天前"])
+def test_what_is_no_count_is_no_time(text: str) -> None:
+    assert spans(text, day("2023-05-17")) == []
+
+
 def test_a_mixed_sentence_names_all_its_times_once() -> None:
     text = "昨天 we met about the 2023-05-02 release, yesterday 也说过, 不是 last week"
     found = time_intervals(text, WEDNESDAY.timestamp())
@@ -187,6 +229,11 @@ def test_a_mixed_sentence_names_all_its_times_once() -> None:
         "三个月",
         "secondary",
         "\ud800昨",
+        "what broke thıs week",
+        "on frıday",
+        "in Aprıl",
+        "thİs mornİng",
+        "Mıdnıght, a mınute ago",
     ],
 )
 def test_other_words_and_names_are_no_times(text: str) -> None:
@@ -255,6 +302,56 @@ def test_no_text_and_no_moment_is_an_error(text: str, as_of: float) -> None:
 @given(as_of=st.floats(-62135596800, 253402300799), text=st.sampled_from(PAST))
 def test_the_ends_of_the_calendar_are_no_error(as_of: float, text: str) -> None:
     time_intervals(text, as_of)
+
+
+ALIKE = {
+    letter: [other for other in map(chr, range(0x250)) if re.fullmatch(letter, other, re.IGNORECASE)]
+    for letter in "abcdefghijklmnopqrstuvwxyz"
+}
+PHRASES = (
+    *PAST,
+    "this week",
+    "on Friday",
+    "in April",
+    "this morning",
+    "within the last six months",
+    "by next Friday evening",
+    "6 April of this year",
+    "April 5, 2021",
+    "since early July last year",
+    "earlier today",
+)
+
+
+@st.composite
+def misspelt(draw: st.DrawFn) -> str:
+    """A known phrase with letters that a search takes for them when it ignores case (ı and İ for i, ſ for s)."""
+    phrase = draw(st.sampled_from(PHRASES))
+    return "".join(draw(st.sampled_from(ALIKE.get(letter.lower(), [letter]))) for letter in phrase)
+
+
+@given(text=misspelt(), as_of=MOMENTS)
+def test_letters_that_look_alike_are_no_error(text: str, as_of: datetime) -> None:
+    assert all(start < end for start, end in spans(text, as_of))
+
+
+COUNTS = st.text(st.sampled_from("零一二两三五九十几012"), min_size=1, max_size=4)
+COUNTED = st.builds(
+    "".join,
+    st.tuples(
+        st.sampled_from(["", "过去", "最近", "近这"]),
+        COUNTS,
+        st.sampled_from(["小时", "个钟头", "天", "周", "个月", "年"]),
+        st.sampled_from(["", "前", "以前"]),
+    ),
+)
+
+
+@given(
+    text=COUNTED, as_of=MOMENTS | MOMENTS.map(lambda moment: moment.replace(hour=0, minute=0, second=0, microsecond=0))
+)
+def test_no_count_is_an_error_at_any_moment(text: str, as_of: datetime) -> None:
+    assert all(start < end <= as_of + timedelta(days=366) for start, end in spans(text, as_of))
 
 
 def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:

@@ -75,6 +75,17 @@ def test_without_the_model_the_words_still_answer(desk: Desk) -> None:
         assert all(hit.cosine == hit.similarity == 0 for hit in answer.hits)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["过去两三个小时改了什么", "过去0小时 harbour", "最近两三天", "what broke thıs week", "on frıday", "in Aprıl"],
+)
+@pytest.mark.parametrize("as_of", [1_684_281_600.0, 1_684_319_400.0], ids=["midnight", "morning"])
+def test_words_that_are_nearly_times_are_no_reason_to_fail(desk: Desk, text: str, as_of: float) -> None:
+    """S0-36."""
+    desk.teach(note(f"{text} harbour", "a"))
+    assert ids(desk.recall(text, as_of=as_of)) == ["a"]
+
+
 def test_a_model_that_is_not_needed_may_fail(desk: Desk) -> None:
     desk.teach(note("the harbour is deep", "a"))
     broken = Broken(desk.embedder.space)

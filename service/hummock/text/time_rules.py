@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from hummock.text.time_spans import Span
@@ -13,6 +13,9 @@ from hummock.text.time_spans import Span
 NOT_INSIDE_A_NAME: Final = r"(?<![A-Za-z0-9_$@#/\\.:-])"
 NOT_BEFORE_A_NAME: Final = r"(?![A-Za-z0-9_(]|[./:\\-][A-Za-z0-9_])"
 """What stands around words of ASCII that are no piece of a name, a path, a call or a number."""
+
+_SHORTEST: Final = timedelta(seconds=1)
+"""A span below it is none. Unix seconds are told in floats, whose steps grow to 30 µs at the end of the calendar."""
 
 Resolve = Callable[[re.Match[str], datetime], Span | None]
 
@@ -23,7 +26,8 @@ class Rule:
 
     Attributes:
         pattern: Groups that are read by `resolve` have names.
-        resolve: The span that a match means at a moment; None when it means none (a 30th of February).
+        resolve: The span that a match means at a moment; None when it means none (a 30th of February). LookupError,
+            OverflowError and ValueError say the same.
     """
 
     pattern: str
@@ -69,6 +73,8 @@ class Rules:
 
 def _resolved(resolve: Resolve, match: re.Match[str], now: datetime) -> Span | None:
     try:
-        return resolve(match, now)
-    except (OverflowError, ValueError):  # before the calendar's first year, or after its last
+        span = resolve(match, now)
+    except (LookupError, OverflowError, ValueError):
+        # No such word (to a pattern ı and İ are an i, to a table they are not), no such number, or no such year.
         return None
+    return None if span is None or span.end - span.start < _SHORTEST else span

@@ -36,8 +36,9 @@ class Unit(IntEnum):
     YEAR = 5
 
 
+_FEW_FROM = 2
 FEW_UP_TO = {Unit.HOUR: 6, Unit.DAY: 7, Unit.WEEK: 5, Unit.MONTH: 6, Unit.YEAR: 6}
-"""How many of a unit "a few" are at most; at least two."""
+"""How many of a unit "a few" are at least and at most."""
 
 
 def unit_span(now: datetime, unit: Unit, offset: int) -> Span:
@@ -49,9 +50,14 @@ def unit_span(now: datetime, unit: Unit, offset: int) -> Span:
 
 
 def few_ago(now: datetime, unit: Unit) -> Span:
-    """From a few units before `now` to one before it."""
-    start = unit_span(now, unit, -FEW_UP_TO[unit]).start
-    return Span(start=start, end=unit_span(now, unit, -1).start, is_vague=True)
+    """The units that lie a few before `now`'s."""
+    return some_ago(now, unit, _FEW_FROM, FEW_UP_TO[unit])
+
+
+def some_ago(now: datetime, unit: Unit, fewest: int, most: int) -> Span:
+    """The units that lie so many before `now`'s, from the first to the last of them."""
+    start = unit_span(now, unit, -most).start
+    return Span(start=start, end=unit_span(now, unit, -fewest).end, is_vague=True)
 
 
 def rolling(now: datetime, unit: Unit, count: int, *, is_vague: bool = False) -> Span:

@@ -58,7 +58,9 @@ def _named_day(match: re.Match[str], now: datetime) -> Span:
 
 
 def _ago(match: re.Match[str], now: datetime) -> Span:
-    return spans.unit_span(now, _UNITS[match["unit"]], -_number(match["count"]))
+    unit = _UNITS[match["unit"]]
+    fewest, most = _counted(match["count"])
+    return spans.unit_span(now, unit, -most) if fewest == most else spans.some_ago(now, unit, fewest, most)
 
 
 def _few_ago(match: re.Match[str], now: datetime) -> Span:
@@ -69,7 +71,8 @@ def _up_to_now(match: re.Match[str], now: datetime) -> Span:
     unit = _UNITS[match["unit"]]
     if match["count"] is None:
         return spans.rolling(now, unit, spans.FEW_UP_TO[unit], is_vague=True)
-    return spans.rolling(now, unit, _number(match["count"]))
+    fewest, most = _counted(match["count"])
+    return spans.rolling(now, unit, most, is_vague=fewest < most)
 
 
 def _weekday(match: re.Match[str], now: datetime) -> Span:
@@ -133,11 +136,35 @@ def _year(match: re.Match[str], now: datetime) -> int | None:
 
 
 def _number(written: str) -> int:
-    """A number below 1,000 in digits, or below 100 in characters."""
+    """A number below 1,000 in digits, or below 100 in characters. Raises: ValueError when it is none, or not one."""
+    number, most = _counted(written)
+    if number != most:
+        raise ValueError(f"{written} is {number} to {most}")
+    return number
+
+
+def _counted(written: str) -> tuple[int, int]:
+    """The fewest and the most that a count means: 三 is 3 and 3, 两三 2 and 3, 二三十 20 and 30, 十七八 17 and 18.
+
+    Raises: ValueError when it is no count.
+    """
     if written.isdecimal():
-        return int(written)
+        return int(written), int(written)
     tens, ten, ones = written.rpartition(_TEN)
-    return (_DIGITS.get(tens, 1) * 10 if ten else 0) + _DIGITS.get(ones, 0)
+    fewest_tens, most_tens = _one_or_between(tens or "一") if ten else (0, 0)
+    fewest, most = (0, 0) if ten and not ones else _one_or_between(ones)
+    return 10 * fewest_tens + fewest, 10 * most_tens + most
+
+
+def _one_or_between(numerals: str) -> tuple[int, int]:
+    """A numeral twice, or two that mean "from one to the other" side by side. Raises: ValueError when neither."""
+    match sorted(_DIGITS[numeral] for numeral in numerals) if _DIGITS.keys() >= set(numerals) else []:
+        case [digit]:
+            return digit, digit
+        case [fewest, most] if most - fewest == 1 or numerals == "三五":
+            return fewest, most
+        case _:
+            raise ValueError(f"{numerals} is no count")
 
 
 def _any(words: Iterable[str]) -> str:
@@ -145,8 +172,12 @@ def _any(words: Iterable[str]) -> str:
 
 
 _NUMERALS = "一二三四五六七八九十两"
+_NUMERAL = "[一二三四五六七八九两]"
 # Not the end of a longer number: 二十三天前 is not 三天前.
-_A_COUNT = rf"(?<![\d百千几{_NUMERALS}])(?P<count>\d{{1,3}}|[{_NUMERALS}]{{1,3}})"
+_A_COUNT = (
+    rf"(?<![\d百千万零〇点几{_NUMERALS}])"
+    rf"(?P<count>\d{{1,3}}|{_NUMERAL}?十{_NUMERAL}{{0,2}}|{_NUMERAL}{{1,2}}十?)"
+)
 _UNIT = "个?(?P<unit>小时|钟头|星期|礼拜|天|日|周|年|(?<=个)月)"
 _PART = rf"(?:的?(?P<part>{_any(_HOURS)}))?"
 _WHICH = "(?P<which>上上|下下|上|这|本|下)一?个?"
