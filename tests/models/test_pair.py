@@ -18,7 +18,7 @@ from hummock.models.pair import half_bases
 from hummock.models.single import SingleModel
 from hummock.models.space import embedding_space, pair_space
 from hummock.ports import Embedder
-from hummock.text.script import known_share
+from hummock.text.script import is_han, known_share
 
 MIXED = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=100)
@@ -54,7 +54,7 @@ def parts(pair: PairDescription, tiny_files: Path) -> tuple[SingleModel, SingleM
 def test_one_product_is_the_weighted_sum_of_both_cosines(
     both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel], query: str, text: str
 ) -> None:
-    share = known_share(query, frozenset({"han"}))
+    share = known_share(query, frozenset({"han"})) if is_han(query) else 0
     weight = 0.2 * (1 - share) + 0.9 * share
     cosines = [float(part.embed_query(query).vector @ part.embed_document(text).vector) for part in parts]
     product = float(both.embed_query(query).vector @ both.embed_documents([text])[0].vector)
@@ -86,6 +86,17 @@ def test_token_vectors_are_those_of_the_model_that_reads_the_texts_script(both: 
     assert english[:, 32:].any(axis=1).all()
     assert not chinese[:, 32:].any()
     assert not english[:, :32].any()
+
+
+@pytest.mark.parametrize("text", ["Привет, как дела", "こんにちは", "2024 42", "...", ""])
+def test_a_text_in_no_known_script_is_the_second_models(
+    both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel], text: str
+) -> None:
+    """Its cosines are calibrated as those of Latin texts, so a query must ask as much of each model as theirs do."""
+    asked = both.embed_query(text).vector
+    np.testing.assert_allclose(asked[:64], np.sqrt(2) * 0.2 * parts[0].embed_query(text).vector, atol=1e-6)
+    np.testing.assert_allclose(asked[64:], np.sqrt(2) * 0.8 * parts[1].embed_query(text).vector, atol=1e-6)
+    np.testing.assert_array_equal(both.embed_documents([text])[0].tokens, parts[1].embed_document(text).tokens)
 
 
 def test_token_vectors_of_different_models_have_nothing_in_common(both: OnnxEmbedder) -> None:

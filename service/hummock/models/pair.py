@@ -19,7 +19,7 @@ from hummock.models.basis import TOKEN_DIM, TokenBasis, load_basis
 from hummock.models.description import PairDescription
 from hummock.models.single import SingleModel
 from hummock.models.space import pair_space
-from hummock.text.script import known_share
+from hummock.text.script import is_han, known_share
 
 __all__ = ["PairModel", "half_bases"]
 
@@ -52,7 +52,7 @@ class PairModel:
             EmbeddingNotFinite: A model gave NaN or infinity.
             TypeError: The text holds a lone surrogate.
         """
-        share = known_share(text, _HAN)
+        share = _han_share(text)
         weight = self._pair.first_weight_latin * (1 - share) + self._pair.first_weight_han * share
         # A Chinese query need not wait for a model of which it asks nothing.
         first = self._first.embed_query(text) if weight > 0 else _nothing(self._first.space)
@@ -62,7 +62,7 @@ class PairModel:
     def embed_document(self, text: str) -> Embedding:
         """Embed a stored text with both models. Raises as `embed_query` does."""
         first, second = self._first.embed_document(text), self._second.embed_document(text)
-        return _joined(first, second, 1 / _ROOT, 1 / _ROOT, known_share(text, _HAN))
+        return _joined(first, second, 1 / _ROOT, 1 / _ROOT, _han_share(text))
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts that fit the smaller window, as that model cuts them.
@@ -83,6 +83,11 @@ def half_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:
         projection[:, start : start + half] = basis.projection[:, :half]
         bases.append(replace(basis, version=f"{basis.version}:{start}-{start + half}", projection=projection))
     return bases[0], bases[1]
+
+
+def _han_share(text: str) -> float:
+    """Share of Chinese in a text, in [0, 1]; 0 in one of other scripts or none, as calibration takes it for Latin."""
+    return known_share(text, _HAN) if is_han(text) else 0.0
 
 
 def _nothing(space: EmbeddingSpace) -> Embedding:

@@ -17,7 +17,7 @@ TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
 """How a chunk's text is put together (`embedder.py`) out of a memory (`text/template.py`); moves when that changes."""
 
 
-PAIR_RECIPE_VERSION = 1
+PAIR_RECIPE_VERSION = 2
 """How two models become one (`pair.py`); moves when the same two would give other stored vectors."""
 
 
