@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -13,6 +14,8 @@ from hummock.core.terms import Terms
 from hummock.ports import TextKey
 from hummock.store import codec, columns, keys, operations, terms
 from hummock.store.vocabulary import Vocabulary
+from hummock.text.analyzer import document_terms
+from hummock.text.terms import BODY, terms_of
 from tests.strategies import IDS, Entry, domain, entries, exact_terms, fragment, record
 
 
@@ -94,6 +97,17 @@ def test_lists_without_terms_can_be_joined() -> None:
     assert lists.indptr.tolist() == [0, 0, 1, 1]
     assert lists.term.tolist() == [9]
     assert terms.join([]).indptr.tolist() == [0]
+
+
+@given(st.lists(st.text(st.sampled_from("还款ß℃ a9"), max_size=6), max_size=6))
+def test_lists_are_those_of_their_texts_whatever_batches_the_terms_are_in(texts: list[str]) -> None:
+    numbers: dict[str, int] = {}
+    given_terms = terms_of([[(text, BODY)] for text in ["x", *texts]])
+    lists = terms.join(packed(numbers, *given_terms))
+    for text, start, end in zip(["x", *texts], lists.indptr[:-1], lists.indptr[1:], strict=True):
+        counted = Counter(numbers[term] for term in document_terms(text))
+        found = zip(lists.term[start:end].tolist(), (lists.counts[start:end] >> 8 * BODY).tolist(), strict=True)
+        assert dict(found) == counted
 
 
 def test_operations_come_to_what_is_left_of_them() -> None:

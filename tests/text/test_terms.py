@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hummock.core.terms import Terms
 from hummock.text.analyzer import document_terms
-from hummock.text.terms import BODY, TAGS, TITLE, terms_of
+from hummock.text.terms import A_FACET, BODY, EXACT, TAGS, TITLE, terms_of
 
 MIXED = st.text(
     st.sampled_from("还款aZsStTreve09_-'’ éÉ。…，ﬁ가か\uff8a\uff9e\n.𠀀ßİ①ＡT\u0301ǅσςАя٣\ud800\U0001f600"), max_size=30
@@ -62,9 +64,41 @@ def test_real_texts_are_analysed_as_by_the_analyzer(shared: Path, corpus: str) -
     assert_analysed([json.loads(line)["text"] for line in lines[:: max(len(lines) // 60, 1)]])
 
 
-def test_memories_of_one_batch_keep_their_terms_when_one_text_must_be_read_again() -> None:
-    first, second = terms_of([[("还款 e\u0323", TITLE), ("x", BODY)], [("ß y", BODY)]])
-    batch = first.batch
-    assert batch.spell(range(*batch.indptr[:2])) == ["还", "还款", "款", "ẹ", "x"]
-    assert batch.spell(range(*batch.indptr[1:])) == ["ss", "y"]
-    assert batch is second.batch
+HARD = ["℃", "㎡", "ß", "İ", "e\u0301", "\u0338", "\u1112\u1161\u11ab", "\U00010330", "\U0002f800", "\U0002fa1f"]
+
+
+@given(
+    st.lists(
+        st.sampled_from([*HARD, "中", "a", "Ab", "it", "'s", "’", "s", "_", "-", "9", " ", "。", "x"]), max_size=12
+    ).map("".join)
+)
+def test_words_around_a_character_that_cannot_be_folded_alone_are_read_as_by_the_analyzer(text: str) -> None:
+    assert_analysed([text, "plain", text + "中", ""])
+
+
+def test_memories_keep_their_terms_when_one_of_them_must_be_read_again() -> None:
+    pieces = [("还款 e\u0323", TITLE), ("ß x", BODY), ("ß", TAGS | EXACT), ("f\u1e9b\u0323", A_FACET)]
+    first, second, third = terms_of([pieces, [("x y", BODY)], [("ß y", BODY)]])
+    assert sorted(spelt(first)) == sorted(["还", "还款", "款", "ẹ", "x", "ss", "ß", "f\u1e9b\u0323"])
+    assert spelt(second) == ["x", "y"]
+    assert sorted(spelt(third)) == ["ss", "y"]
+    assert [int(one.batch.lengths[one.place]) for one in (first, second, third)] == [7, 2, 2]
+
+
+@pytest.mark.parametrize("hard", ["℃", "ß", "e\u0301", "ß " * 4_000], ids=["sign", "letter", "mark", "words"])
+def test_a_character_that_cannot_be_folded_alone_costs_little_memory(hard: str) -> None:
+    plain = "还款方式，" * 4_000
+    terms_of([[("ß", BODY)]])
+    tracemalloc.start()
+    try:
+        terms_of([[(plain, BODY)]] * 12)
+        before = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        terms_of([[(plain + hard, BODY)]] * 12)
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * before
+    finally:
+        tracemalloc.stop()
+
+
+def spelt(terms: Terms) -> list[str]:
+    return terms.batch.spell(range(*terms.batch.indptr[terms.place : terms.place + 2].tolist()))

@@ -25,7 +25,7 @@ _DIGEST_BYTES = 8
 
 # A word may be an identifier: parts joined by underscores or single hyphens. An apostrophe belongs to a contraction
 # only, as code is full of quotes.
-_TOKEN = re.compile(
+TOKEN: Final = re.compile(
     rf"(?P<cjk>[{CJK}]+)"
     rf"|(?P<word>[^\W_{CJK}]+(?:(?:_+|-)[^\W_{CJK}]+)*)(?:['’](?P<tail>(?i:s|t|re|ve|ll|d|m))(?![^\W{CJK}]))?"
 )
@@ -47,7 +47,7 @@ def query_terms(text: str) -> list[str]:
 
 def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[str]:
     stems = _Stems()
-    for token in _TOKEN.finditer(nfkc(text)):
+    for token in TOKEN.finditer(nfkc(text)):
         cjk, word, tail = token.groups()
         if cjk:
             yield from split_cjk(cjk)

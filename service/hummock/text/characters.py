@@ -5,6 +5,7 @@ before them, and characters that become several. A text that holds one takes the
 """
 
 import re
+import sys
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +19,11 @@ from hummock.text.cjk import CJK
 from hummock_kernels.analyzer import (
     APOSTROPHE,
     DIGIT,
+    FIRST_COMPATIBILITY_IDEOGRAPH,
     HARD,
     HYPHEN,
+    LAST_COMPATIBILITY_IDEOGRAPH,
+    LAST_IDEOGRAPH,
     LOWER,
     OTHER_LETTER,
     SEPARATOR,
@@ -75,6 +79,15 @@ def characters() -> Characters:
     found = [_fold_and_kind(chr(code), joining) for code in looked_at]
     folds[looked_at], kinds[looked_at] = zip(*found, strict=True)
     return Characters(folds=folds, kinds=kinds)
+
+
+@cache
+def hard_character() -> re.Pattern[str]:
+    """Finds characters that are not folded one by one."""
+    edges = np.flatnonzero(np.diff(characters().kinds == HARD, prepend=False, append=False))
+    ranges = "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in edges.reshape(-1, 2).tolist())
+    compatibility = f"{chr(FIRST_COMPATIBILITY_IDEOGRAPH)}-{chr(LAST_COMPATIBILITY_IDEOGRAPH)}"
+    return re.compile(f"[{ranges}{compatibility}{chr(LAST_IDEOGRAPH + 1)}-{chr(sys.maxunicode)}]")
 
 
 def _joining() -> frozenset[str]:

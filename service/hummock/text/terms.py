@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.terms import TermBatch, Terms
-from hummock.text.analyzer import bounded, document_terms, stem
-from hummock.text.characters import characters
+from hummock.text.analyzer import TOKEN, bounded, document_terms, stem
+from hummock.text.characters import characters, hard_character
+from hummock.text.normalise import nfkc
 from hummock_kernels.analyzer import BODY, EXACT, FACET, STEMMED, TAGS, TITLE, analyse
 
 Piece = tuple[str, int]
@@ -22,40 +25,63 @@ __all__ = ["A_FACET", "BODY", "EXACT", "TAGS", "TITLE", "Piece", "terms_of"]
 
 
 def terms_of(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
-    """The terms of each memory, in order; all share one batch."""
+    """The terms of each memory, in order.
+
+    All share one batch, but for those that cannot be folded character by character: each of them has one of its own, so
+    that there is never more than one memory's text in pieces of words.
+    """
     batch, hard = _analysed(memories)
-    if hard:
-        places = iter(range(sum(map(len, memories))))
-        plain = [
-            [one for piece in pieces for one in (_exact(piece) if next(places) in hard else (piece,))]
-            for pieces in memories
-        ]
-        batch, _ = _analysed(plain)
-    return [Terms(batch=batch, place=place) for place in range(len(memories))]
+    terms = [Terms(batch=batch, place=place) for place in range(len(memories))]
+    for place in hard:
+        batch, _ = _analysed([[one for piece in memories[place] for one in _softened(piece)]])
+        terms[place] = Terms(batch=batch, place=0)
+    return terms
 
 
-def _exact(piece: Piece) -> Iterable[Piece]:
-    """What a piece that cannot be folded character by character comes to."""
+def _softened(piece: Piece) -> Iterator[Piece]:
+    """Pieces that can be folded character by character and have the same terms, in another order."""
     text, use = piece
-    return ((term, use | EXACT) for term in document_terms(text))
+    if use & EXACT:
+        yield piece
+        return
+    words: list[str] = []
+
+    def without_hard(token: re.Match[str]) -> str:
+        if not hard_character().search(token[0]):
+            return token[0]
+        if token.lastgroup:
+            words.append(token[0])
+        return " "
+
+    # Normal forms leave a few: letters that fold to several, and marks that separate, as a space does.
+    yield _token_or_hard().sub(without_hard, nfkc(text)), use
+    for word in words:
+        for term in document_terms(word):
+            yield term, use | EXACT
 
 
-def _analysed(memories: Sequence[Sequence[Piece]]) -> tuple[TermBatch, frozenset[int]]:
-    """The terms of the pieces that can be folded character by character, and the places of the others."""
+@cache
+def _token_or_hard() -> re.Pattern[str]:
+    return re.compile(f"{TOKEN.pattern}|{hard_character().pattern}")
+
+
+def _analysed(memories: Sequence[Sequence[Piece]]) -> tuple[TermBatch, list[int]]:
+    """The terms of the pieces that can be folded character by character, and the places of memories with others."""
     pieces = [piece for several in memories for piece in several]
     texts = [text for text, _ in pieces]
+    memory_end = np.cumsum(np.fromiter(map(len, memories), np.int64, len(memories)))
     table = characters()
     hard, indptr, lengths, folded, key, counts, start, end, use = analyse(
         np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4"),
         np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts))),
         np.array([use for _, use in pieces], np.uint8),
-        np.cumsum(np.fromiter(map(len, memories), np.int64, len(memories))),
+        memory_end,
         table.folds,
         table.kinds,
     )
     spelling = _Spelling(folded, start, end, use)
     batch = TermBatch(indptr=indptr, key=key, counts=counts, lengths=lengths, spell=spelling)
-    return batch, frozenset(np.flatnonzero(hard).tolist())
+    return batch, np.unique(np.searchsorted(memory_end, np.flatnonzero(hard), "right")).tolist()
 
 
 class _Spelling:
@@ -72,9 +98,13 @@ class _Spelling:
         self._use = use
 
     def __call__(self, forms: Sequence[int]) -> list[str]:
-        text = self._folded.tobytes().decode("utf-32-le", "surrogatepass")
         starts, ends, uses = (column[forms].tolist() for column in (self._start, self._end, self._use))
-        return [_spelt(text[start:end], use) for start, end, use in zip(starts, ends, uses, strict=True)]
+        # A batch is asked for one memory's forms at a time where its neighbours have batches of their own.
+        first = min(starts, default=0)
+        text = self._folded[first : max(ends, default=0)].tobytes().decode("utf-32-le", "surrogatepass")
+        return [
+            _spelt(text[start - first : end - first], use) for start, end, use in zip(starts, ends, uses, strict=True)
+        ]
 
 
 def _spelt(form: str, use: int) -> str:
