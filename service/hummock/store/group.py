@@ -1,4 +1,4 @@
-"""One transaction of several writes. Each has a nested one, so that one that fails leaves its neighbours alone."""
+"""One transaction of several writes, of which one that fails leaves its neighbours alone."""
 
 from __future__ import annotations
 

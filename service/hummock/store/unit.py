@@ -1,4 +1,4 @@
-"""The changes of one write, inside its own nested transaction."""
+"""The changes of one write, inside a transaction that it may share with others."""
 
 from __future__ import annotations
 
