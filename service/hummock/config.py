@@ -137,8 +137,8 @@ class Settings(BaseModel):
     models_dir: Directory = Field(default_factory=lambda data: data["data_dir"] / "models")
     """Where model files lie; unset means `models` in the data directory. `HUMMOCK_MODELS`."""
     cross_encoder: Literal["off", "auto", "on"] = "off"
-    """Whether a cross-encoder ranks where a request leaves it open: the best few, or all, as the deadline allows. "off"
-    loads none."""
+    """Whether a cross-encoder ranks where a request leaves it open and joins the vector and the keyword path: the best
+    few, or two hundred, as the deadline allows. "off" loads none."""
     cross_encoder_model: str = Field(default="bge-reranker-base", min_length=1)
     """Name of the cross-encoder in the model registry."""
     tokenizer_file: Directory | None = None

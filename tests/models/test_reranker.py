@@ -11,7 +11,7 @@ import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
 from hummock.models import (
@@ -26,7 +26,7 @@ from hummock.models import (
     load_reranker,
 )
 from hummock.models.bert_graph import build_cross_encoder
-from hummock.models.cross_encoder import CrossEncoder
+from hummock.models.cross_encoder import CHARACTERS_A_TOKEN, CrossEncoder
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Hub, ModelFile
 from hummock.models.directory import sha256_of
 from hummock.models.errors import (
@@ -110,6 +110,29 @@ def test_what_does_not_fit_is_cut_from_the_texts_end(reranker: OnnxReranker, des
     assert len(long.tokens) == described.max_tokens
     assert long.tokens == shorter.tokens
     assert long.tokens[:5] == reranker.pairs("先本后息", [""])[0].tokens[:5]
+
+
+class MeteredTokenizer:
+    """Counts the characters that are made into tokens."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.characters = 0
+        self._tokenizer = tokenizer
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> Encoding:
+        self.characters += len(text)
+        return self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tokenizer, name)
+
+
+def test_of_a_long_text_no_more_is_made_into_tokens_than_could_fit(float_encoder: CrossEncoder) -> None:
+    metered = MeteredTokenizer(float_encoder._tokenizer)
+    short = float_encoder.encode(QUERY, ["还款 repay " * 200])
+    float_encoder._tokenizer = metered  # type: ignore[assignment] # all that the encoder calls
+    assert float_encoder.encode(QUERY, ["还款 repay " * 20_000]) == short
+    assert metered.characters <= len(QUERY) + CHARACTERS_A_TOKEN * 64
 
 
 def test_a_long_query_leaves_half_the_window_to_the_text(

@@ -9,34 +9,34 @@ import pytest
 
 from hummock import models
 from hummock.core.memory import MemoryIndex
-from hummock.core.recall import CrossEncoding, Preset, Recalled, RecallQuery
+from hummock.core.recall import CrossEncoding, Preset, Recalled, RecallPath, RecallQuery
 from hummock.ports import Pair, Reranker
 from hummock.recall.timetable import RESERVE_S
 from hummock.usecases.cached_recall import CachedRecall
-from hummock.usecases.cross_encode import AUTO_PAIRS, CrossEncode
+from hummock.usecases.cross_encode import AUTO_PAIRS, LONGEST_S, MOST_PAIRS, CrossEncode
 from hummock.usecases.recall import Recall
 from tests.fakes import FakeClock
 from tests.usecases.desk import Desk, domain, fragment, ids, note
 
 
 class CountingReranker:
-    """Reads how often "wanted" stands in a text; every pair takes a second."""
+    """Reads how often "wanted" stands in a text; every pair takes a second, unless the test says otherwise."""
 
     name = "counting"
-    least_s = 1.0
 
     def __init__(self, clock: FakeClock) -> None:
+        self.least_s = 1.0
         self.read: list[str] = []
         self._clock = clock
         self._texts: dict[tuple[int, ...], str] = {}
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
         self._texts |= {(place,): text for place, text in enumerate(texts)}
-        return [Pair(tokens=(place,), token_types=(0,), expected_s=1.0) for place in range(len(texts))]
+        return [Pair(tokens=(place,), token_types=(0,), expected_s=self.least_s) for place in range(len(texts))]
 
     def scores(self, pairs: Sequence[Pair], until_s: float | None) -> list[float]:
         texts = [self._texts[pair.tokens] for pair in pairs]
-        self._clock.move(len(texts))
+        self._clock.move(self.least_s * len(texts))
         self.read += texts
         return [min(1.0, text.count("wanted") / 10) for text in texts]
 
@@ -91,6 +91,7 @@ def test_off_reads_nothing(desk: Desk, reranker: CountingReranker) -> None:
 
 def test_auto_reads_the_best_twenty_and_on_all_candidates(desk: Desk, reranker: CountingReranker) -> None:
     teach(desk, 25)
+    reranker.least_s = 0.125
     auto = recall(desk, reranker, top_k=25)
     everything = recall(desk, reranker, top_k=25, cross_encoding=CrossEncoding.ON)
     assert (auto.receipt.cross_encoded, everything.receipt.cross_encoded) == (AUTO_PAIRS, 25)
@@ -106,6 +107,37 @@ def test_the_pool_fits_the_time_left_and_the_answer_says_so(desk: Desk, reranker
     assert (len(reranker.read), answer.receipt.cross_encoded) == (5, 5)
     assert reasons(answer) == [("cross_encoder", "DEADLINE")]
     assert len(answer.hits) == 8
+
+
+def test_no_more_is_read_than_could_be_returned(desk: Desk, reranker: CountingReranker) -> None:
+    desk.teach(*(note(f"harbour {number}", f"n{number}") for number in range(MOST_PAIRS + 5)))
+    reranker.least_s = 0.015625
+    answer = recall(desk, reranker, candidates=500, cross_encoding=CrossEncoding.ON)
+    assert (answer.receipt.cross_encoded, answer.degraded) == (MOST_PAIRS, ())
+
+
+def test_without_a_deadline_it_takes_ten_seconds_at_most_and_the_answer_says_so(
+    desk: Desk, reranker: CountingReranker
+) -> None:
+    teach(desk, 25)
+    start = desk.clock.monotonic()
+    answer = recall(desk, reranker, cross_encoding=CrossEncoding.ON)
+    assert desk.clock.monotonic() - start == LONGEST_S == answer.receipt.cross_encoded
+    assert reasons(answer) == [("cross_encoder", "DEADLINE")]
+
+
+@pytest.mark.parametrize("path", [RecallPath.VECTOR, RecallPath.KEYWORD])
+def test_one_path_alone_keeps_its_order_unless_the_request_asks_for_more(
+    desk: Desk, reranker: CountingReranker, path: RecallPath
+) -> None:
+    """1.1-10, 1.1-13: the service's setting does not change what is followed to the letter."""
+    teach(desk, 4)
+    alone = frozenset({path, RecallPath.DOMAIN})
+    for mode in (CrossEncoding.AUTO, CrossEncoding.ON):
+        answer = recall(desk, reranker, mode, paths=alone)
+        assert (answer.receipt.cross_encoded, answer.degraded) == (0, ())
+        assert ids(answer) == ids(recall(desk, None, paths=alone))
+    assert recall(desk, reranker, cross_encoding=CrossEncoding.AUTO, paths=alone).receipt.cross_encoded == 4
 
 
 @pytest.mark.parametrize("left_s", [1.9, 0.0])

@@ -50,9 +50,9 @@ class CrossEncoding(IntEnum):
 
     OFF = 1
     AUTO = 2
-    """The best few, as far as the time allows."""
+    """The best few of a group, as far as the time allows."""
     ON = 3
-    """All of them, as far as the time allows."""
+    """As many as can be returned, as far as the time allows."""
 
 
 class IntentMode(IntEnum):
@@ -108,7 +108,7 @@ class RecallQuery:
 
     Attributes:
         late_interaction: Whether it ranks; None means where the vector and the keyword path are joined.
-        cross_encoding: Whether a cross-encoder ranks; None means what the service is set to.
+        cross_encoding: Whether a cross-encoder ranks; None means as the service is set where those paths are joined.
         time_words: Whether times that the text speaks of count; None means where those paths are joined.
         context_window: Neighbours before and after each hit that come with it.
         intent_mode: Who says what the user wants where `intent` does not; None means what the service is set to.

@@ -14,15 +14,13 @@ LEAST_PAIRS = 2
 """One pair alone has nothing to be compared with."""
 
 
-def pool_size(expected_s: Sequence[float], time_left_s: float | None) -> int:
+def pool_size(expected_s: Sequence[float], time_left_s: float) -> int:
     """How many pairs, from the front, can be scored in the time left; 0 where there is none for LEAST_PAIRS of them.
 
     Args:
         expected_s: What each pair takes.
-        time_left_s: None means as long as it takes.
+        time_left_s: What there is for all of them.
     """
-    if time_left_s is None:
-        return len(expected_s)
     fitting = int(np.searchsorted(np.cumsum(expected_s), time_left_s, side="right"))
     return fitting if fitting >= LEAST_PAIRS else 0
 
@@ -30,18 +28,23 @@ def pool_size(expected_s: Sequence[float], time_left_s: float | None) -> int:
 def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
     """The same candidates: the first len(scores) in the order of their scores and age, the rest after them as before.
 
-    Domains that the query names stay in front. Equal scores keep their order. What hits show is the cross-encoder's
-    score times the decay; those after the pool show no more than its last.
+    Domains that the query names stay in front, and behind them the holders of the name that it is, whose age does not
+    count. Equal scores keep their order. What hits show is the cross-encoder's score times the decay; those behind
+    holders and those after the pool show no more than what stands before them.
 
     Args:
         fused: Best first.
         scores: How well the first ones answer, in [0, 1], at most as many as there are candidates.
     """
     count = len(scores)
-    decay = np.exp(fused.log_decay[:count])
-    relevance = (np.asarray(scores, np.float64) * decay).astype(np.float32)
-    is_named = (fused.candidates.found_by[fused.row[:count]] & FoundBy.DOMAIN) != 0
-    order = np.lexsort((-relevance, ~is_named))
+    found_by = fused.candidates.found_by[fused.row[:count]]
+    is_named, is_holder = (found_by & bit != 0 for bit in (FoundBy.DOMAIN, FoundBy.HOLDER))
+    log_decay = fused.log_decay.copy()
+    log_decay[:count][is_holder] = 0.0
+    relevance = (np.asarray(scores, np.float64) * np.exp(log_decay[:count])).astype(np.float32)
+    order = np.lexsort((-relevance, ~is_holder, ~is_named))
+    relevance, named = relevance[order], np.count_nonzero(is_named)
+    relevance[named:] = np.minimum.accumulate(relevance[named:])
     places = np.concatenate([order, np.arange(count, len(fused))])
     least = relevance.min(initial=np.float32(1))
     return replace(
@@ -49,8 +52,8 @@ def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
         row=fused.row[places],
         joined=fused.joined[places],
         similarity=fused.similarity[places],
-        relevance=np.concatenate([relevance[order], np.minimum(fused.relevance[count:], least)]),
-        score=np.concatenate([relevance[order], np.minimum(fused.score[count:], least)]),
-        log_decay=fused.log_decay[places],
+        relevance=np.concatenate([relevance, np.minimum(fused.relevance[count:], least)]),
+        score=np.concatenate([relevance, np.minimum(fused.score[count:], least)]),
+        log_decay=log_decay[places],
         cross=np.concatenate([np.asarray(scores, np.float32)[order], np.full(len(fused) - count, np.nan, np.float32)]),
     )

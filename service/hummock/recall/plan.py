@@ -29,7 +29,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     """
     defaults = PRESETS[query.preset]
     as_of = _or(query.as_of, now)
-    times = times_of(query, as_of, joins_paths=_joins_paths(query))
+    times = times_of(query, as_of, joins_paths=joins_paths(query))
     return Plan(
         preset=query.preset,
         groups=_groups(query, defaults),
@@ -38,8 +38,8 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         decay=decay_of(query),
         relevance_weight=_or(query.relevance_weight, 1.0 if _is_newest_first(query) else defaults.relevance_weight),
         near_twin_bar=_or(query.near_twin_bar, NO_TWINS if _is_to_the_letter(query) else near_twin_bar),
-        late_interaction=_or(query.late_interaction, _joins_paths(query)),
-        neighbours=_joins_paths(query),
+        late_interaction=_or(query.late_interaction, joins_paths(query)),
+        neighbours=joins_paths(query),
         substrings=_substrings(query, intent),
         times=times,
         intent=replace(intent, times=times) if times else intent,
@@ -89,7 +89,7 @@ def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
     return tuple([group for group in groups if group.kinds])
 
 
-def _joins_paths(query: RecallQuery) -> bool:
+def joins_paths(query: RecallQuery) -> bool:
     """Late interaction belongs to the joined order; who asks for one path wants that path's order (1.1-10)."""
     return query.paths >= {RecallPath.VECTOR, RecallPath.KEYWORD}
 

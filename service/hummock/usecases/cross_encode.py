@@ -10,12 +10,18 @@ from hummock.core.recall import CrossEncoding, Degradation, RecallQuery
 from hummock.ports import Clock, Reranker, Store
 from hummock.recall.cross_encode import cross_encoded, pool_size
 from hummock.recall.fuse import Fused
-from hummock.recall.plan import DOMAINS
+from hummock.recall.plan import DOMAINS, joins_paths
 from hummock.recall.timetable import DEADLINE
 from hummock.text import template
 
 AUTO_PAIRS = 20
-"""Candidates that are read unless the request wants all; what stands below seldom comes to the top."""
+"""Candidates of a group that are read unless the request wants more; what stands below seldom comes to the top."""
+
+MOST_PAIRS = 200
+"""The same where it does: as many as can be returned."""
+
+LONGEST_S = 10.0
+"""Time that there is where the caller sets no deadline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +37,7 @@ class CrossEncode:
     """Ranks groups again. Without a reranker it leaves them as they are. Safe to call from several threads."""
 
     def __init__(self, store: Store, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
-        """`mode` is what a request that says nothing gets."""
+        """`mode` is what a request that says nothing gets; the order of one path alone stays what it is (1.1-10)."""
         self._store = store
         self._reranker = reranker
         self._mode = mode
@@ -47,16 +53,17 @@ class CrossEncode:
             query: What is asked.
             names: Of the groups.
             fused: The groups, each best first.
-            until_s: When it must have ended, on the clock's monotonic scale; None means no limit.
+            until_s: When it must have ended, on the clock's monotonic scale; None means after LONGEST_S.
         """
         before = Read(fused=tuple(fused))
-        mode = query.cross_encoding or self._mode
+        mode = query.cross_encoding or (self._mode if joins_paths(query) else CrossEncoding.OFF)
         if mode is CrossEncoding.OFF:
             return before
         if self._reranker is None:
             return Read(fused=before.fused, degraded=(_ABSENT,) if mode is CrossEncoding.ON else ())
         try:
-            return self._read(self._reranker, query, mode, names, before.fused, until_s)
+            latest_s = self._clock.monotonic() + LONGEST_S if until_s is None else until_s
+            return self._read(self._reranker, query, mode, names, before.fused, latest_s)
         except Exception as error:  # whatever the runtime raises: the order before still answers
             return Read(fused=before.fused, degraded=(_degradation("CROSS_ENCODER_FAILED", type(error).__name__),))
 
@@ -67,14 +74,14 @@ class CrossEncode:
         mode: CrossEncoding,
         names: Sequence[str],
         fused: tuple[Fused, ...],
-        until_s: float | None,
+        until_s: float,
     ) -> Read:
         ranked = list(fused)
         open_places = [place for place, name in enumerate(names) if name != DOMAINS and len(fused[place]) > 1]
         pairs = wanted = 0
         for done, place in enumerate(open_places):
             group = fused[place]
-            most = len(group) if mode is CrossEncoding.ON else min(AUTO_PAIRS, len(group))
+            most = min(MOST_PAIRS if mode is CrossEncoding.ON else AUTO_PAIRS, len(group))
             scores = self._scores(reranker, query, group, most, until_s, groups_left=len(open_places) - done)
             ranked[place] = cross_encoded(group, scores) if scores else group
             pairs, wanted = pairs + len(scores), wanted + most
@@ -87,7 +94,7 @@ class CrossEncode:
         query: RecallQuery,
         group: Fused,
         most: int,
-        until_s: float | None,
+        until_s: float,
         *,
         groups_left: int,
     ) -> list[float]:
@@ -102,10 +109,10 @@ class CrossEncode:
         pairs = reranker.pairs(query.text, texts)
         left_s = self._left_s(until_s, groups_left)
         size = pool_size([pair.expected_s for pair in pairs], left_s)
-        return reranker.scores(pairs[:size], None if left_s is None else self._clock.monotonic() + left_s)
+        return reranker.scores(pairs[:size], self._clock.monotonic() + left_s)
 
-    def _left_s(self, until_s: float | None, groups_left: int) -> float | None:
-        return None if until_s is None else (until_s - self._clock.monotonic()) / groups_left
+    def _left_s(self, until_s: float, groups_left: int) -> float:
+        return (until_s - self._clock.monotonic()) / groups_left
 
 
 def _passage(memory: Memory | None) -> str:

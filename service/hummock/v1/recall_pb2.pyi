@@ -149,7 +149,7 @@ class _CrossEncoderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CrossEnc
     CROSS_ENCODER_AUTO: _CrossEncoder.ValueType  # 2
     """The best twenty of a group, as far as the call's deadline allows."""
     CROSS_ENCODER_ON: _CrossEncoder.ValueType  # 3
-    """All candidates, as far as the call's deadline allows."""
+    """The best two hundred of a group, as far as the call's deadline allows."""
 
 class CrossEncoder(_CrossEncoder, metaclass=_CrossEncoderEnumTypeWrapper):
     """Whether candidates are read together with the query by a cross-encoder, where the service has one."""
@@ -161,7 +161,7 @@ CROSS_ENCODER_OFF: CrossEncoder.ValueType  # 1
 CROSS_ENCODER_AUTO: CrossEncoder.ValueType  # 2
 """The best twenty of a group, as far as the call's deadline allows."""
 CROSS_ENCODER_ON: CrossEncoder.ValueType  # 3
-"""All candidates, as far as the call's deadline allows."""
+"""The best two hundred of a group, as far as the call's deadline allows."""
 Global___CrossEncoder: _TypeAlias = CrossEncoder  # noqa: Y015
 
 class _IntentMode:
@@ -675,7 +675,8 @@ class RecallRequest(_message.Message):
     """Unset means TERMS."""
     cross_encoder: Global___CrossEncoder.ValueType
     """Whether a cross-encoder ranks the candidates again. What does not fit the deadline is left out, from the lowest
-    ranks up, and said in `degraded`. Unset means what the service is set to.
+    ranks up, and said in `degraded`; without a deadline there are ten seconds. Unset means what the service is set to
+    where the vector and the keyword path are joined, and OFF where only one of them runs.
     """
     intent_mode: Global___IntentMode.ValueType
     """Who says what the user wants where intent has neither domains nor keywords. Unset means what the service is set to."""
