@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, cast
 
 import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from hummock.v1 import admin_service_pb2 as admin
 from hummock.v1 import explain_pb2 as pb
 from hummock.v1 import memory_pb2
 from hummock.v1 import recall_pb2 as recall
@@ -282,3 +284,37 @@ def test_what_is_wrong_with_the_recall_is_named_where_it_stands(service: Stubs, 
     assert broken_fields(pb.ExplainRequest(recall=recall.RecallRequest(project=project, query_text="x"))) == [
         "memory_id"
     ]
+
+
+def test_behind_a_thousand_others_a_narrower_filter_reaches_it(service: Stubs, project: str) -> None:
+    model = service.admin.Status(admin.StatusRequest()).model
+    towards, away = (
+        memory_pb2.Vector(
+            values=struct.pack(f"<{model.dim}f", sign, *[0.1] * (model.dim - 1)), emb_space=model.emb_space
+        )
+        for sign in (1.0, -1.0)
+    )
+    crowd = [note(f"number {number}", vector=towards, create_time=LONG_AGO) for number in range(1010)]
+    learn(service, project, *crowd[:505])
+    learn(service, project, *crowd[505:])
+    learn(service, project, note("bread", id="m", vector=away, session_id="s"))
+    explained = explain(service, project, "zzz", "m", query_vector=towards, paths=[recall.RECALL_PATH_VECTOR])
+    assert (explained.stage, explained.numbers.vector_rank) == (pb.LOSS_STAGE_CANDIDATES, 1011)
+    assert_brought_back(service, explained, "m", "filter.session_ids")
+
+
+def test_room_for_more_hits_than_candidates_is_no_larger_than_it_must_be(service: Stubs, project: str) -> None:
+    learn(service, project, *(note(f"the harbour number {number} is deep", id=f"n{number}") for number in range(40)))
+    asked: dict[str, Any] = {"relevance_weight": 1.0, "near_twin_bar": 2.0, "candidates": 3, "top_k": 2}
+    ids = [f"n{number}" for number in range(40)]
+    lost = 0
+    for memory_id in ids:
+        explained = explain(service, project, "how deep is the harbour", memory_id, **asked)
+        if explained.changes:
+            lost += 1
+            named, shortest = explained.changed_recall, recall.RecallRequest()
+            shortest.CopyFrom(named)
+            shortest.top_k = explained.changed_rank
+            assert recalled(service, named)[explained.changed_rank - 1] == memory_id
+            assert named.top_k == shortest.top_k or memory_id not in recalled(service, shortest)
+    assert lost == 38

@@ -43,16 +43,14 @@ def changes(asked: RecallQuery, changed: RecallQuery) -> tuple[Change, ...]:
     return (*own, *of_filter)
 
 
-def fewest(
-    asked: RecallQuery, changed: RecallQuery, is_enough: Callable[[RecallQuery], bool]
-) -> tuple[tuple[Change, ...], RecallQuery]:
-    """The changes that are needed, and the recall with them: each is taken back where the others are enough."""
-    needed = changes(asked, changed)
-    for change in needed if len(needed) > 1 else ():
+def fewest(asked: RecallQuery, changed: RecallQuery, is_enough: Callable[[RecallQuery], bool]) -> RecallQuery:
+    """The recall with the changes that are needed: each is taken back where the others are enough."""
+    differences = changes(asked, changed)
+    for change in differences if len(differences) > 1 else ():
         without = _taken_back(asked, changed, change.field)
         if is_enough(without):
             changed = without
-    return changes(asked, changed), changed
+    return changed
 
 
 def _taken_back(asked: RecallQuery, changed: RecallQuery, path: str) -> RecallQuery:

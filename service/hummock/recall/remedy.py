@@ -35,6 +35,15 @@ def remedied(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuer
     return _REMEDIES[verdict.stage](query, verdict, memory)
 
 
+def with_room(query: RecallQuery, group: str, room: int) -> RecallQuery:
+    """The recall with room for so many hits in a group."""
+    if group == CODE:
+        return replace(query, code_top_k=room)
+    if group == DOMAINS:
+        return replace(query, domain_top_k=room)
+    return replace(query, top_k=room)
+
+
 def _say_more(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuery | None:
     del verdict, memory
     return replace(query, intent=Intent(keywords=(query.text.strip(),)))
@@ -112,11 +121,9 @@ def _exclude_copies(query: RecallQuery, verdict: Verdict, memory: Memory) -> Rec
 def _lengthen(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuery | None:
     numbers = verdict.numbers or Numbers()
     if numbers.place <= MAX_TOP_K:
-        if verdict.group == CODE:
-            return replace(query, code_top_k=numbers.place)
-        if verdict.group == DOMAINS:
-            return replace(query, domain_top_k=numbers.place)
-        return replace(query, top_k=numbers.place)
+        # Room beyond the pool makes a larger pool, in which others may come before it.
+        room = numbers.place if numbers.place <= numbers.pool else min(2 * numbers.place, MAX_TOP_K)
+        return with_room(query, verdict.group, room)
     if numbers.relevance_rank <= MAX_TOP_K:
         return replace(query, relevance_weight=_ONLY_RELEVANCE, near_twin_bar=NO_TWINS)
     if decay_of(query).mode is not DecayMode.OFF:

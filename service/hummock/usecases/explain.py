@@ -9,15 +9,15 @@ from hummock.core.explain import Explained, ExplainQuery, Remedy, Verdict
 from hummock.core.memory import Memory
 from hummock.core.recall import IntentMode, RecallQuery
 from hummock.ports import Clock, Store
-from hummock.recall.changes import fewest
+from hummock.recall.changes import changes, fewest
 from hummock.recall.explain import group_place, judge, lost_unasked
 from hummock.recall.explain_words import sentence
 from hummock.recall.gather import group_queries
-from hummock.recall.remedy import remedied
+from hummock.recall.remedy import remedied, with_room
 from hummock.text.script import is_han
 from hummock.usecases.recall import Recall
 
-MOST_CHANGES = 12
+MOST_TRIES = 12
 """Recalls that are tried one after the other, each with one change more."""
 
 
@@ -63,7 +63,7 @@ class Explain:
     def _remedy(self, asked: RecallQuery, verdict: Verdict, memory: Memory, until_s: float | None) -> Remedy | None:
         """The fewest changes that bring the memory back, as far as one change after the other finds them."""
         changed, now = asked, verdict
-        for _ in range(MOST_CHANGES):
+        for _ in range(MOST_TRIES):
             if until_s is not None and self._clock.monotonic() >= until_s:
                 return None  # nobody waits any more
             following = remedied(changed, now, memory)
@@ -76,9 +76,19 @@ class Explain:
         return None
 
     def _least(self, asked: RecallQuery, changed: RecallQuery, memory: Memory) -> Remedy | None:
-        needed, recall = fewest(asked, changed, lambda query: self._rank(query, memory) > 0)
-        rank = self._rank(recall, memory)
-        return Remedy(changes=needed, recall=recall, rank=rank) if rank else None
+        """The changes that are needed; None when a write took the memory away meanwhile."""
+        recall = fewest(asked, changed, lambda query: self._rank(query, memory) > 0)
+        verdict = self._verdict(recall, memory)
+        if verdict is None or verdict.stage is not None:
+            return None
+        rank = int(verdict.value)
+        # Where there has to be more room, no more than it needs: less makes a smaller pool, and perhaps a higher rank.
+        while (room := with_room(recall, verdict.group, rank)) != recall:
+            rank_there = self._rank(room, memory)
+            if not rank_there or len(changes(asked, room)) != len(changes(asked, recall)):
+                break
+            recall, rank = room, rank_there
+        return Remedy(changes=changes(asked, recall), recall=recall, rank=rank)
 
     def _rank(self, query: RecallQuery, memory: Memory) -> int:
         """Its rank among the hits of its group, from 1; 0 when it is none."""
