@@ -12,6 +12,7 @@ from hummock.core.prompt import PromptMessage, PromptTarget, PromptTemplate
 from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
 
 MAX_BUDGET_TOKENS = 1_000_000
+MAX_PREFIX_MEMORIES = 128
 READ_TOOLS = ("read_memory", "read_memory_artifact")
 
 
@@ -75,8 +76,9 @@ class PrefixState:
         base_turn: That in which the prefix was laid out.
         as_of: The "now" of the prefix, in Unix seconds, so that its marks stay as they are.
         locale: The language of the whole text; it stays when a later turn is written in another.
-        prefix_ids: The memories of the prefix, in its order.
-        seen: What was recalled, the most often recalled first.
+        prefix_ids: The memories of the prefix as it was laid out, in its order, at most `MAX_PREFIX_MEMORIES`. A turn
+            that had no room for all of them leaves them here.
+        seen: What was recalled, the most often recalled first, at most `MAX_PREFIX_MEMORIES`.
         prefix_tokens: Tokens of the prefix, summed over the turns since it was laid out.
         all_tokens: Tokens of the whole text, summed likewise.
     """

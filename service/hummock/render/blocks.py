@@ -67,11 +67,12 @@ def chapters_of(selected: Sequence[Selected], frame: Frame) -> tuple[Chapter, ..
 def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> Chapter:
     items = [item for item in selected if item.memory.kind in layout.kinds]
     quota = layout.quota(frame.quotas)
-    shown = items[:quota]
+    standing = sum(kind in layout.kinds for kind in frame.standing)
+    shown = items if quota is None else items[: max(quota - standing, 0)]
     return Chapter(
         ends_text=layout.ends_text,
         heading=layout.heading(frame.wording) + "\n",
-        blocks=tuple(layout.write(item, number, frame) for number, item in enumerate(shown, start=1)),
+        blocks=tuple(layout.write(item, number, frame) for number, item in enumerate(shown, start=standing + 1)),
         beyond_quota=tuple(items[len(shown) :]),
         quota_reason=f"this form shows the first {quota} of its kind",
     )

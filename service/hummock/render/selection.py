@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hummock.core.memory import Memory
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Quotas, RenderedMemory, Tier, ToolDefinition
 from hummock.render.headings import Wording
@@ -49,6 +49,8 @@ class Frame:
         utc_offset_minutes: By which the reader's clock is ahead.
         read_tool: The name of the tool that reads a memory.
         force_best: Whether a form that always shows the best memory in full does so.
+        standing: The kinds of the memories that stand in front already, each as often as it does: they count against
+            quotas, and numbers go on behind them.
     """
 
     wording: Wording
@@ -60,6 +62,7 @@ class Frame:
     quotas: Quotas = field(default_factory=Quotas)
     read_tool: str = "read_memory"
     force_best: bool = True
+    standing: tuple[MemoryKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 The prefix holds memories that earlier turns recalled, in full and without scores; the tail holds what this turn adds.
 Which memories the prefix has is said by the state that the caller brings back, so that the same state and the same
 memories give the same bytes, on any server. It is laid out anew when the caller asks for it, when a memory of it was
-removed or changed, and when the budget has no room for it.
+removed or changed, when it holds no memory, and when the budget was made smaller than it is. Where something large is
+forced into one turn, the prefix makes room for it in that turn alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from hummock.core.render import Locale, PrefixState, SeenMemory, StablePrefix, TailPlacement, Tier
+from hummock.core.render import (
+    MAX_PREFIX_MEMORIES,
+    Locale,
+    PrefixState,
+    Quotas,
+    SeenMemory,
+    StablePrefix,
+    TailPlacement,
+    Tier,
+)
 from hummock.render.compose import behind, without
 from hummock.render.forms import FormOfText
 from hummock.render.listing import render_read
@@ -22,14 +32,13 @@ Load = Callable[[Sequence[str]], Sequence[Selected]]
 """Memories by id, in order, those that do not exist left out."""
 
 _PREFIX_SHARE: Final = 0.7
-"""Of the budget: so much is laid out as prefix at most, so that a turn always has room for what is new."""
+"""Of the budget and of the quotas: so much is laid out as prefix at most, so that a turn has room for what is new."""
 _WANTED_SHARE: Final = 0.6
 """Of the text: less than this, over some turns, and a new layout is advised."""
 _SETTLED_TURNS: Final = 8
 """A layout is not judged before so many turns have used it."""
 _GROWTH: Final = 1.1
 """A new layout is advised only where it holds so many times the tokens of the old."""
-_SEEN_MEMORIES: Final = 128
 _UNBOUNDED: Final = 1 << 40
 
 
@@ -56,7 +65,8 @@ class _Turn:
         loaded = self.load([one.memory_id for one in self.seen if one.memory_id not in at_hand])
         known = at_hand | {item.memory.id: item for item in loaded}
         items = [known[one.memory_id] for one in self.seen if one.memory_id in known]
-        frame = replace(self.frame, budget_tokens=room_tokens, force_best=False)
+        quotas = _share_of_quotas(self.frame.quotas)
+        frame = replace(self.frame, budget_tokens=room_tokens, quotas=quotas, force_best=False)
         tried = self.form.write(tuple(items), frame)
         fits = {one.memory_id for one in tried.memories if one.tier is self.form.tier}
         prefix = self._prefix([item for item in items if item.memory.id in fits], self.frame)
@@ -68,7 +78,12 @@ class _Turn:
         read = render_read(self.read, self.frame)
         in_prefix = {one.memory_id for one in prefix.memories}
         forced = not self.read and bool(self.selected) and self.selected[0].memory.id not in in_prefix
-        frame = replace(self.frame, info=None if prefix.text else self.frame.info, force_best=forced)
+        frame = replace(
+            self.frame,
+            info=None if prefix.text else self.frame.info,
+            force_best=forced,
+            standing=tuple(one.kind for one in prefix.memories),
+        )
         scores = {item.memory.id: item.score or 0.0 for item in self.selected}
         first = Section(
             text=prefix.text + read.text,
@@ -117,12 +132,16 @@ def render_stable(
     before = tail.state
     number = 1 if before is None else before.turn + 1
     turn = _Turn(selected=selected, read=read, frame=frame, form=form, seen=_seen(before, selected, number), load=load)
-    base = None if tail.rebase else before
-    prefix = turn.kept(base) if base else turn.laid_out(_share_tokens(frame))
-    text = turn.whole(prefix)
+    base = before if before and before.prefix_ids and not tail.rebase else None
+    layout = turn.kept(base) if base else turn.laid_out(_share_tokens(frame))
+    text = turn.whole(layout)
+    if base and text.over_budget and layout.token_count > _share_tokens(frame):
+        base = None
+        layout = turn.laid_out(_share_tokens(frame))
+        text = turn.whole(layout)
+    prefix = layout
     while text.over_budget and prefix.text:
         # What is forced in comes first: the prefix takes what is left of the budget, which may be nothing.
-        base = None
         prefix = turn.laid_out(prefix.token_count - (text.token_count - frame.budget_tokens))
         text = turn.whole(prefix)
     state = PrefixState(
@@ -130,17 +149,25 @@ def render_stable(
         base_turn=base.base_turn if base else number,
         as_of=base.as_of if base else frame.as_of,
         locale=locale,
-        prefix_ids=tuple(one.memory_id for one in prefix.memories),
+        prefix_ids=tuple(one.memory_id for one in layout.memories),
         seen=turn.seen,
         prefix_tokens=prefix.token_count + (base.prefix_tokens if base else 0),
         all_tokens=text.token_count + (base.all_tokens if base else 0),
     )
-    advised = _too_small(state) and turn.laid_out(_share_tokens(frame)).token_count > prefix.token_count * _GROWTH
+    advised = _too_small(state) and turn.laid_out(_share_tokens(frame)).token_count > layout.token_count * _GROWTH
     return text, StablePrefix(text=prefix.text, token_count=prefix.token_count, state=state, rebase_advised=advised)
 
 
 def _share_tokens(frame: Frame) -> int:
     return int(frame.budget_tokens * _PREFIX_SHARE)
+
+
+def _share_of_quotas(quotas: Quotas) -> Quotas:
+    return Quotas(
+        domains=int(quotas.domains * _PREFIX_SHARE),
+        learning_records=int(quotas.learning_records * _PREFIX_SHARE),
+        code_fragments=int(quotas.code_fragments * _PREFIX_SHARE),
+    )
 
 
 def _too_small(state: PrefixState) -> bool:
@@ -149,7 +176,7 @@ def _too_small(state: PrefixState) -> bool:
 
 
 def _seen(before: PrefixState | None, selected: Sequence[Selected], number: int) -> tuple[SeenMemory, ...]:
-    """What was recalled up to this turn, the most often first, of equal ones the newest."""
+    """What was recalled up to this turn, the most often first, of equal ones the newest; the oldest is forgotten."""
     known = {one.memory_id: one for one in before.seen} if before else {}
     now = {
         item.memory.id: SeenMemory(
@@ -160,4 +187,6 @@ def _seen(before: PrefixState | None, selected: Sequence[Selected], number: int)
         for item in selected
     }
     counted = [*now.values(), *(one for one in known.values() if one.memory_id not in now)]
-    return tuple(sorted(counted, key=lambda one: (-one.turns, -one.last_turn))[:_SEEN_MEMORIES])
+    # Not the least often: what is new would never live to be counted twice.
+    remembered = sorted(counted, key=lambda one: (-one.last_turn, -one.turns))[:MAX_PREFIX_MEMORIES]
+    return tuple(sorted(remembered, key=lambda one: (-one.turns, -one.last_turn)))
