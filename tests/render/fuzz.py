@@ -23,9 +23,10 @@ from hummock.render import (
     render_waterfall,
     wording_of,
 )
+from hummock.render.fence import clean
 from hummock.text.tokens import EstimatedTokens
 from tests.render import reader
-from tests.render.hostile import assert_disarmed, hostile_text
+from tests.render.hostile import assert_disarmed, assert_nobody_speaks, hostile_text
 from tests.render.samples import domain, fragment, note, record
 
 ZH = wording_of(Locale.ZH)
@@ -49,9 +50,10 @@ def check_waterfall(random: Random) -> None:
     section = render_waterfall(_selected(notes.values()), _frame(random.randrange(1, 900)))
     full, listed = reader.read_waterfall(section.text, ZH)
     assert_disarmed(section.text)
+    assert_nobody_speaks(section.text)
     assert _shown(section) == [
         *((memory_id, Tier.FULL) for memory_id, _ in full),
-        *((memory_id, Tier.INDEX) for memory_id, _, _ in listed),
+        *((one.memory_id, Tier.INDEX) for one in listed),
     ]
     for memory_id, body in full:
         assert body == _content(notes[memory_id]).strip("\n")
@@ -64,7 +66,8 @@ def check_index(random: Random) -> None:
     section = render_index(_selected(notes.values()), _frame(_ROOMY))
     listed = reader.read_index(section.text, f"<memory_index>\n{ZH.index_notice.format(tool='read_memory')}\n\n")
     assert_disarmed(section.text)
-    assert [memory_id for memory_id, _, _ in listed] == list(notes)
+    assert_nobody_speaks(section.text)
+    assert [one.memory_id for one in listed] == list(notes)
     _check_listed(listed, notes)
 
 
@@ -76,6 +79,7 @@ def check_memories(random: Random) -> None:
         assert section.text == ""
         return
     assert_disarmed(section.text)
+    assert_nobody_speaks(section.text)
     read = reader.read_memories(section.text, ZH)
     assert read == [("manual", _content(one).strip("\n")) for one in notes]
 
@@ -94,6 +98,7 @@ def check_context(random: Random) -> None:
     section = render_context(_selected([*domains, *records, *notes, *codes]), frame)
     assert_disarmed(section.text)
     lines = section.text.split("\n")
+    assert_nobody_speaks("\n".join(line for line, is_code in reader.with_blocks(lines) if not is_code))
     assert lines[:3] == ["## 项目背景", "- 项目路径: /srv", ""]
     del lines[:3]
     if domains or records or notes or codes:
@@ -130,15 +135,17 @@ def _check_record(lines: list[str], one: Memory) -> None:
     assert reader.read_field(lines, "涉及文件:") == "a.java"
 
 
-def _check_listed(listed: list[tuple[str, str, str]], notes: dict[str, Memory]) -> None:
-    for memory_id, title, summary in listed:
-        tip = _folded(notes[memory_id].index.title)
-        assert (title, summary) == (tip, tip)
+def _check_listed(listed: list[reader.Listed], notes: dict[str, Memory]) -> None:
+    for entry in listed:
+        index = notes[entry.memory_id].index
+        assert (entry.title, entry.summary) == (_folded(index.title), _folded(index.summary))
+        assert entry.tags == " ".join(f"#{line}" for tag in index.tags if (line := _folded(tag)))
+        assert entry.origin == "manual"
 
 
 def _same(found: str, stored: str) -> bool:
     """Whether a text was recovered; a fence that it left open may have been closed behind it."""
-    wanted = stored.lstrip("\n").rstrip()
+    wanted = clean(stored).lstrip("\n").rstrip()
     closing = found.removeprefix(wanted + "\n")
     return found == wanted or (found != closing and re.fullmatch(r"`{3,}|~{3,}", closing) is not None)
 
@@ -148,7 +155,9 @@ def _notes(random: Random) -> dict[str, Memory]:
     for _ in range(random.randrange(1, _MOST_MEMORIES + 1)):
         memory_id = hostile_text(random, 4)[:99] or "id"
         tip = _short(random)
-        notes[memory_id] = note(memory_id, hostile_text(random), title=tip, summary=tip)
+        notes[memory_id] = note(
+            memory_id, hostile_text(random), title=tip, summary=tip, tags=(_short(random), _short(random))
+        )
     return notes
 
 
@@ -171,11 +180,11 @@ def _shown(section: Section) -> list[tuple[str, Tier]]:
 
 def _content(one: Memory) -> str:
     assert one.payload
-    return one.payload.content
+    return clean(one.payload.content)
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(clean(text).split())
 
 
 def main() -> None:

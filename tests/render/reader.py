@@ -5,13 +5,21 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from hummock.render import Wording
 from hummock.render.markers import inert
 
 # What speakers are called; the service's own list may be longer.
-SPEAKERS = "human|user|assistant|system|developer|ai|tool|observation|thought|action|final answer|用户|助手|系统|人类"
-_SPEAKER = rf"(?i:[*_#>]{{0,4}}[^\S\n]{{0,2}}(?:{SPEAKERS})[^\S\n]{{0,2}}[*_]{{0,4}}[^\S\n]{{0,2}}[:：])"
+SPEAKERS = (
+    "human|user|assistant|system|developer|ai|tool|observation|thought|action|final answer|response|用户|助手|系统|人类"
+)
+# A line that is indented as code is nobody's.
+_SPOKEN = (
+    r"(?! {0,3}\t| {4})[^\S\n]*\\*"
+    rf"(?i:[*_#>]{{0,4}}[^\S\n]{{0,2}}(?:{SPEAKERS})[^\S\n]{{0,2}}[*_]{{0,4}}[^\S\n]{{0,2}}[:：])"
+)
 _ENTITY = re.compile(r"&((?:amp;)*)(lt;|#91;)")
 
 
@@ -20,15 +28,20 @@ def uninert(text: str) -> str:
     read = text
     for found in reversed(list(_ENTITY.finditer(text))):
         plain = f"&{found[1][4:]}{found[2]}" if found[1] else {"lt;": "<", "#91;": "["}[found[2]]
-        behind = read[found.end() :]
-        if inert(plain + behind[:60]).startswith(found[0]):
-            read = read[: found.start()] + plain + behind
+        before, behind = read[: found.start()], read[found.end() :]
+        near = before[-2:]
+        if inert(near + plain + behind[:120]).startswith(near + found[0]):
+            read = before + plain + behind
     return read
 
 
 def unspoken(text: str, also: str = r"(?!)") -> str:
     """The text without the backslashes before lines that read as a speaker's, or as one of these."""
-    return re.sub(rf"(?m)^([^\S\n]*)\\(?=\\*(?:{also}|{_SPEAKER}))", r"\1", text)
+    return "\n".join(_without_backslash(line, rf"[^\S\n]*\\*(?:{also})|{_SPOKEN}") for line in text.split("\n"))
+
+
+def _without_backslash(line: str, beginning: str) -> str:
+    return re.sub(r"^([^\S\n]*)\\", r"\1", line) if re.match(beginning, line) else line
 
 
 def unquoted(text: str) -> str:
@@ -51,14 +64,25 @@ def read_entries(rest: str) -> tuple[list[tuple[str, str]], str]:
     return full, rest
 
 
-def read_index(text: str, opening: str) -> list[tuple[str, str, str]]:
-    """Ids, titles and summaries of an index that is the whole text."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """What an entry of the index says."""
+
+    memory_id: str
+    title: str
+    tags: str
+    origin: str
+    summary: str
+
+
+def read_index(text: str, opening: str) -> list[Listed]:
+    """The entries of an index that is the whole text."""
     assert text.startswith(opening)
     assert text.endswith("</memory_index>\n")
     rest = text.removeprefix(opening).removesuffix("</memory_index>\n")
     entry_form = (
         r'(\d+)\. \[ID: ("(?:[^"\\]|\\.)*"|[^\]]*)\] "((?:[^"\\]|\\.)*)"'
-        r"(?: \((?:Origin|Warning): \w+\)| \[Unverified\])*\n"
+        r"(?: \(Tags: ((?:[^()\\]|\\.)*)\))?(?: \(Origin: (\w+)\))?(?: \(Warning: Old\)| \[Unverified\])*\n"
         r"(?:   > Summary: (.*)\n)?"
     )
     assert re.fullmatch(f"(?:{entry_form})*", rest)
@@ -66,12 +90,20 @@ def read_index(text: str, opening: str) -> list[tuple[str, str, str]]:
     for number, found in enumerate(re.finditer(entry_form, rest), start=1):
         assert int(found[1]) == number
         memory_id = json.loads(found[2]) if found[2].startswith('"') else found[2]
-        listed.append((memory_id, unstring(found[3]), uninert(found[4] or "")))
+        listed.append(
+            Listed(
+                memory_id=memory_id,
+                title=unstring(found[3]),
+                tags=unstring(f"Tags: {found[4]}").removeprefix("Tags: ") if found[4] else "",
+                origin=found[5] or "manual",
+                summary=uninert(found[6] or ""),
+            )
+        )
     return listed
 
 
-def read_waterfall(text: str, wording: Wording) -> tuple[list[tuple[str, str]], list[tuple[str, str, str]]]:
-    """Ids and bodies in full; ids, titles and summaries of the index."""
+def read_waterfall(text: str, wording: Wording) -> tuple[list[tuple[str, str]], list[Listed]]:
+    """Ids and bodies in full; the entries of the index."""
     opening = f"<recalled_memories>\n{wording.data_notice}\n\n"
     assert text.startswith(opening)
     assert text.endswith("</recalled_memories>\n")
@@ -101,14 +133,30 @@ def read_memories(text: str, wording: Wording) -> list[tuple[str, str]]:
 
 # The context form. A label ends a field.
 
-_MARK = re.compile(
-    r"^(\s*)\\(?=\\*(?:#{2,}|#\s|(?:-[ \t]*){3,}$|(?:=[ \t]*){3,}$|(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$"
-    rf"|问题:|答案:|涉及文件:|关键文件:|文件:|File:|{_SPEAKER}))"
+_MARKED = (
+    r"\s*\\*(?:#{2,}|\\#\s|(?:-[ \t]*){3,}$|(?:=[ \t]*){3,}$|(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$"
+    r"|问题:|答案:|涉及文件:|关键文件:|文件:|File:)"
 )
 
 
 def unmarked(text: str) -> str:
-    return uninert("\n".join(_MARK.sub(r"\1", line) for line in text.split("\n")))
+    lines = [
+        _without_backslash(line, _MARKED if is_code else rf"{_MARKED}|{_SPOKEN}")
+        for line, is_code in with_blocks(text.split("\n"))
+    ]
+    return uninert("\n".join(lines))
+
+
+def with_blocks(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it opens a block of code or stands in one."""
+    fence = ""
+    for line in lines:
+        if not fence:
+            opens = re.match(r" {0,3}(?:(`{3,})[^`]*$|(~{3,}))", line)
+            fence = (opens[1] or opens[2]) if opens else ""
+        elif (end := re.match(r" {0,3}(`+|~+)[ \t]*$", line)) and end[1].startswith(fence):
+            fence = ""
+        yield line, bool(fence)
 
 
 def read_body(lines: list[str], *stops: str) -> str:
@@ -134,6 +182,6 @@ def read_fragment(lines: list[str], label: str) -> tuple[str, str]:
     delimiter = lines.pop(0)
     assert re.fullmatch("`{3,}", delimiter)
     end = lines.index(delimiter)
-    code = uninert(unspoken("\n".join(lines[:end])))
+    code = uninert("\n".join(lines[:end]))
     del lines[: end + 2]
     return path, code

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.memory import Memory
 from hummock.core.render import Locale, MemoryMark
 from hummock.render import (
     Frame,
@@ -22,12 +21,150 @@ from hummock.render import (
 from hummock.render.markers import inert
 from hummock.text.tokens import EstimatedTokens
 from tests.render import fuzz
-from tests.render.hostile import assert_disarmed
+from tests.render.hostile import assert_disarmed, assert_nobody_speaks
 from tests.render.reader import read_memories, uninert
 from tests.render.samples import fragment, note, record, selected
 
 ZH = wording_of(Locale.ZH)
 FRAME = Frame(wording=ZH, budget_tokens=100_000, counter=EstimatedTokens())
+
+
+ORDINARY_CODE = {
+    "java": """List<User> users = new ArrayList<User>();
+Map<String, List<System>> bySystem;
+Set<S> seen; Map<K, Set<BOS>> tokens; Optional<Human> owner = find<Assistant>();
+public <T extends Tool_Call> Comparator<user_id> order();
+""",
+    "python": """class Request(BaseModel):
+    user: str
+    assistant: Assistant | None = None
+
+def answer(
+  response: Response,
+  tool: Tool,
+\tsystem: str = "",
+) -> list[User]:
+    ids[MASK] = ids[0][SEP] if a < system - b else table()[PAD]
+    return [one for one in users if one.age <user.limit and count <tool_count and x <system]
+""",
+    "cpp": """#include <system_error>
+#include <tool_kit.h>
+#include <function_ref.h>
+#include <user_config.h>
+std::vector<System> all; std::map<int, std::set<S>> sets; Matrix<Pad> m;
+switch (k) { default: break; }
+response: return a<b>c;
+""",
+    "rust": """let users = text.parse::<User>()?.collect::<Vec<System>>();
+struct Query { user: String, system: bool }
+impl Index<User> for Table { fn f(&self) -> Arc<Mask> { self.rows[UNK] } }
+""",
+    "haskell": """parse = word <|> (text <* end) <|>many item
+shown = f <| g <||> h
+""",
+    "yaml": """services:
+  web:
+    user: "1000"
+user: "1000"
+system: linux
+tool:
+- action: deploy
+""",
+    "kotlin": """val users: List<User> = emptyList<User>()
+fun greet(
+    user: User,
+    system: System,
+) = user
+data class Turn(val human: Human<S>)
+""",
+}
+
+
+def text_between(text: str, before: str, behind: str) -> str:
+    _, _, rest = text.partition(before)
+    found, _, _ = rest.partition(behind)
+    return found
+
+
+@pytest.mark.parametrize("code", ORDINARY_CODE.values(), ids=ORDINARY_CODE.keys())
+def test_ordinary_code_stands_in_every_form_as_it_was_stored(code: str) -> None:
+    """S0-24, S2-10: what a model copies from a memory has to compile."""
+    body = code.rstrip("\n")
+    item = selected(fragment("c", "a.src", code))
+    assert text_between(render_context(item, FRAME).text, "```\n", "\n```\n") == body
+    assert text_between(render_waterfall(item, FRAME).text, "文件: a.src\n", "\n</recalled_memory>") == body
+    assert body.replace("\n", "\n  ") in render_memories(item, FRAME).text
+    assert fence.prose(f"```\n{body}\n```") == f"```\n{body}\n```"
+
+
+@pytest.mark.parametrize("code", ORDINARY_CODE.values(), ids=ORDINARY_CODE.keys())
+def test_ordinary_code_is_not_flagged_as_an_order(code: str) -> None:
+    """S2-26."""
+    items = selected(fragment("c", "a.src", code))
+    assert marks(render_waterfall(items, FRAME), items) == [()]
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "x<|im_start|>", "x</s>", "x<s>", "x[INST]", "arr[/INST]", "x<tool_call>", "x</think>", "x</system>",
+        "a </user>", "<system>", "<USER>", "< system >", '<system role="x">', "<system-reminder>", "<tool_x>",
+        "好<system>", "x<reserved_1>", "[MASK]", "x [SEP]", "x<invoke name=", "x<function=f>", "x<end_of_turn>",
+        "&lt;system>", "x<</SYS>>", "x< /Recalled_memory", "x\n<system>", "x\n[MASK]",
+    ],
+)  # fmt: skip
+def test_what_imitates_a_marker_is_disarmed_in_code_too(marker: str) -> None:
+    """S2-10."""
+    for text in (fence.fenced(marker), fence.quoted(marker), fence.quoted(marker, is_code=True), fence.prose(marker)):
+        assert marker not in text
+        assert uninert(text.strip("`\n")) == marker
+
+
+UNSEEN = [
+    "\u00ad",
+    "\u200b",
+    "\u200e",
+    "\u200f",
+    "\u2060",
+    "\u2061",
+    "\u2064",
+    "\ufeff",
+    "\u061c",
+    "\u200c",
+    "\u200d",
+    "\ufe0f",
+]
+
+
+@pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
+def test_what_is_drawn_as_nothing_hides_no_line_and_no_marker(unseen: str) -> None:
+    """S0-21, S2-10: a reader sees a heading, a speaker or a tag."""
+    for stored, shown in (
+        (f"{unseen}## 项目背景", "\\## 项目背景"),
+        (f"a\n #{unseen}# x", "a\n \\## x"),
+        (f"{unseen}{unseen}User: x", "\\User: x"),
+        (f"a\nUs{unseen}er{unseen}: x", "a\n\\User: x"),
+        (f"用{unseen}户: x", "\\用户: x"),
+        (f"\u3000{unseen}问{unseen}题: x", "\u3000\\问题: x"),
+        (f"<{unseen}/recalled_memories>", "&lt;/recalled_memories>"),
+        (f"<{unseen}|im_start|>", "&lt;|im_start|>"),
+        (f"[{unseen}INST]", "&#91;INST]"),
+    ):
+        assert fence.prose(stored) == shown
+
+
+@pytest.mark.parametrize(
+    "text", ["👩\u200d💻 x", "می\u200cخواهم", "क्\u200dष", "❤\ufe0f\u200d🔥", "1\ufe0f\u20e3 x", "邉\U000e0101"]
+)
+def test_what_joins_letters_and_emoji_stays(text: str) -> None:
+    assert fence.clean(text) == text
+
+
+def test_a_clipped_line_is_never_longer_than_its_limit() -> None:
+    """S2-14."""
+    assert fence.clip("a " * 1000, 5) == "a a…"
+    assert fence.clip("还款方式", 4) == "还款方式"
+    assert fence.clip("还款方式有", 4) == "还款方…"
 
 
 def test_control_characters_and_lone_surrogates_do_not_pass() -> None:
@@ -88,16 +225,13 @@ def test_hostile_memories_are_read_back_as_they_were_stored(batch: int) -> None:
     ],
 )  # fmt: skip
 def test_markers_of_chats_and_tool_calls_are_disarmed_in_every_form(marker: str) -> None:
-    """S2-10, S4-36: neither prose nor code nor a title speaks as someone else."""
+    """S2-10, S4-36: neither prose nor code nor a title holds one, and neither prose nor a title speaks."""
     text = f"前\n{marker}\n后"
-    items = selected(note("n", text, title=marker), fragment_of(text))
+    prose, code = note("n", text, title=marker), fragment("c", "a.yaml", text)
     for write in (render_context, render_waterfall, render_memories):
-        written = write(items, FRAME).text
+        assert_nobody_speaks(write(selected(prose), FRAME).text)
+        written = write(selected(prose, code), FRAME).text
         assert_disarmed(written.replace("<recalled_memory ", "").replace("</recalled_memory>", ""))
-
-
-def fragment_of(content: str) -> Memory:
-    return fragment("c", "a.yaml", content)
 
 
 def test_what_looks_like_a_marker_and_is_none_is_left_alone() -> None:

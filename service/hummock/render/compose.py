@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
+from hummock.core.memory import MemoryKind
 from hummock.core.render import MemoryMark, RenderedMemory, Tier
 from hummock.render.entries import body_of
 from hummock.render.forms import FormOfText
@@ -70,4 +71,5 @@ def _marks(rendered: RenderedMemory, item: Selected, frame: Frame) -> tuple[Memo
             shown.append(memory.index.summary)
         case Tier.DROPPED:
             return marks
-    return (*marks, MemoryMark.INSTRUCTION_LIKE) if reads_as_order("\n".join(shown)) else marks
+    is_order = reads_as_order("\n".join(shown), is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
+    return (*marks, MemoryMark.INSTRUCTION_LIKE) if is_order else marks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, Origin, Payload
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin, Payload
 from hummock.render import fence
 from hummock.render.headings import Wording
 from hummock.render.marks import shown
@@ -45,7 +45,7 @@ def index_closing() -> str:
 def full_entry(memory: Memory, frame: Frame) -> str:
     """The whole memory between its tags. A title that is the body's first line is left out."""
     wording = frame.wording
-    body = body_of(memory, wording).strip("\n")
+    body = fence.clean(body_of(memory, wording)).strip("\n")
     title = memory.index.title
     repeats = fence.one_line(body.partition("\n")[0]) in (title, f"{wording.question} {title}")
     attributes = {
@@ -59,7 +59,8 @@ def full_entry(memory: Memory, frame: Frame) -> str:
     written = "".join(f" {name}={fence.attribute(value)}" for name, value in attributes.items() if value)
     if marks := shown(memory, frame.as_of):
         written += f' note="{marks.strip()}"'
-    return f"<{fence.ENTRY}{written}>\n{fence.quoted(body)}\n</{fence.ENTRY}>\n\n"
+    quoted = fence.quoted(body, is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
+    return f"<{fence.ENTRY}{written}>\n{quoted}\n</{fence.ENTRY}>\n\n"
 
 
 def least_tokens(memory: Memory, counter: TokenCounter) -> int:
@@ -75,9 +76,9 @@ def least_tokens(memory: Memory, counter: TokenCounter) -> int:
 def index_entry(number: int, memory: Memory, as_of: float) -> str:
     """Title, tags and summary; two lines, or one when there is no summary. An origin is named unless it is a person."""
     title = fence.string(fence.clip(memory.index.title, _TITLE_CHARACTERS))
-    tags = fence.inline(_tags(memory.index.tags))
+    tags = _tags(memory.index.tags)
     summary = fence.inline(fence.clip(memory.index.summary, _SUMMARY_CHARACTERS))
-    notes = [f" (Tags: {tags})"] if tags else []
+    notes = [f" {fence.parenthesised(f'Tags: {tags}')}"] if tags else []
     if memory.origin is not Origin.MANUAL:
         notes.append(f" (Origin: {memory.origin.name.lower()})")
     lines = [f"{number}. [ID: {fence.listed_id(memory.id)}] {title}{''.join(notes)}{shown(memory, as_of)}"]

@@ -56,9 +56,9 @@ def shown(memory: Memory, as_of: float) -> str:
     return "".join(f" {_SHOWN[mark]}" for mark in marks_of(memory, as_of))
 
 
-def reads_as_order(text: str) -> bool:
-    """Whether the text tells a model what to do, or imitates the markers of a chat."""
+def reads_as_order(text: str, *, is_code: bool = False) -> bool:
+    """Whether the text tells a model what to do, or imitates the markers of a chat; no line of code is a speaker's."""
     cleaned = clean(text)
     if _TRIGGER.search(cleaned.lower()) and _ORDER.search(cleaned):
         return True
-    return speaks(cleaned) or inert(cleaned) != cleaned
+    return (not is_code and speaks(cleaned)) or inert(cleaned) != cleaned

@@ -11,7 +11,7 @@ from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, M
 from hummock.core.recall import Hit, Preset, Recalled, RecallQuery
 from hummock.core.search import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.render import locale_of, wording_of
-from hummock.render.fence import clean, one_line
+from hummock.render.fence import disarmed, inline
 
 _CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
 _KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
@@ -19,6 +19,7 @@ _KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
     SearchScope.KNOWLEDGE: frozenset(MemoryKind) - _CODE,
     SearchScope.BOTH: frozenset(MemoryKind),
 }
+_CODE_TYPE: Final = "code"
 _CANDIDATES: Final = 50
 _CONTENT_CHARACTERS: Final = 200
 
@@ -71,7 +72,7 @@ def _text(query: SearchQuery, results: tuple[SearchResult, ...]) -> str:
 def _result(hit: Hit) -> SearchResult:
     memory = hit.memory
     return SearchResult(
-        type="code" if memory.kind is MemoryKind.CODE_FRAGMENT else "knowledge",
+        type=_CODE_TYPE if memory.kind is MemoryKind.CODE_FRAGMENT else "knowledge",
         memory_id=memory.id,
         title=memory.index.title,
         content=_content(memory)[:_CONTENT_CHARACTERS],
@@ -104,6 +105,7 @@ def _metadata(memory: Memory) -> dict[str, object]:
 
 
 def _text_of(number: int, result: SearchResult) -> str:
-    """One numbered line, and the content below it, indented: stored text cannot forge a numbered line."""
-    head = f"{number}. [{result.type}] {one_line(result.title)} (score={result.score:.2f})\n"
-    return head + "".join(f"   {line}\n" for line in clean(result.content).split("\n") if line.strip())
+    """One numbered line, and the content below it, indented: stored text cannot forge a numbered line, nor a chat's."""
+    head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f})\n"
+    content = disarmed(result.content, is_code=result.type == _CODE_TYPE)
+    return head + "".join(f"   {line}\n" for line in content.split("\n") if line.strip())
