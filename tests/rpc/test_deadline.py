@@ -33,7 +33,8 @@ def test_a_recall_knows_when_its_caller_stops_waiting() -> None:
     asyncio.run(run())
     hurried, patient = asked
     assert hurried.until_s is not None
-    assert begun + 400 < hurried.until_s < time.monotonic() + 500
+    # gRPC rounds what it sends.
+    assert begun + 400 < hurried.until_s < begun + 600
     assert patient.until_s is None
     assert hurried == patient
 
