@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Lock, Semaphore
+
 
 class FakeClock:
     """A clock that stands still until it is moved."""
@@ -22,3 +24,23 @@ class FakeClock:
         """Lets time pass; negative seconds set the time back, as people do."""
         self._now += seconds
         self._monotonic += max(seconds, 0.0)
+
+
+class CountingLock:
+    """A lock that counts how often it was let go."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.released = Semaphore(0)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        self.released.release()
+
+    def wait(self, times: int) -> None:
+        """Returns once it was let go so often."""
+        for _ in range(times):
+            assert self.released.acquire(timeout=30)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Lock, Semaphore
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.recall.cache import AnswerCache
-from tests.fakes import FakeClock
+from tests.fakes import CountingLock, FakeClock
 
 TTL_S = 300.0
 
@@ -113,25 +112,6 @@ def test_the_cache_never_holds_more_than_it_may(steps: list[tuple[str, int, floa
         count, nbytes = ask.cache.usage()
         assert count <= 4
         assert nbytes == sum(kept.nbytes for kept in ask.cache._kept.values()) <= 300
-
-
-class CountingLock:
-    """A lock that counts how often it was let go."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self.released = Semaphore(0)
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-        self.released.release()
-
-    def wait(self, times: int) -> None:
-        for _ in range(times):
-            assert self.released.acquire(timeout=30)
 
 
 def together(ask: Asked, count: int, outcome: Callable[[], int]) -> list[Future[tuple[int, bool]]]:

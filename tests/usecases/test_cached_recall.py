@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from hummock.core.memory import Filter, MemoryKind, Origin, QueryVector
 from hummock.core.recall import (
     CrossEncoding,
     DecayMode,
+    Degradation,
     Intent,
     IntentMode,
     KeywordMode,
@@ -30,6 +31,7 @@ from hummock.core.recall import (
 )
 from hummock.usecases.cached_recall import DECAY_TOLERANCE, TTL_S, CachedRecall
 from hummock.usecases.recall import Recall
+from tests.fakes import CountingLock
 from tests.strategies import SPACE, unit_vector
 from tests.usecases.workplace import Workplace, note, workplace
 
@@ -255,6 +257,42 @@ def test_a_degraded_answer_is_not_kept(counted: Counted) -> None:
         (False, False),
         (False, True),
     ]
+
+
+def test_who_waits_for_a_caller_in_a_hurry_gets_a_whole_answer(counted: Counted) -> None:
+    """V8: the deadline of one is not that of another."""
+    lock = CountingLock()
+    counted.cached._answers._lock = lock  # type: ignore[assignment] # a lock in all that the cache needs
+    cut = Degradation(path="cross_encoder", reason="DEADLINE", message="0 of 20 candidates were read")
+
+    def compute(query: RecallQuery) -> Recalled:
+        if query.until_s is None:
+            return counted.fresh(query)
+        patient.append(threads.submit(counted.cached, QUERY))
+        lock.wait(2)
+        return replace(counted.fresh(query), degraded=(cut,))
+
+    counted.cached._recall = compute
+    patient: list[Future[Recalled]] = []
+    with ThreadPoolExecutor(1) as threads:
+        hurried = counted.cached(replace(QUERY, until_s=1e9))
+    assert [answer.degraded for answer in (hurried, patient[0].result(30))] == [(cut,), ()]
+    assert not patient[0].result().receipt.cached
+
+
+@pytest.mark.parametrize("left_s", [0.0, -1.0])
+def test_who_has_no_time_does_not_wait_for_a_caller_who_has(counted: Counted, left_s: float) -> None:
+    hurried: list[Recalled] = []
+
+    def compute(query: RecallQuery) -> Recalled:
+        if query.until_s is None:
+            until_s = counted.work.clock.monotonic() + left_s
+            hurried.append(counted.cached(replace(QUERY, until_s=until_s)))
+        return counted.fresh(query)
+
+    counted.cached._recall = compute
+    assert counted.cached(QUERY).degraded == ()
+    assert [answer.receipt.cached for answer in hurried] == [False]
 
 
 def test_the_receipt_of_a_cached_answer_says_so_and_lists_only_what_ran(counted: Counted) -> None:
