@@ -98,11 +98,10 @@ class Surroundings:
 class Reading:
     """Reads each document once, however many it stands beside, and none any more once one has not found room."""
 
-    def __init__(self, records_of: ReadRecords, room_bytes: int, *, full: bool) -> None:
-        """Args are what reads a document's records, the room for those of all windows, and whether payloads count."""
+    def __init__(self, records_of: ReadRecords, room_bytes: int) -> None:
+        """Args are what reads a document's records, without a payload for memories without, and the room for them."""
         self._records_of = records_of
         self._room_bytes = room_bytes
-        self._full = full
         self._read: dict[int, tuple[Memory, int]] = {}
 
     def beside(self, window: Window) -> Beside:
@@ -122,22 +121,22 @@ class Reading:
             return None
         known = self._read.get(doc)
         records = (b"", b"") if known else self._records_of(doc)
-        nbytes = known[1] if known else record_bytes(records, full=self._full)
+        nbytes = known[1] if known else record_bytes(records)
         if nbytes > self._room_bytes:
             self._room_bytes = 0
             return None
         self._room_bytes -= nbytes
         if known is None:
             memory, payload = records
-            decoded = codec.decode_payload(payload) if self._full else None
+            decoded = codec.decode_payload(payload) if payload else None
             known = self._read[doc] = codec.memory_of(codec.decode_memory(memory), decoded), nbytes
         return known[0]
 
 
-def record_bytes(records: tuple[bytes, bytes], *, full: bool) -> int:
-    """Bytes of a memory's records, with its payload's or without."""
+def record_bytes(records: tuple[bytes, bytes]) -> int:
+    """Bytes of a memory's records."""
     memory, payload = records
-    return len(memory) + (len(payload) if full else 0)
+    return len(memory) + len(payload)
 
 
 def _fragment(payload: codec.PayloadRecord | None) -> codec.CodeFragmentRecord | None:

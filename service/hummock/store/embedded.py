@@ -138,9 +138,9 @@ class EmbeddedStore:
             with self._environment.reading() as txn:
                 numbers_of, payload_of = self._dictionary(txn, view.number), self._payloads(txn, view.number)
                 surroundings = Surroundings(view, numbers_of, payload_of)
-                records_of = self._records(txn, view.number)
-                room_bytes = most_bytes - sum(record_bytes(records_of(doc), full=full) for doc in docs)
-                reading = Reading(self._present(records_of), room_bytes, full=full)
+                records_of = self._records(txn, view.number, full=full)
+                room_bytes = most_bytes - sum(record_bytes(records_of(doc)) for doc in docs)
+                reading = Reading(self._present(records_of), room_bytes)
                 return [reading.beside(surroundings.of(doc, count)) for doc in docs]
 
         return self._read(project, read)
@@ -253,7 +253,7 @@ class EmbeddedStore:
             view,
             self._dictionary(txn, number),
             self._key_files(txn, number),
-            self._records(txn, number),
+            self._records(txn, number, full=True),
             partial(view.domain_names.get, self._environment, txn, number),
         )
 
@@ -278,11 +278,12 @@ class EmbeddedStore:
 
         return key_files_of
 
-    def _records(self, txn: lmdb.Transaction[bytes], number: int) -> ReadRecords:
+    def _records(self, txn: lmdb.Transaction[bytes], number: int, *, full: bool) -> ReadRecords:
         # What a write has removed since holds nothing, as in `_tokens`.
         def records_of(doc: int) -> tuple[bytes, bytes]:
             key = keys.doc_key(number, doc)
-            return txn.get(key, b"", db=self._tables.memory), txn.get(key, b"", db=self._tables.payload)
+            payload = txn.get(key, b"", db=self._tables.payload) if full else b""
+            return txn.get(key, b"", db=self._tables.memory), payload
 
         return records_of
 
