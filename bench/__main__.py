@@ -12,7 +12,22 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import bulk, embedding, exact, growth, kernels, learn, load, many, model, projects, recall, render, start
+from bench import (
+    bulk,
+    deadlines,
+    embedding,
+    exact,
+    growth,
+    kernels,
+    learn,
+    load,
+    many,
+    model,
+    projects,
+    recall,
+    render,
+    start,
+)
 from bench.command import FAILURES, RESULTS, Options, one_line, options_of, options_parser
 from bench.machine import Machine
 from bench.peers import __main__ as peers
@@ -36,6 +51,7 @@ LONG: Mapping[str, Measure] = {
     "growth": growth.measure,
     "bulk": bulk.measure,
     "embedding": embedding.measure,
+    "deadlines": deadlines.measure,
     "projects": projects.measure,
     "many": many.measure,
     "render": render.measure,

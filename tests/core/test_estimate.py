@@ -51,3 +51,17 @@ def test_what_fades_is_expected_to_take_less_each_time() -> None:
         estimate.fade(0.5)
         seen.append(estimate.expected_s)
     assert seen == [0.5, 0.25, 0.125]
+
+
+@given(TIMES, TIMES)
+def test_two_take_no_longer_together_than_each_at_most_and_no_less_than_one(
+    first: list[float], second: list[float]
+) -> None:
+    both = after(1.0, *first), after(1.0, *second)
+    together_s = Estimate.together_s(both)
+    bounds = [estimate.expected_s for estimate in both]
+    assert max(bounds) * (1 - 1e-9) <= together_s <= sum(bounds) * (1 + 1e-9)
+
+
+def test_nothing_takes_no_time() -> None:
+    assert Estimate.together_s([]) == 0

@@ -164,7 +164,7 @@ def test_words_answer_even_when_the_deadline_has_passed(slow: Slow) -> None:
 
 def test_what_was_left_out_is_said_with_numbers(slow: Slow) -> None:
     said = left_out(within(slow.recalls(), slow, 0.22))
-    assert said["context_window"].message == "it and what follows would take 55.0 ms of the 45.0 ms that were left"
+    assert said["context_window"].message == "it and what follows would take 55.0 ms of the 39.0 ms that were left"
     assert said["cross_encoder"].message == "0 of 6 candidates were read"
 
 

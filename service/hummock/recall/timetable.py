@@ -11,7 +11,10 @@ from hummock.core.recall import Degradation, StageTime
 from hummock.ports import Clock
 
 RESERVE_S = 0.005
-"""Kept back for what follows the last stage: the reply is made and sent."""
+"""Kept back at least for what follows the last stage: the reply is made and sent."""
+
+RESERVED_SHARE = 0.05
+"""Share of the time that is kept back where it is more: who has time can spare some for what nobody expects."""
 
 DEADLINE = "DEADLINE"
 """The reason of what was left out for want of time."""
@@ -64,8 +67,8 @@ class Timetable:
         """`until_s` is when the caller stops waiting, on the clock's monotonic scale; None means never."""
         self._monotonic = clock.monotonic
         self._costs = costs
-        self._until_s = None if until_s is None else until_s - RESERVE_S
         self._start = self._last = clock.monotonic()
+        self._until_s = None if until_s is None else until_s - max(RESERVE_S, RESERVED_SHARE * (until_s - self._start))
         self._elapsed_s: dict[str, float] = {}
         self._left_out: dict[str, Degradation] = {}
 
@@ -130,11 +133,11 @@ class Timetable:
         return self._last - self._start
 
     def _expected_s(self, stages: tuple[str, ...]) -> float:
-        return sum([self._one_expected_s(stage) for stage in stages])
+        return Estimate.together_s([self._cost(stage) for stage in stages])
 
-    def _one_expected_s(self, stage: str) -> float:
-        expected_s = self._costs[stage].expected_s
-        return expected_s if expected_s or stage not in _DEARER else self._one_expected_s(_DEARER[stage])
+    def _cost(self, stage: str) -> Estimate:
+        cost = self._costs[stage]
+        return cost if cost.expected_s or stage not in _DEARER else self._cost(_DEARER[stage])
 
 
 def _ms(seconds: float) -> str:
