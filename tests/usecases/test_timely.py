@@ -140,7 +140,7 @@ def test_without_a_deadline_every_stage_runs(slow: Slow) -> None:
         (1.0, ()),
         (0.27, GIVES_WAY[:1]),
         (0.22, GIVES_WAY[:2]),
-        (0.15, GIVES_WAY[:3]),
+        (0.16, GIVES_WAY[:3]),
         (0.05, GIVES_WAY[:2] + GIVES_WAY[3:]),
     ],
 )

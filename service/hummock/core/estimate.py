@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 _NEWEST_IN_MEAN = 1 / 8
 _NEWEST_IN_DEVIATION = 1 / 4
-_DEVIATIONS = 4.0
-_LARGEST_JUMP = 4.0
+_DEVIATIONS = 3.0
+_LARGEST_JUMP = 2.0
 _SHORTEST_S = 0.001
 
 
 class Estimate:
-    """A bound that nearly all runs keep: their moving mean and four times their moving mean deviation.
+    """A bound that nearly all runs keep: their moving mean and three times their moving mean deviation.
 
     Source: Jacobson, Congestion avoidance and control, SIGCOMM 1988. The first run, which finds everything cold, does
-    not count, and one that takes much longer than expected counts as a few times the expected. Two threads that add at
+    not count, and one that takes much longer than expected counts as twice the expected. Two threads that add at
     the same moment may lose a run, which does no harm.
     """
 

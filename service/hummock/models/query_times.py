@@ -13,9 +13,9 @@ _LENGTHS = (16, 32, 64, 128, 256, 512)
 """Most tokens of a query in each bucket; longer ones count as the last. They are an estimate: a tokenizer would cost
 more than what it tells is worth."""
 
-_FADING = 1 / 16
-"""By which an expectation shrinks each time that it keeps a query from being embedded. A try costs little: nobody waits
-for it longer than there is time."""
+_FADING = 1 / 64
+"""By which an expectation shrinks each time that it keeps a query from being embedded. Twice too long is tried again
+after some 45 queries, for which nobody waits longer than there is time."""
 
 
 class QueryTimes:

@@ -28,9 +28,9 @@ _DEARER = {GATHER: GATHER_BY_VECTOR, GATHER_BY_VECTOR: GATHER_ALL}
 PROJECTS = 1024
 """Projects whose stages are remembered; how long a search takes depends on what is searched."""
 
-_FADING = 1 / 512
-"""By which an estimate shrinks each time that its stage is left out. What is expected to take twice the time that there
-is will be tried again after some 350 calls, and may then cost one of them its deadline."""
+_FADING = 1 / 256
+"""By which estimates shrink each time that their stages are left out. What is expected to take twice the time that
+there is will be tried again after some 180 calls, and may then cost one of them its deadline."""
 
 Costs = defaultdict[str, Estimate]
 
@@ -94,7 +94,7 @@ class Timetable:
         return None if self._until_s is None else self._until_s - self._expected_s(after) - self._monotonic()
 
     def fits(self, path: str, *stages: str) -> bool:
-        """Whether there is time for these stages; if not, the path is left out, the first of the stages being its own.
+        """Whether there is time for these stages; if not, the path is left out.
 
         What gives way earlier than something that was left out already is left out too.
         """
@@ -109,7 +109,9 @@ class Timetable:
         expected_s = self._expected_s(stages)
         if expected_s <= left_s:
             return True
-        self._costs[stages[0]].fade(_FADING)
+        for stage in stages:
+            # Those that run all the same are measured again at once.
+            self._cost(stage).fade(_FADING)
         self.leave_out(path, f"it and what follows would take {_ms(expected_s)} of the {_ms(left_s)} that were left")
         return False
 

@@ -42,6 +42,9 @@ _TO_LOAD = ("diversify", "load")
 _TO_FINISH = ("fuse", *_TO_LOAD)
 """Stages that every recall ends with."""
 
+_PATIENCE = 0.9
+"""Share of the time for embedding that is waited: a wait in vain ends where the rest must do without any delay."""
+
 _ATTEMPTS = 3
 """Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
 
@@ -203,7 +206,8 @@ class Recall:
         if given is not None:
             return given, ()
         try:
-            return self._embedder.embed_query(query.text, timetable.left_s(*to_come)), ()
+            left_s = timetable.left_s(*to_come)
+            return self._embedder.embed_query(query.text, None if left_s is None else _PATIENCE * left_s), ()
         except EmbeddingLate as late:
             timetable.leave_out("vector", str(late))
             return None, ()
