@@ -9,6 +9,7 @@ from hummock.cli.sample_memories import sample_input
 from hummock.demo.sample import load_sample, sample_repository
 from hummock.indexing.sync import SyncReport, sync
 from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import project_service_pb2 as projects
 from hummock.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
@@ -54,6 +55,22 @@ def test_the_repayment_records_come_first(recalled: recall.RecallResponse) -> No
     first_four = [hit.memory.payload.learning_record.question for hit in recalled.hits[:4]]
     assert "还款方式有哪些类型？" in first_four
     assert sum("还" in question or "息" in question for question in first_four) >= 3
+
+
+def test_a_hit_is_the_whole_record_and_its_score(recalled: recall.RecallResponse) -> None:
+    """S0-07, S0-16, S0-17, S0-18."""
+    records = [hit for hit in recalled.hits if hit.memory.kind == pb.MEMORY_KIND_LEARNING_RECORD]
+    assert 0 < records[0].score <= 1
+    for hit in records:
+        assert hit.memory.payload.learning_record.question
+        assert hit.memory.payload.learning_record.answer
+        assert hit.memory.create_time.seconds > 0
+    assert any(hit.memory.payload.learning_record.source_files for hit in records)
+    domain, code = recalled.domains[0].memory.payload.domain_knowledge, recalled.code_fragments[0].memory.payload
+    assert domain.summary
+    assert domain.key_files
+    assert code.code_fragment.path
+    assert code.content
 
 
 def test_the_domain_is_found_by_its_name(recalled: recall.RecallResponse) -> None:

@@ -26,11 +26,13 @@ class CountingReranker:
 
     def __init__(self, clock: FakeClock) -> None:
         self.least_s = 1.0
+        self.asked: list[str] = []
         self.read: list[str] = []
         self._clock = clock
         self._texts: dict[tuple[int, ...], str] = {}
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
+        self.asked.append(query)
         self._texts |= {(place,): text for place, text in enumerate(texts)}
         return [Pair(tokens=(place,), token_types=(0,), expected_s=self.least_s) for place in range(len(texts))]
 
@@ -233,3 +235,16 @@ def test_a_title_of_its_own_is_read_before_the_text(desk: Desk, reranker: Counti
     desk.teach(plain, replace(named, index=MemoryIndex(title="Lamps")))
     recall(desk, reranker)
     assert sorted(reranker.read) == ["Lamps\nharbour light", "harbour wall"]
+
+
+def test_what_any_path_found_is_read_with_the_original_query_and_then_cut(
+    desk: Desk, reranker: CountingReranker
+) -> None:
+    """S0-13, S0-14, 1.1-7: vector and keyword hits are one list before the cross-encoder, and top_k comes after it."""
+    by_vector, by_words = note("quay wanted wanted wanted", "vector"), note("harbour wanted", "words")
+    others = [note(f"harbour {number}", f"other{number}") for number in range(3)]
+    vectors = [desk.pointing(1), *[desk.pointing(0, 1)] * 4]
+    desk.teach(by_vector, by_words, *others, vectors=vectors)
+    answer = recall(desk, reranker, vector=desk.pointing(1), top_k=2)
+    assert ids(answer) == ["vector", "words"]
+    assert (reranker.asked, answer.receipt.cross_encoded) == (["harbour"], 5)
