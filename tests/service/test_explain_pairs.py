@@ -173,3 +173,35 @@ def test_the_named_change_recalls_what_was_lost_with_any_model(tmp_path: Path, s
         ids = learn_all(service, made(texts, codes, queries, seed))
         pairs = list(islice(lost_pairs(service, [(text, draw.choice(ids)) for text in queries], ids, seed), 40))
         assert_named_changes_recall(service, pairs, stages=4)
+
+
+def test_what_is_explained_is_what_recall_does(tmp_path: Path) -> None:
+    """S4-55: every memory of a project, under settings of all sorts."""
+    draw = Random(3)  # noqa: S311 - to be repeated, not to be secret
+    texts = [" ".join(draw.choices(WORDS, k=draw.randrange(2, 9))) for _ in range(40)]
+    queries = [" ".join(draw.choices(WORDS, k=3)) for _ in range(5)]
+    tiny = models.build_tiny(tmp_path / "models").name
+    with in_thread(settings(tmp_path / "data", tmp_path / "models", tiny)) as service:
+        ids = learn_all(service, made(texts, ["def parse(): ...", "def loan(): ..."], queries, seed=3))
+        for text in queries * 3:
+            request = options(draw)
+            request.query_text = text
+            answer = service.context.Recall(request)
+            for group, hits in (
+                ("main", answer.hits),
+                ("code", answer.code_fragments),
+                ("domains", answer.domains),
+            ):
+                for rank, hit in enumerate(hits, start=1):
+                    explained = service.context.Explain(pb.ExplainRequest(recall=request, memory_id=hit.memory.id))
+                    assert (explained.outcome, explained.group, explained.rank) == (
+                        pb.EXPLAIN_OUTCOME_RECALLED,
+                        group,
+                        rank,
+                    )
+                    assert explained.numbers.score == pytest.approx(hit.score)
+            lost = set(ids) - recalled(service, request)
+            for memory_id in draw.sample(sorted(lost), 5):
+                explained = service.context.Explain(pb.ExplainRequest(recall=request, memory_id=memory_id))
+                assert explained.outcome == pb.EXPLAIN_OUTCOME_LOST
+                assert explained.stage != pb.LOSS_STAGE_UNSPECIFIED
