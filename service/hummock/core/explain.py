@@ -87,9 +87,9 @@ class Verdict:
         group: "main", "code" or "domains"; empty where no group takes it.
         failed: Of FILTER, the fields of Filter that it does not meet.
         others: The memories that it had to give way to; of NEAR_TWIN and DIVERSITY one, of DUPLICATE every newer copy.
-        value: The number that decided.
-        threshold: What it was held against.
-        numbers: None where no store was asked.
+        value: The number that decided; of a hit its rank.
+        threshold: What it was held against; of a hit the room in its group.
+        numbers: None where it was lost before any memory was looked at.
         degraded: What the recall could not do.
     """
 

@@ -63,7 +63,9 @@ class _LossStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LossStage.V
     LOSS_STAGE_FILTER: _LossStage.ValueType  # 3
     """It does not meet the filter, or the preset's origins; failed_conditions says which of its fields."""
     LOSS_STAGE_CANDIDATES: _LossStage.ValueType  # 4
-    """No path had it among its candidates: its ranks are larger than the pool."""
+    """No path had it among its candidates: its best rank, the value (0 where none has it), is behind the pool, the
+    threshold. A large project is searched by a prefilter, which may miss one within it.
+    """
     LOSS_STAGE_ECHO: _LossStage.ValueType  # 5
     """It was said by a user or a model and repeats the query itself."""
     LOSS_STAGE_MIN_SIMILARITY: _LossStage.ValueType  # 6
@@ -91,7 +93,9 @@ LOSS_STAGE_GROUP: LossStage.ValueType  # 2
 LOSS_STAGE_FILTER: LossStage.ValueType  # 3
 """It does not meet the filter, or the preset's origins; failed_conditions says which of its fields."""
 LOSS_STAGE_CANDIDATES: LossStage.ValueType  # 4
-"""No path had it among its candidates: its ranks are larger than the pool."""
+"""No path had it among its candidates: its best rank, the value (0 where none has it), is behind the pool, the
+threshold. A large project is searched by a prefilter, which may miss one within it.
+"""
 LOSS_STAGE_ECHO: LossStage.ValueType  # 5
 """It was said by a user or a model and repeats the query itself."""
 LOSS_STAGE_MIN_SIMILARITY: LossStage.ValueType  # 6
@@ -291,9 +295,9 @@ class ExplainResponse(_message.Message):
     other_id: _builtins.str
     """Of DUPLICATE, NEAR_TWIN and DIVERSITY: the memory that it had to give way to."""
     value: _builtins.float
-    """The number that decided, as the stage says; 0 where none did."""
+    """The number that decided, as the stage says; of a hit its rank; 0 where none did."""
     threshold: _builtins.float
-    """The threshold that it was held against."""
+    """The threshold that it was held against; of a hit the room in its group."""
     sentence: _builtins.str
     """All this for people, in Chinese when the query has Chinese characters, in English otherwise."""
     changed_rank: _builtins.int
@@ -304,7 +308,7 @@ class ExplainResponse(_message.Message):
 
     @_builtins.property
     def numbers(self) -> Global___ExplainNumbers:
-        """What the stages say of it; unset unless a store was asked."""
+        """What the stages say of it; unset where it was lost before any memory was looked at."""
 
     @_builtins.property
     def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecallChange]:
