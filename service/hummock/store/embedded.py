@@ -149,7 +149,7 @@ class EmbeddedStore:
         """The memories with these ids, in order; None where there is none."""
         with self._environment.reading() as txn:
             number = project_number(txn, self._environment, project)
-            seq = 0 if number is None else self._record(txn, number).seq
+            seq = 0 if number is None else self._environment.project_record(txn, number).seq
             if seq < min_seq:
                 raise SeqNotReached(min_seq, seq)
             if number is None:
@@ -190,7 +190,7 @@ class EmbeddedStore:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return Generation(seq=0, content_seq=0)
-            record = self._record(txn, number)
+            record = self._environment.project_record(txn, number)
             return Generation(seq=record.seq, content_seq=record.content_seq)
 
     def project(self, name: str) -> Project | None:
@@ -316,11 +316,8 @@ class EmbeddedStore:
         payload = codec.decode_payload(txn.get(key, b"", db=self._tables.payload)) if full else None
         return codec.memory_of(codec.decode_memory(value), payload)
 
-    def _record(self, txn: lmdb.Transaction[bytes], number: int) -> codec.ProjectRecord:
-        return codec.decode_project(txn.get(keys.project_number_key(number), b"", db=self._tables.project))
-
     def _project(self, txn: lmdb.Transaction[bytes], number: int) -> Project:
-        return codec.project_of(self._record(txn, number), self._environment.space.id)
+        return codec.project_of(self._environment.project_record(txn, number), self._environment.space.id)
 
 
 class _Outdated(Exception):

@@ -14,7 +14,7 @@ import msgspec
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
-from hummock.store import codec
+from hummock.store import codec, keys
 from hummock.store.errors import AnalyzerDiffers, DirectoryUnusable, OpenedInOtherProcess, SchemaTooNew, SpaceDiffers
 from hummock.store.limits import MAX_READERS
 from hummock.store.lock import DirectoryLock
@@ -101,6 +101,10 @@ class Environment:
         """A write transaction; leaving its `with` commits, an exception aborts."""
         self._require_usable()
         return self._env.begin(parent=parent, write=True)
+
+    def project_record(self, txn: lmdb.Transaction[bytes], number: int) -> codec.ProjectRecord:
+        """What is recorded of a project that is there."""
+        return codec.decode_project(txn.get(keys.project_number_key(number), b"", db=self.tables.project))
 
     def used_bytes(self, txn: lmdb.Transaction[bytes]) -> int:
         """Bytes of the pages in use, as the transaction sees them; freed pages do not count."""

@@ -173,7 +173,7 @@ class GroupCommit:
         known = txn.get(keys.project_name_key(name), db=tables.project)
         if known is not None:
             number = keys.unpack_project(known)
-            return number, codec.decode_project(txn.get(keys.project_number_key(number), b"", db=tables.project))
+            return number, self._environment.project_record(txn, number)
         if not name or len(name.encode()) > MAX_PROJECT_BYTES:
             raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
         writing.has_begun = True

@@ -11,7 +11,7 @@ from threading import Lock
 
 import lmdb
 
-from hummock.store import codec, keys
+from hummock.store import keys
 from hummock.store.environment import Environment
 from hummock.store.limits import StoreLimits
 from hummock.store.rebuild import caught_up, is_rebuild_due, rebuilt
@@ -133,10 +133,9 @@ class ResidentProjects:
 
     def _load(self, slot: _Slot, number: int) -> ProjectView:
         """Beside the writer, who waits only for what was written meanwhile; what cannot be caught up is loaded anew."""
-        tables = self._environment.tables
         for attempt in range(1, _LOADS + 1):
             with self._environment.reading() as txn:
-                record = codec.decode_project(txn.get(keys.project_number_key(number), b"", db=tables.project))
+                record = self._environment.project_record(txn, number)
                 loaded = load(self._environment, txn, number, record, self._limits)
             with slot.changing, self._environment.reading() as txn:
                 if attempt < _LOADS and is_too_old(loaded, self._environment, txn):

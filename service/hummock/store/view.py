@@ -95,8 +95,7 @@ def signs_of(vectors: NDArray[np.uint16]) -> Growing[np.uint64]:
 
 def is_too_old(view: ProjectView, environment: Environment, txn: lmdb.Transaction[bytes]) -> bool:
     """Whether the operations that the view lacks are no longer kept, so that it cannot be caught up."""
-    record = codec.decode_project(txn.get(keys.project_number_key(view.number), db=environment.tables.project) or b"")
-    return view.seq < record.ops_after
+    return view.seq < environment.project_record(txn, view.number).ops_after
 
 
 def catch_up(
@@ -107,7 +106,7 @@ def catch_up(
     Operations that the view lacks are applied; when they are no longer kept, the project is loaded anew.
     """
     tables = environment.tables
-    record = codec.decode_project(txn.get(keys.project_number_key(view.number), db=tables.project) or b"")
+    record = environment.project_record(txn, view.number)
     if record.seq == view.seq:
         return view
     if view.seq < record.ops_after:
