@@ -14,6 +14,7 @@ from hummock.core.memory import Memory
 from hummock.core.recall import GroupCount, Hit
 from hummock.ports import Beside
 from hummock.recall.fuse import ECHO_ORIGINS, Fused
+from hummock.text.normalise import short_hash
 
 _SECONDS_A_DAY = 86_400.0
 
@@ -129,7 +130,7 @@ def with_neighbours(
 
 def is_echo(memory: Memory, text_hashes: Collection[int]) -> bool:
     """Whether it was said and equals the query; the first 8 bytes of hashes are compared, as fusion does."""
-    return memory.origin in ECHO_ORIGINS and int.from_bytes(memory.content_hash[:8], "little") in text_hashes
+    return memory.origin in ECHO_ORIGINS and short_hash(memory.content_hash) in text_hashes
 
 
 # A look-up is a tenth of a call of the enum.

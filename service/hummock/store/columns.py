@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hummock.core.memory import Memory
 from hummock.store.growing import Growing
 from hummock.store.turns import TurnIndex
+from hummock.text.normalise import short_hash
 from hummock.text.questions import asks
 
 ROW = np.dtype(
@@ -52,7 +53,7 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
         memory.create_time,
         memory.update_time,
         math.nan if memory.event_time is None else memory.event_time,
-        int.from_bytes(memory.content_hash[:8], "little"),
+        short_hash(memory.content_hash),
         id_hash(memory.id),
         length,
         session_position,

@@ -8,6 +8,7 @@ from functools import cache
 from itertools import pairwise
 
 _HASH_BYTES = 16
+_SHORT_BYTES = 8
 _MAX_MARKS = 30
 _WIDE = 256
 _GRAPHEME_JOINER = "\u034f"
@@ -32,6 +33,11 @@ def text_hash(text: str, *, is_code: bool) -> bytes:
     normal_form = code(text) if is_code else prose(text)
     # A lone surrogate cannot come over the wire, and is still no reason to fail here.
     return hashlib.blake2b(normal_form.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
+
+
+def short_hash(digest: bytes) -> int:
+    """The first 8 bytes of a `text_hash` as a number: what columns hold of it."""
+    return int.from_bytes(digest[:_SHORT_BYTES], "little")
 
 
 def nfkc(text: str) -> str:

@@ -29,7 +29,7 @@ from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
 from hummock.recall.ranking import Ranking
 from hummock.recall.timetable import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageCosts, Timetable
 from hummock.text.analyzer import query_terms
-from hummock.text.normalise import prose, text_hash
+from hummock.text.normalise import prose, short_hash, text_hash
 from hummock.text.script import is_han, known_share
 from hummock.usecases.ask_intent import AskIntent
 from hummock.usecases.cross_encode import CrossEncode
@@ -269,7 +269,7 @@ def _probe(
         terms=plan.substrings or tuple(dict.fromkeys(term for text in words for term in query_terms(text)))[:MAX_TERMS],
         domain_names=frozenset(map(prose, named)),
         domain_text="" if names_all else query.text,
-        text_hashes=frozenset(int.from_bytes(digest[:8], "little") for digest in hashes),
+        text_hashes=frozenset(map(short_hash, hashes)),
         exact_name=name,
         name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS],
         is_name=is_name(query.text),
