@@ -22,6 +22,20 @@ from tests.store.opening import opened
 from tests.strategies import Entry, delete_request
 
 
+def held_rebuilds(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event]:
+    """Rebuilds stop when they are made, until the second event; the first says that one has come so far."""
+    made_one, go_on = Event(), Event()
+
+    def held(view: ProjectView, limits: StoreLimits) -> ProjectView:
+        made = rebuilt(view, limits)
+        made_one.set()
+        assert go_on.wait(30)
+        return made
+
+    monkeypatch.setattr(residents, "rebuilt", held)
+    return made_one, go_on
+
+
 def test_a_tiny_memory_budget_changes_no_answer(tmp_path: Path) -> None:
     with opened(tmp_path, memory_budget_bytes=1) as store:
         for project in ("p", "q", "r"):
@@ -121,15 +135,7 @@ def test_writes_during_a_rebuild_are_in_the_view(tmp_path: Path, monkeypatch: py
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"), Entry(id="b"))
         ask(store, seed=1)
-        rebuilding, go_on = Event(), Event()
-
-        def slow_rebuild(view: ProjectView, limits: StoreLimits) -> ProjectView:
-            made = rebuilt(view, limits)
-            rebuilding.set()
-            assert go_on.wait(30)
-            return made
-
-        monkeypatch.setattr(residents, "rebuilt", slow_rebuild)
+        rebuilding, go_on = held_rebuilds(monkeypatch)
         put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
         assert rebuilding.wait(30)
         put(store, "p", Entry(id="gone"), Entry(id="a", words=("core",)))
@@ -230,15 +236,7 @@ def test_a_view_that_was_loaded_anew_during_a_rebuild_is_kept(tmp_path: Path, mo
         put(store, "p", Entry(id="a"))
         put(store, "q", Entry(id="b"))
         ask(store, "p", seed=1)
-        rebuilding, go_on = Event(), Event()
-
-        def slow_rebuild(view: ProjectView, limits: StoreLimits) -> ProjectView:
-            made = rebuilt(view, limits)
-            rebuilding.set()
-            assert go_on.wait(30)
-            return made
-
-        monkeypatch.setattr(residents, "rebuilt", slow_rebuild)
+        rebuilding, go_on = held_rebuilds(monkeypatch)
         put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
         assert rebuilding.wait(30)
         ask(store, "q", seed=1)
