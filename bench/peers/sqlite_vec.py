@@ -73,11 +73,11 @@ def opened(directory: Path) -> Iterator[Search]:
             said = database.execute(_WORDS, (match, CANDIDATES))
             places = joined([row[0] for row in near], [row[0] for row in said])
             marks = ", ".join("?" * len(places))
-            held = dict(database.execute(f"SELECT rowid, embedding FROM vectors WHERE rowid IN ({marks})", places))  # noqa: S608
+            held = dict(database.execute(f"SELECT rowid, embedding FROM vectors WHERE rowid IN ({marks})", places))  # noqa: S608 - question marks
             vectors = np.stack([np.frombuffer(held[place], np.float32) for place in places])
             chosen = [places[row] for row in different(question.vector, vectors)]
             marks = ", ".join("?" * len(chosen))
-            texts = dict(database.execute(f"SELECT place, text FROM memories WHERE place IN ({marks})", chosen))  # noqa: S608
+            texts = dict(database.execute(f"SELECT place, text FROM memories WHERE place IN ({marks})", chosen))  # noqa: S608 - question marks
             return [texts[place] for place in chosen]
 
         yield search

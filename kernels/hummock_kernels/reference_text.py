@@ -152,7 +152,7 @@ def _estimate(codes: Words, kinds: Flags, weights: Indices) -> int:
             + sum(
                 1
                 for _ in itertools.takewhile(
-                    lambda other: other & tokens.LETTER if kind == tokens.LETTERS else other & tokens.KIND == kind,  # noqa: B023
+                    lambda other: other & tokens.LETTER if kind == tokens.LETTERS else other & tokens.KIND == kind,  # noqa: B023 - called now
                     rest[1:],
                 )
             )

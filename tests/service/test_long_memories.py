@@ -20,12 +20,12 @@ NEEDLES = {
     "middle": "潮汐木芯只在满月的夜里从退潮的礁石上采下来。",
     "last": "The cathedral's bell was cast by a goldsmith from Antwerp.",
 }
-WORDS = "ledger column invoice amount monthly balance entry total account period sum transfer batch".split()  # noqa: SIM905
+WORDS = "ledger column invoice amount monthly balance entry total account period sum transfer batch".split()  # noqa: SIM905 - reads as words
 
 
 def long_text() -> str:
     """Sentences about book-keeping, with one about something else at the beginning, in the middle and at the end."""
-    rng = random.Random(7)  # noqa: S311
+    rng = random.Random(7)  # noqa: S311 - a seed, not a secret
     sentences = []
     size = 0
     while size < LONG_BYTES:

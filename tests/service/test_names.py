@@ -15,7 +15,7 @@ from tests.service.running import Stubs
 
 MEMORIES = 3000
 BATCH = 500
-PARTS = "parse date user ledger repayment interest plan book entry close open total rate".split()  # noqa: SIM905
+PARTS = "parse date user ledger repayment interest plan book entry close open total rate".split()  # noqa: SIM905 - reads as words
 CHARACTERS = "先本后息还款方式合同利率账户日期计算逻辑分期提前逾期罚金客户经理审批额度"
 SEEDS = (1, 2, 3)
 
@@ -41,7 +41,7 @@ def names_of(rng: random.Random) -> list[str]:
 @pytest.fixture(scope="module", params=SEEDS)
 def filled(request: pytest.FixtureRequest, service: Stubs) -> tuple[str, dict[str, set[str]]]:
     """A project with many memories, and who holds each name. Some holders are long, and old."""
-    rng = random.Random(request.param)  # noqa: S311
+    rng = random.Random(request.param)  # noqa: S311 - a seed, not a secret
     vectors = np.random.default_rng(request.param)
     project = f"names-{request.param}"
     holders: dict[str, set[str]] = {name: set() for name in names_of(rng)}
