@@ -1,149 +1,20 @@
-"""What the use cases need from the outside: a store, models, a clock."""
+"""Where memories are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from hummock.core.candidates import Gathered, GroupQuery, Standing
-from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.embedding import Embedding
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.status import StoreStatus
 from hummock.core.terms import Terms
 
 Reply = TypeVar("Reply")
-
-
-class Clock(Protocol):
-    """The time. Tests move it by hand."""
-
-    def now(self) -> float:
-        """Unix seconds."""
-
-    def monotonic(self) -> float:
-        """Seconds from some start; never goes back."""
-
-
-class EmbeddingLate(Exception):
-    """A query's embedding is not there in time; the message says how long it was waited for, or would have been."""
-
-
-class Embedder(Protocol):
-    """Turns texts into vectors of one space. Equal texts give equal bytes. Safe to call from several threads."""
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        """The space of all its vectors."""
-
-    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
-        """The vector of a query; the model's query prefix is put before it and its end is cut to the window.
-
-        Args:
-            text: The query.
-            timeout_s: Waits no longer than this; None means as long as it takes.
-
-        Raises:
-            EmbeddingLate: It took longer, and will be there when the query is asked again; or it would probably take
-                longer, and was not begun.
-        """
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
-        """One embedding a text, in order. Each text is a chunk that `split` made."""
-
-    def split(self, header: str, body: str) -> list[str]:
-        """Chunks of a memory that fit the window, each beginning with the header; at least one."""
-
-    def close(self) -> None:
-        """Frees the model."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """A query and a text as a reranker reads them.
-
-    Attributes:
-        tokens: Ids of the tokens of both, special ones included, cut to the window at the text's end.
-        token_types: As many; what tells the two apart in models that have token types.
-        expected_s: How long it will take to score, from what pairs of its length took on this machine.
-    """
-
-    tokens: tuple[int, ...]
-    token_types: tuple[int, ...]
-    expected_s: float
-
-
-class Reranker(Protocol):
-    """Scores a text by reading it together with the query. Equal pairs get equal scores. Safe to call from threads."""
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-
-    @property
-    def least_s(self) -> float:
-        """How long the shortest of pairs takes."""
-
-    def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
-        """The query with each text, in order."""
-
-    def scores(self, pairs: Sequence[Pair], until_s: float | None) -> list[float]:
-        """How well each text answers, in [0, 1], in order, one after the other on the caller's thread.
-
-        Args:
-            pairs: What to score.
-            until_s: On the clock's monotonic scale; the first pair that would probably end later is not begun, nor any
-                after it, so that there are fewer scores than pairs. None means no limit.
-        """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LlmQuestion:
-    """What a language model is asked, and the form of its answer.
-
-    Attributes:
-        name: Of the form, in letters, digits and underscores.
-        instructions: What it is to do; ours alone.
-        data: What it is to do it with: text of others, which is no instruction.
-        schema: JSON schema of the answer. Models may disregard it, so that the answer has to be checked.
-        max_tokens: Of the answer.
-    """
-
-    name: str
-    instructions: str
-    data: str
-    schema: Mapping[str, object]
-    max_tokens: int
-
-
-class LlmFailed(Exception):
-    """A language model gave no answer; the message says why, and nothing of question, answer or key."""
-
-
-class LlmLate(LlmFailed):
-    """It did not answer in time."""
-
-    def __init__(self) -> None:
-        super().__init__("it did not answer in time")
-
-
-class Llm(Protocol):
-    """Asks a language model. Safe to call from several threads."""
-
-    def ask(self, question: LlmQuestion, until_s: float) -> object:
-        """The JSON value that it answers with.
-
-        Args:
-            question: What it is asked.
-            until_s: When it must have answered, on the clock's monotonic scale.
-
-        Raises: LlmFailed, LlmLate.
-        """
-
-    def close(self) -> None:
-        """Closes its connections."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,29 @@
+"""What the use cases need from the outside: a store, models, a clock."""
+
+from __future__ import annotations
+
+from hummock.ports.clock import Clock
+from hummock.ports.llm import Llm, LlmFailed, LlmLate, LlmQuestion
+from hummock.ports.models import Embedder, EmbeddingLate, Pair, Reranker
+from hummock.ports.store import Beside, Generation, Page, Reply, Store, TextKey, UnitOfWork, WriteRequest, Written
+
+__all__ = [
+    "Beside",
+    "Clock",
+    "Embedder",
+    "EmbeddingLate",
+    "Generation",
+    "Llm",
+    "LlmFailed",
+    "LlmLate",
+    "LlmQuestion",
+    "Page",
+    "Pair",
+    "Reply",
+    "Reranker",
+    "Store",
+    "TextKey",
+    "UnitOfWork",
+    "WriteRequest",
+    "Written",
+]

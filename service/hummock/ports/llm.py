@@ -1,0 +1,54 @@
+"""Language models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmQuestion:
+    """What a language model is asked, and the form of its answer.
+
+    Attributes:
+        name: Of the form, in letters, digits and underscores.
+        instructions: What it is to do; ours alone.
+        data: What it is to do it with: text of others, which is no instruction.
+        schema: JSON schema of the answer. Models may disregard it, so that the answer has to be checked.
+        max_tokens: Of the answer.
+    """
+
+    name: str
+    instructions: str
+    data: str
+    schema: Mapping[str, object]
+    max_tokens: int
+
+
+class LlmFailed(Exception):
+    """A language model gave no answer; the message says why, and nothing of question, answer or key."""
+
+
+class LlmLate(LlmFailed):
+    """It did not answer in time."""
+
+    def __init__(self) -> None:
+        super().__init__("it did not answer in time")
+
+
+class Llm(Protocol):
+    """Asks a language model. Safe to call from several threads."""
+
+    def ask(self, question: LlmQuestion, until_s: float) -> object:
+        """The JSON value that it answers with.
+
+        Args:
+            question: What it is asked.
+            until_s: When it must have answered, on the clock's monotonic scale.
+
+        Raises: LlmFailed, LlmLate.
+        """
+
+    def close(self) -> None:
+        """Closes its connections."""
