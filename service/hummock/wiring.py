@@ -96,6 +96,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),
+            follow=opened.follow,
         )
 
 

@@ -86,6 +86,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "garden": FixedGarden(),
         "projects": FixedProjects(),
         "status": samples.status,
+        "follow": lambda follower: None,
     }
     return UseCases(**(fixed | chosen))
 

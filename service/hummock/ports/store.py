@@ -115,6 +115,13 @@ class Store(Protocol):
         Raises (from the future): RequestIdReused, StorageFull, and what `apply` raises.
         """
 
+    def follow(self, follower: Callable[[str, int], None]) -> None:
+        """Tells of every write from now on: its project, and the project's seq after it, once every read sees it.
+
+        The follower is called on the writer's thread, so that it returns at once and raises nothing. A repeated request
+        is told of again, with the seq that it had the first time.
+        """
+
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         """What each query finds, read at one moment. An unknown project has nothing, at seq 0.
 

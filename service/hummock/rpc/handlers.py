@@ -21,11 +21,13 @@ from hummock.core.errors import Unavailable
 from hummock.rpc.admin_servicer import AdminServicer
 from hummock.rpc.context_servicer import ContextServicer
 from hummock.rpc.deadline import work_until
+from hummock.rpc.feed import Feed
 from hummock.rpc.gate import Gate, Load
 from hummock.rpc.learn_stream import Learn, LearnStream
 from hummock.rpc.memory_servicer import MemoryServicer
 from hummock.rpc.parse import check_size, compile_rules, parse
 from hummock.rpc.project_servicer import ProjectServicer
+from hummock.rpc.reply_stream import ReplyStream
 from hummock.rpc.status import MAX_REPLY_BYTES, ReplyTooLarge, known, to_grpc
 from hummock.rpc.use_cases import UseCases
 from hummock.v1 import admin_service_pb2, context_service_pb2, memory_service_pb2, project_service_pb2
@@ -92,7 +94,7 @@ class Door:
         await self._nobody_inside.wait()
 
 
-def handlers(use_cases: UseCases, gates: Gates, door: Door) -> list[grpc.GenericRpcHandler]:
+def handlers(use_cases: UseCases, gates: Gates, door: Door, feed: Feed) -> list[grpc.GenericRpcHandler]:
     """One handler a service; the rules of every request are compiled."""
     servicers: Mapping[str, object] = {
         "ContextService": ContextServicer(use_cases),
@@ -104,7 +106,7 @@ def handlers(use_cases: UseCases, gates: Gates, door: Door) -> list[grpc.Generic
     return [
         grpc.method_handlers_generic_handler(
             service.full_name,
-            {method.name: _handler(method, servicers[service.name], gates, door) for method in service.methods},
+            {method.name: _handler(method, servicers[service.name], gates, door, feed) for method in service.methods},
         )
         for service in SERVICES
     ]
@@ -116,7 +118,7 @@ def _methods() -> Iterator[MethodDescriptor]:
 
 
 def _handler(
-    method: MethodDescriptor, servicer: object, gates: Gates, door: Door
+    method: MethodDescriptor, servicer: object, gates: Gates, door: Door, feed: Feed
 ) -> grpc.RpcMethodHandler[bytes, bytes]:
     """The servicer's method of the same name answers. Without (de)serialisers a handler sees bytes."""
     name = f"/{method.containing_service.full_name}/{method.name}"
@@ -124,7 +126,11 @@ def _handler(
         stream = _StreamCall(name, cast(ContextServicer, servicer).Learn, gates.writes, door)
         return grpc.stream_stream_rpc_method_handler(stream.answer)
     gate = gates.reads if _is_read(method) else gates.writes
-    work = partial(_reply, GetMessageClass(method.input_type), getattr(servicer, method.name))
+    request_type, servicer_method = GetMessageClass(method.input_type), getattr(servicer, method.name)
+    if method.server_streaming:
+        reply_stream = ReplyStream(request_type, servicer_method, gate, feed)
+        return grpc.unary_stream_rpc_method_handler(_ReplyStreamCall(name, reply_stream, door).answer)
+    work = partial(_reply, request_type, servicer_method)
     return grpc.unary_unary_rpc_method_handler(_UnaryCall(name, work, gate, door).answer)
 
 
@@ -157,6 +163,25 @@ class _UnaryCall:
                 left_s = context.time_remaining()
                 at_s = None if left_s is None else time.monotonic() + left_s
                 return await self._gate.run(partial(work_until, at_s, self._work, data), time_left_s=left_s)
+        except Exception as error:
+            failure = known(error, self._name)
+        await context.abort_with_status(to_grpc(failure))
+
+
+class _ReplyStreamCall:
+    """Answers the calls of one method that is answered with a stream."""
+
+    def __init__(self, name: str, stream: ReplyStream, door: Door) -> None:
+        self._name = name
+        self._stream = stream
+        self._door = door
+
+    async def answer(self, data: bytes, context: Context) -> None:
+        """Sends what there is, or ends the stream with a status with details. Hanging up ends it as well."""
+        try:
+            with self._door.pass_through():
+                check_size(data)
+                return await self._stream.answer(data, context)
         except Exception as error:
             failure = known(error, self._name)
         await context.abort_with_status(to_grpc(failure))

@@ -15,6 +15,7 @@ from grpc_reflection.v1alpha import reflection
 
 from hummock.core.errors import StartError
 from hummock.rpc.address import Address, TcpAddress, UnixAddress, check_bindable, parse_address
+from hummock.rpc.feed import Feed
 from hummock.rpc.handlers import SERVICES, Door, Gates, handlers
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.use_cases import UseCases
@@ -40,10 +41,13 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
 class Server:
     """A server that listens. Calls are answered UNAVAILABLE, and health says NOT_SERVING, until `open`."""
 
-    def __init__(self, server: aio.Server, checks: health.aio.HealthServicer, door: Door, address: Address) -> None:
+    def __init__(
+        self, server: aio.Server, checks: health.aio.HealthServicer, door: Door, feed: Feed, address: Address
+    ) -> None:
         self._server = server
         self._health = checks
         self._door = door
+        self._feed = feed
         self._stopping: asyncio.Task[None] | None = None
         self.address = address
 
@@ -64,12 +68,13 @@ class Server:
         """
         wanted = parse_address(address)
         check_bindable(wanted, allow_remote_plaintext=allow_remote_plaintext)
-        door, checks = Door(), health.aio.HealthServicer()
-        server = aio.server(handlers=handlers(use_cases, gates, door), options=_OPTIONS)
+        door, feed, checks = Door(), Feed(), health.aio.HealthServicer()
+        use_cases.follow(feed.tell)
+        server = aio.server(handlers=handlers(use_cases, gates, door, feed), options=_OPTIONS)
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         reflection.enable_server_reflection((*_names(), health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         bound = _bind(server, wanted)
-        started = cls(server, checks, door, bound)
+        started = cls(server, checks, door, feed, bound)
         await started._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         await server.start()
         return started
@@ -88,6 +93,7 @@ class Server:
     async def _stop(self, drain_s: float) -> None:
         await self._health.enter_graceful_shutdown()
         self._door.close()
+        self._feed.end()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._door.emptied(), drain_s)
         # The core would wait for those who watch health, who never hang up; this is for the last replies to leave.

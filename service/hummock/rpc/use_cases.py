@@ -60,3 +60,5 @@ class UseCases:
     garden: Garden
     projects: Projects
     status: Callable[[], ServiceStatus]
+    follow: Callable[[Callable[[str, int], None]], None]
+    """Has a function told of every write, as `ports.Store` says."""

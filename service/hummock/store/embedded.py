@@ -87,6 +87,10 @@ class EmbeddedStore:
         """Queues a write; see `ports.Store`."""
         return self._writer.submit(project, request)
 
+    def follow(self, follower: Callable[[str, int], None]) -> None:
+        """Tells of every write from now on; see `ports.Store`."""
+        self._writer.follow(follower)
+
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         """What each query finds, read at one moment."""
 

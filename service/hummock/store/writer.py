@@ -31,6 +31,7 @@ class Writer:
         self._publish = publish
         self._group_jobs = group_jobs
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._followers: tuple[Callable[[str, int], None], ...] = ()
         self._gate = Lock()
         self._why_closed: str | None = None
         self._thread = Thread(target=self._run, name="hummock-writer", daemon=True)
@@ -45,6 +46,11 @@ class Writer:
                 return future
         future.set_exception(Unavailable(self._why_closed))
         return future
+
+    def follow(self, follower: Callable[[str, int], None]) -> None:
+        """Tells of every write from now on; see `ports.Store`."""
+        with self._gate:
+            self._followers = (*self._followers, follower)
 
     def close(self) -> None:
         """Finishes what is queued. Doing it again does nothing."""
@@ -84,6 +90,10 @@ class Writer:
         del pending[: len(outcomes)]
         for outcome in outcomes:
             outcome.tell()
+        for outcome in outcomes:
+            if outcome.written is not None:
+                for follower in self._followers:
+                    follower(outcome.job.project, outcome.written.seq)
 
     def _fail(self, pending: list[Job], error: BaseException) -> None:
         """Tells everyone who waits or will come that there is no writer any more."""
