@@ -16,13 +16,14 @@ import pytest
 
 from hummock.core.errors import MemoryNotFound, Overloaded, Unavailable
 from hummock.core.learn import LearnCommand, Learned
-from hummock.core.recall import Preset, Recalled, RecallQuery
+from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.search import Searched, SearchQuery
 from hummock.ports import Page
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import AsyncClient, Client, Deadlines, HummockCallError, note, vector
+from hummock_client.requests import RecallOptions
 from tests.rpc import samples
 from tests.rpc.edge import FixedGarden, FixedProjects, edge_on_a_thread, use_cases
 
@@ -68,6 +69,39 @@ def test_a_recall_carries_its_options_and_returns_the_reply() -> None:
     assert query.vector is not None
     assert query.vector.values.tolist() == pytest.approx([0.6, 0.8])
     assert reply.hits[0].memory.id == samples.MEMORY.id
+
+
+def test_every_field_of_a_recall_is_an_option() -> None:
+    fields = set(recall_pb2.RecallRequest.DESCRIPTOR.fields_by_name) - {"project", "query_text"}
+    assert set(RecallOptions.__annotations__) == fields
+
+
+def test_both_clients_ask_for_neighbours_time_words_and_substrings() -> None:
+    asked: list[RecallQuery] = []
+
+    def recall(query: RecallQuery) -> Recalled:
+        asked.append(query)
+        return samples.recalled(query)
+
+    options: RecallOptions = {
+        "time_words": False,
+        "context_window": 2,
+        "keyword_mode": recall_pb2.KEYWORD_MODE_SUBSTRING,
+        "intent_mode": recall_pb2.INTENT_MODE_LEXICAL,
+    }
+
+    async def also_async(address: str) -> None:
+        async with AsyncClient(address) as client:
+            await client.recall("loan", "上个月", **options)
+
+    with edge_on_a_thread(use_cases(recall=recall)) as address:
+        with Client(address) as client:
+            client.recall("loan", "上个月", **options)
+        asyncio.run(also_async(address))
+    first, second = asked
+    assert first == second
+    assert (first.time_words, first.context_window, first.keyword_mode) == (False, 2, KeywordMode.SUBSTRING)
+    assert first.intent_mode is IntentMode.LEXICAL
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,10 @@ class RecallOptions(TypedDict, total=False):
     intent: recall_pb2.Intent
     code_top_k: int
     domain_top_k: int
+    time_words: bool
+    context_window: int
+    keyword_mode: recall_pb2.KeywordMode.ValueType
+    intent_mode: recall_pb2.IntentMode.ValueType
 
 
 class RenderOptions(TypedDict, total=False):
