@@ -185,21 +185,47 @@ def test_every_length_is_timed_at_the_start(described: RerankerDescription, file
     assert [pair.expected_s for pair in slow.pairs("a", ["", "先" * 100])] == [1.0, 1.0]
 
 
-def test_the_slowest_of_the_last_times_is_expected() -> None:
+def timed(*elapsed_s: float, tokens: int = 100) -> PairTimes:
     times = PairTimes()
-    for elapsed_s in (0.9, *[0.1] * 15, 0.2):
-        times.add(100, elapsed_s)
-    assert times.expected_s(70) == times.expected_s(128) == 0.2
-    times = PairTimes()
-    times.add(100, 0.9)
-    assert times.expected_s(100) == 0.9
+    for each in elapsed_s:
+        times.add(tokens, each)
+    return times
+
+
+def test_steady_times_are_expected_and_the_first_one_finds_everything_cold() -> None:
+    times = timed(5.0, *[0.1] * 8)
+    assert times.expected_s(70) == times.expected_s(128) == pytest.approx(0.1)
+
+
+def test_one_slow_pair_is_forgotten() -> None:
+    times = timed(0.1, *[0.1] * 8)
+    times.add(100, 60.0)
+    assert times.expected_s(100) < 0.3
+    for _ in range(40):
+        times.add(100, 0.1)
+    assert times.expected_s(100) == pytest.approx(0.1, rel=0.02)
+
+
+def test_pairs_that_were_slow_are_tried_again_but_seldom() -> None:
+    times = timed(1.0, 1.0, 1.0)
+    expected = [times.expected_s(100)]
+    while expected[-1] > 0.5:
+        times.fade()
+        expected.append(times.expected_s(100))
+    assert expected == sorted(expected, reverse=True)
+    assert 600 < len(expected) < 800
 
 
 def test_an_untimed_length_is_expected_to_take_its_part_more() -> None:
-    times = PairTimes()
-    assert times.expected_s(64) == 0.0
-    times.add(64, 0.1)
+    assert PairTimes().expected_s(64) == 0.0
+    times = timed(0.1, 0.1, tokens=64)
     assert [times.expected_s(length) for length in (*LENGTHS, 5000)] == pytest.approx([0.1, 0.2, 0.4, 0.8, 0.8])
+
+
+def test_a_cross_encoder_that_is_left_out_expects_less(described: RerankerDescription, files: Path) -> None:
+    slow = load_reranker(described, files, SlowClock())
+    slow.left_out()
+    assert 0.99 < slow.least_s < 1.0
 
 
 def test_one_altered_byte_is_refused_before_the_load(

@@ -42,6 +42,9 @@ class CountingReranker:
         self.read += texts
         return [min(1.0, text.count("wanted") / 10) for text in texts]
 
+    def left_out(self) -> None:
+        self.least_s /= 2
+
 
 class BrokenReranker(CountingReranker):
     def scores(self, pairs: Sequence[Pair], until_s: float | None) -> list[float]:
@@ -109,6 +112,13 @@ def test_the_pool_fits_the_time_left_and_the_answer_says_so(desk: Desk, reranker
     assert (len(reranker.read), answer.receipt.cross_encoded) == (5, 5)
     assert reasons(answer) == [("cross_encoder", "DEADLINE")]
     assert len(answer.hits) == 8
+
+
+def test_a_reranker_hears_that_it_was_taken_for_too_slow(desk: Desk, reranker: CountingReranker) -> None:
+    teach(desk, 4)
+    answers = [recall(desk, reranker, until_s=desk.clock.monotonic() + 1.75 + RESERVE_S) for _ in range(3)]
+    assert [answer.receipt.cross_encoded for answer in answers] == [0, 3, 4]
+    assert reranker.least_s == 0.25
 
 
 def test_no_more_is_read_than_could_be_returned(desk: Desk, reranker: CountingReranker) -> None:

@@ -62,6 +62,9 @@ class Slow:
     def least_s(self) -> float:
         return self.costs.pair
 
+    def left_out(self) -> None:
+        """Its costs stay what they are."""
+
     def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
         if text not in self.known:
             if timeout_s is not None and self.costs.embed > timeout_s:

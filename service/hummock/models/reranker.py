@@ -14,7 +14,7 @@ from hummock.ports import Clock, Pair
 __all__ = ["OnnxReranker", "load_reranker"]
 
 WARM_UPS = 2
-"""Inferences of each length at start; the first one of a length also allocates its memory."""
+"""Inferences of each length at start; the first one of a length also allocates its memory and is not counted."""
 
 
 def load_reranker(model: RerankerDescription, directory: Path, clock: Clock) -> OnnxReranker:
@@ -74,6 +74,10 @@ class OnnxReranker:
             scores.append(self._timed(pair))
         return scores
 
+    def left_out(self) -> None:
+        """Told that pairs were left out for lack of time, so that one slow time does not keep them out for good."""
+        self._times.fade()
+
     def _timed(self, pair: Pair) -> float:
         start = self._clock.monotonic()
         score = self._encoder.score(pair.tokens, pair.token_types)
@@ -83,6 +87,5 @@ class OnnxReranker:
     def _warm_up(self, length: int) -> None:
         [(ids, types)] = self._encoder.encode("warm-up", ["a " * length])
         pair = Pair(tokens=tuple(ids[:length]), token_types=tuple(types[:length]), expected_s=0.0)
-        self._encoder.score(pair.tokens, pair.token_types)
-        for _ in range(WARM_UPS - 1):
+        for _ in range(WARM_UPS):
             self._timed(pair)

@@ -79,3 +79,9 @@ class Reranker(Protocol):
             until_s: On the clock's monotonic scale; the first pair that would probably end later is not begun, nor any
                 after it, so that there are fewer scores than pairs. None means no limit.
         """
+
+    def left_out(self) -> None:
+        """Told that there was no time for pairs that were wanted: expects a little less of those to come.
+
+        What is never scored because it once was slow would never be found to be fast.
+        """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hummock.core.memory import Memory
 from hummock.core.recall import CrossEncoding, Degradation, RecallQuery
@@ -85,8 +85,11 @@ class CrossEncode:
             scores = self._scores(reranker, query, group, most, until_s, groups_left=len(open_places) - done)
             ranked[place] = cross_encoded(group, scores) if scores else group
             pairs, wanted = pairs + len(scores), wanted + most
-        degraded = (_degradation(DEADLINE, f"{pairs} of {wanted} candidates were read"),) if pairs < wanted else ()
-        return Read(fused=tuple(ranked), pairs=pairs, degraded=degraded)
+        read = Read(fused=tuple(ranked), pairs=pairs)
+        if pairs == wanted:
+            return read
+        reranker.left_out()
+        return replace(read, degraded=(_degradation(DEADLINE, f"{pairs} of {wanted} candidates were read"),))
 
     def _scores(
         self,
