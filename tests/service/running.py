@@ -64,10 +64,10 @@ def in_thread(chosen: Settings) -> Iterator[Stubs]:
     """The service in a thread of this process; stopped, and its directory released, at exit."""
     with (
         open_use_cases(chosen, say=lambda line: None) as use_cases,
-        ThreadPoolExecutor(2) as reads,
+        ThreadPoolExecutor(chosen.workers) as reads,
         ThreadPoolExecutor(8) as writes,
     ):
-        gates = Gates(reads=Gate(reads, workers=2), writes=Gate(writes, workers=8))
+        gates = Gates(reads=Gate(reads, workers=chosen.workers), writes=Gate(writes, workers=8))
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="service")
         thread.start()
