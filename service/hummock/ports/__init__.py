@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hummock.ports.clock import Clock
+from hummock.ports.learning import FindReferences, LearningReader, LearningRows, LearningUnit, LearningView
 from hummock.ports.llm import Llm, LlmFailed, LlmLate, LlmQuestion
 from hummock.ports.models import Embedder, EmbeddingLate, Pair, Reranker
 from hummock.ports.store import Beside, Generation, Page, Reply, Store, TextKey, UnitOfWork, WriteRequest, Written
@@ -12,7 +13,12 @@ __all__ = [
     "Clock",
     "Embedder",
     "EmbeddingLate",
+    "FindReferences",
     "Generation",
+    "LearningReader",
+    "LearningRows",
+    "LearningUnit",
+    "LearningView",
     "Llm",
     "LlmFailed",
     "LlmLate",

@@ -13,7 +13,9 @@ from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.status import StoreStatus
 from hummock.core.terms import Terms
+from hummock.ports.learning import LearningReader, LearningUnit
 
+Read = TypeVar("Read")
 Reply = TypeVar("Reply")
 
 
@@ -42,13 +44,17 @@ class UnitOfWork(Protocol):
         """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text."""
 
     def delete(self, memory_id: str) -> bool:
-        """Removes a memory. False when there is none."""
+        """Removes a memory, and what was learnt of it. False when there is none."""
 
     def info(self) -> ProjectInfo:
         """The project's information."""
 
     def set_info(self, info: ProjectInfo) -> None:
         """Replaces the project's information."""
+
+    @property
+    def learning(self) -> LearningUnit:
+        """What the project has learnt of its memories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +164,12 @@ class Store(Protocol):
         """A project's newest generation, without loading its memories; zeros for an unknown one.
 
         It counts every write that is done, never goes back, and no read that begins after it sees an older one.
+        """
+
+    def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
+        """What `read` returns of a project's learning; it is called once, and nothing changes while it reads.
+
+        It holds what it reads and no iterator, which ends with it, and is quick: while it runs, no page is reused.
         """
 
     def project(self, name: str) -> Project | None:

@@ -17,12 +17,13 @@ from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import Filter, Memory
 from hummock.core.project import Project
 from hummock.core.status import StoreStatus
-from hummock.ports import Beside, Clock, Generation, Page, Reply, TextKey, WriteRequest, Written
+from hummock.ports import Beside, Clock, Generation, LearningReader, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store import codec, keys, scan
 from hummock.store.beside import Reading, ReadPayload, Surroundings, record_bytes
 from hummock.store.environment import Environment
 from hummock.store.filters import TermNumbers, passing
 from hummock.store.group import GroupCommit
+from hummock.store.learning import StoredLearning
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
@@ -196,6 +197,13 @@ class EmbeddedStore:
                 return Generation(seq=0, content_seq=0)
             record = self._environment.project_record(txn, number)
             return Generation(seq=record.seq, content_seq=record.content_seq)
+
+    def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
+        """What is read of a project's learning at one moment."""
+        with self._environment.reading() as txn:
+            # Numbers begin at 1: nothing is anybody's under 0.
+            number = project_number(txn, self._environment, project) or 0
+            return read(StoredLearning(txn, self._tables, number))
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""

@@ -46,6 +46,12 @@ class Tables:
         ops: Seq and number to an operation (`operations.py`).
         request: Request id to RequestRecord.
         request_age: Time and seq to request id.
+        learning: Project to LearningStateRecord.
+        event: Number to an event of the learning log (`learning_records.py`).
+        turn: Scope to TurnRecord.
+        usage: Scope and memory id to UsageRecord.
+        usage_scope: Memory and scope, both hashed, to the scope's hash: what of `usage` is a memory's.
+        link: Memory id to ProfileRecord.
     """
 
     meta: lmdb._Database
@@ -63,6 +69,12 @@ class Tables:
     ops: lmdb._Database
     request: lmdb._Database
     request_age: lmdb._Database
+    learning: lmdb._Database
+    event: lmdb._Database
+    turn: lmdb._Database
+    usage: lmdb._Database
+    usage_scope: lmdb._Database
+    link: lmdb._Database
 
 
 class Environment:

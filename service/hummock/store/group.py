@@ -150,7 +150,7 @@ class GroupCommit:
             reply = msgspec.msgpack.decode(earlier.reply, type=request.reply_type)
             return Outcome(job=job, written=Written(seq=earlier.seq, reply=reply))
         record.seq += 1
-        unit = Unit(self._environment, txn, number, record, self._vocabularies.of(job.project), writing)
+        unit = Unit(self._environment, txn, number, record, self._vocabularies.of(job.project), writing, now)
         reply = request.apply(unit)
         writing.has_begun = True
         unit.finish()
@@ -162,7 +162,7 @@ class GroupCommit:
         most = self._limits.trimmed_entries + unit.operations
         operations.trim(txn, tables, number, record, self._limits.ops_kept, most)
         txn.put(keys.project_number_key(number), codec.encode(record), db=tables.project)
-        used = self._require_room(txn) if unit.has_put else 0
+        used = self._require_room(txn) if unit.has_grown else 0
         return Outcome(job=job, written=Written(seq=record.seq, reply=reply), used_bytes=used)
 
     def _project(

@@ -19,6 +19,7 @@ _NUMBER = struct.Struct(">Q")
 # LMDB's keys have at most 511 bytes.
 _LONGEST_NAME = 400
 _LONGEST_KEY = 511
+_HASH_BYTES = 16
 
 
 def project_prefix(project: int) -> bytes:
@@ -111,3 +112,33 @@ def age_key(project: int, time_s: float, seq: int) -> bytes:
 def time_of_age_key(key: bytes) -> float:
     """Unix seconds, whole milliseconds, in an `age_key`."""
     return float(_AGE.unpack(key)[1]) / 1000
+
+
+def event_key(project: int, number: int) -> bytes:
+    """An event of the learning log; older events come first."""
+    return _DOC.pack(project, number)
+
+
+def hashed(name: str) -> bytes:
+    """A name that stands before another in a key, at a fixed length."""
+    return blake2b(name.encode(), digest_size=_HASH_BYTES).digest()
+
+
+def usage_key(project: int, scope: bytes, memory_id: str) -> bytes:
+    """A memory's usage in a scope, which is hashed; in the order of ids."""
+    return _PROJECT.pack(project) + scope + memory_id.encode()
+
+
+def usage_scope_key(project: int, memory_id: str, scope: bytes) -> bytes:
+    """That a memory has a usage in a scope, which is hashed; without a scope what all of the memory's begin with."""
+    return _PROJECT.pack(project) + hashed(memory_id) + scope
+
+
+def name_in_key(key: bytes) -> str:
+    """The name in a `name_key` that is not hashed."""
+    return key[_PROJECT.size :].decode()
+
+
+def memory_of_usage_key(key: bytes) -> str:
+    """The memory's id at the end of a `usage_key`."""
+    return key[_PROJECT.size + _HASH_BYTES :].decode()

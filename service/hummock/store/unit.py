@@ -12,10 +12,11 @@ from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
 from hummock.core.terms import Terms
-from hummock.ports import TextKey
+from hummock.ports import LearningUnit, TextKey
 from hummock.store import codec, keys, operations, scan, terms
 from hummock.store.columns import pack_row
 from hummock.store.environment import Environment
+from hummock.store.learning import LearningWriting
 from hummock.store.vocabulary import Vocabulary
 
 _NUMBER_BYTES = 8
@@ -58,8 +59,9 @@ class Unit:
         record: codec.ProjectRecord,
         vocabulary: Vocabulary,
         writing: Writing,
+        now: float,
     ) -> None:
-        """Args are the transaction, the project's number, record with the write's seq and vocabulary, and its mark."""
+        """Args are the transaction, the project's number, record with the write's seq, vocabulary, mark and time."""
         self._environment = environment
         self._tables = environment.tables
         self._txn = txn
@@ -72,6 +74,7 @@ class Unit:
         self._texts: dict[bytes, str] = {}
         self._sessions: dict[bytes, int] = {}
         self._notes: list[Entry] = []
+        self._learning = LearningWriting(txn, environment.tables, number, now)
         self.operations = 0
         self.has_put = False
         self.has_changed = False
@@ -124,7 +127,20 @@ class Unit:
         self._writing.has_begun = True
         self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
         self._remove(doc)
+        self._learning.forget(memory_id)
         return True
+
+    @property
+    def learning(self) -> LearningUnit:
+        """What the project has learnt of its memories."""
+        # Whoever asks for it may write.
+        self._writing.has_begun = True
+        return self._learning
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether something was written that takes room."""
+        return self.has_put or self._learning.has_grown
 
     def finish(self) -> None:
         """Writes what is still to be written; the unit of work is over."""

@@ -1,0 +1,184 @@
+"""What a project has learnt of its entries, and what is decided from it, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+from hummock.core.errors import InvalidRequest
+
+NEVER = -999
+"""The turn in which something happened that never did: long enough ago for every cooldown."""
+
+MAX_TURN = 2**32 - 1
+MAX_COOLDOWN_TURNS = 1_000_000
+MAX_FREQUENCY_BOUND = 1_000_000
+MAX_CANDIDATES = 50
+MAX_KEYWORDS = 64
+"""That a memory keeps, learnt and set together; what would be more is left out."""
+MAX_KEYWORD_CHARACTERS = 32
+MAX_PAUSE_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningSettings:
+    """The numbers of the learning loop.
+
+    Attributes:
+        high_above: An entry that was referenced more often than this is injected in every turn.
+        mid_above: One that was referenced more often than this, but not above `high_above`, cools down for
+            `mid_cooldown_turns` after it was sent; the others for `low_cooldown_turns`.
+        min_similarity: In [0, 1]; what is at least so similar to the user's words is referenced.
+        candidates: Entries that one turn's analysis reads.
+        analysis_cooldown_turns: Turns for which an entry that was analysed gives way to others.
+        keyword_target: Keywords from which an entry counts as learnt.
+        cold_start_pause_s: Between two entries of a cold start.
+    """
+
+    high_above: int = 10
+    mid_above: int = 3
+    mid_cooldown_turns: int = 3
+    low_cooldown_turns: int = 10
+    min_similarity: float = 0.6
+    candidates: int = 5
+    analysis_cooldown_turns: int = 20
+    keyword_target: int = 10
+    cold_start_pause_s: float = 0.5
+
+    def __post_init__(self) -> None:
+        _require_within("mid_above", self.mid_above, 0, MAX_FREQUENCY_BOUND)
+        _require_within("high_above", self.high_above, 0, MAX_FREQUENCY_BOUND)
+        if self.high_above < self.mid_above:
+            raise InvalidRequest("high_above", f"is {self.high_above}, below mid_above {self.mid_above}")
+        _require_within("mid_cooldown_turns", self.mid_cooldown_turns, 0, MAX_COOLDOWN_TURNS)
+        _require_within("low_cooldown_turns", self.low_cooldown_turns, 0, MAX_COOLDOWN_TURNS)
+        _require_within("min_similarity", self.min_similarity, 0.0, 1.0)
+        _require_within("candidates", self.candidates, 1, MAX_CANDIDATES)
+        _require_within("analysis_cooldown_turns", self.analysis_cooldown_turns, 0, MAX_COOLDOWN_TURNS)
+        _require_within("keyword_target", self.keyword_target, 1, MAX_KEYWORDS)
+        _require_within("cold_start_pause_s", self.cold_start_pause_s, 0.0, MAX_PAUSE_S)
+
+
+def _require_within(field_name: str, value: float, least: float, most: float) -> None:
+    # Not "<": what is not a number is within nothing.
+    if not least <= value <= most:
+        raise InvalidRequest(field_name, f"is {value}; it must be {least} to {most}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningState:
+    """What concerns a whole project.
+
+    Attributes:
+        enabled: Whether entries are injected by use. Off, all of them are, and nothing is counted or learnt.
+        turns: Turns that the project has seen, over all scopes: the clock of analyses. With one scope it is that
+            scope's newest turn.
+        missed_turns: Of these, those that came while learning was off, since it was last on.
+        events: Number of the newest event.
+        keywords_event: Number of the newest event that changed a keyword; 0 when none did.
+    """
+
+    enabled: bool = False
+    settings: LearningSettings = field(default_factory=LearningSettings)
+    turns: int = 0
+    missed_turns: int = 0
+    events: int = 0
+    keywords_event: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """How a scope has used a memory: turns that referenced it, and the turn in which it was last sent, or NEVER."""
+
+    frequency: int = 0
+    last_sent_turn: int = NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a project has learnt of a memory.
+
+    Attributes:
+        keywords: Words for it that its text does not hold, oldest first, without duplicates.
+        last_analyzed_turn: On the clock of `LearningState.turns`, or NEVER.
+        miss_count: Analyses without a new keyword since the last that had one.
+    """
+
+    keywords: tuple[str, ...] = ()
+    last_analyzed_turn: int = NEVER
+    miss_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearningChanges:
+    """What an event changes; everything else stays.
+
+    Attributes:
+        state: The whole of it, changed or not.
+        turns: The newest turn by scope.
+        usage: By scope and memory id.
+        profiles: By memory id.
+        forgotten: Ids of memories whose usage in all scopes and whose profile go.
+    """
+
+    state: LearningState
+    turns: Mapping[str, int] = field(default_factory=dict)
+    usage: Mapping[tuple[str, str], Usage] = field(default_factory=dict)
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    forgotten: tuple[str, ...] = ()
+
+
+def forgetting(state: LearningState, memory_ids: tuple[str, ...]) -> LearningChanges:
+    """What it changes that memories are removed. Here, for the store does it whenever it removes one."""
+    number = state.events + 1
+    return LearningChanges(state=replace(state, events=number, keywords_event=number), forgotten=memory_ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An entry as it is looked for in what a user says."""
+
+    memory_id: str
+    title: str
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """That a user's words refer to an entry; `similarity` is in [0, 1]."""
+
+    memory_id: str
+    similarity: float
+
+
+class InjectionStatus(IntEnum):
+    """What becomes of an entry in a turn."""
+
+    INJECTING = 1
+    COOLING_DOWN = 2
+    IDLE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """A row of the injection table.
+
+    Attributes:
+        usage: After this turn's reference was counted; as it was before it was sent.
+        probability: 1 when it is injected, else how much of its cooldown is over, in [0, 1).
+        reason: For people.
+        forced: Whether this turn's words refer to it.
+    """
+
+    memory_id: str
+    usage: Usage
+    probability: float
+    status: InjectionStatus
+    reason: str
+    forced: bool = False
+
+    @property
+    def injected(self) -> bool:
+        """Whether it is part of the turn's prompt, as far as the budget allows."""
+        return self.status is InjectionStatus.INJECTING

@@ -1,0 +1,11 @@
+"""The learning loop: what is injected, what events make of the state, what replaying them shows."""
+
+from __future__ import annotations
+
+from hummock.learn.digest import digest
+from hummock.learn.fold import fold, merged
+from hummock.learn.inject import decide, idle
+from hummock.learn.rebuilt import Rebuilt
+from hummock.learn.record import record
+
+__all__ = ["Rebuilt", "decide", "digest", "fold", "idle", "merged", "record"]

@@ -1,0 +1,62 @@
+"""Where a project's learning is kept: its event log, and the state that the log folds to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from hummock.core.learning import Entry, LearningChanges, LearningState, Profile, Reference, Usage
+from hummock.core.learning_events import LearningEvent, LoggedEvent
+
+
+class LearningView(Protocol):
+    """What folding an event reads. All of it is as of one moment."""
+
+    def state(self) -> LearningState:
+        """What concerns the whole project."""
+
+    def turn(self, scope: str) -> int | None:
+        """The scope's newest turn; None for one that has had none."""
+
+    def used(self, scope: str, memory_id: str) -> Usage | None:
+        """How the scope has used a memory; None when it never did."""
+
+    def profile(self, memory_id: str) -> Profile | None:
+        """What was learnt of a memory; None when it was never analysed and has no keywords."""
+
+
+class LearningRows(LearningView, Protocol):
+    """All that a project has learnt."""
+
+    def usage(self, scope: str) -> dict[str, Usage]:
+        """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
+
+    def profiles(self) -> Iterator[tuple[str, Profile]]:
+        """All profiles with their memory ids, in the order of their UTF-8 bytes."""
+
+    def scopes(self) -> Iterator[tuple[str, int]]:
+        """All scopes that have had a turn, with their newest; in no particular order."""
+
+
+class LearningReader(LearningRows, Protocol):
+    """A project's learning with its log. An unknown project has learnt nothing."""
+
+    def events(self, after: int, limit: int) -> Sequence[LoggedEvent]:
+        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+
+
+class LearningUnit(LearningReader, Protocol):
+    """The learning of a unit of work: what it reads, it has written itself or found when it began."""
+
+    def append(self, event: LearningEvent, changes: LearningChanges) -> None:
+        """Logs an event and stores what it changes; `changes.state.events` is its number.
+
+        `learn.record` is the way to do it: it folds the event.
+        """
+
+
+class FindReferences(Protocol):
+    """Finds the entries that a text refers to."""
+
+    def __call__(self, text: str, entries: Sequence[Entry], min_similarity: float) -> Sequence[Reference]:
+        """Those that are at least so similar, the most similar first, equal ones by id; each once."""
