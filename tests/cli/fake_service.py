@@ -156,6 +156,19 @@ class FakeService:
         page = {"memories": [NOTE, CODE], "nextPageToken": "t1"}
         return ParseDict(page, memory_service_pb.MemoryServiceListResponse())
 
+    def watch_memories(
+        self, request: memory_service_pb.MemoryServiceWatchRequest, context: grpc.ServicerContext
+    ) -> Iterator[memory_service_pb.MemoryServiceWatchResponse]:
+        """A start, a memory that comes and one that goes, and a gap."""
+        del context
+        self.asked.append(request)
+        events = [
+            {"type": "MEMORY_EVENT_TYPE_CREATED", "id": NOTE["id"], "memory": NOTE, "seq": "8"},
+            {"type": "MEMORY_EVENT_TYPE_DELETED", "id": "gone\u001b[2J", "seq": "9"},
+        ]
+        for news in ({"seq": "7", "start": {}}, {"seq": "9", "events": {"events": events}}, {"seq": "99", "reset": {}}):
+            yield ParseDict(news, memory_service_pb.MemoryServiceWatchResponse())
+
     def learn_stream(
         self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
     ) -> Iterator[context_pb.LearnStreamResponse]:
@@ -206,6 +219,7 @@ def running_fake() -> Iterator[FakeService]:
                     memory_service_pb.MemoryServiceBatchGetResponse(), {"memories": [NOTE], "missingIds": ["gone"]}
                 ),
                 "List": fake.list_memories,
+                "Watch": fake.watch_memories,
                 "Update": fake.answer(memory_service_pb.MemoryServiceUpdateResponse(), {"memory": NOTE, "seq": "9"}),
                 "Delete": fake.answer(
                     memory_service_pb.MemoryServiceDeleteResponse(), {"deletedCount": 1, "missingIds": ["gone"]}

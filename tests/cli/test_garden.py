@@ -87,3 +87,29 @@ def test_status_tells_model_store_and_calls(run: Run) -> None:
     assert "bge-small-zh-v1.5, 512 dimensions" in shown
     assert "1.0 of 2 MiB, 2 projects" in shown
     assert "1 running, 0 waiting" in shown
+
+
+@pytest.mark.parametrize("group", ["memories", "garden"])
+def test_a_watch_prints_a_line_for_each_event(run: Run, fake: FakeService, group: str) -> None:
+    """S4-40."""
+    result = run(group, "watch", "--after", "7", "--tag", "还款", "--kind", "note")
+    assert result.exit_code == 0
+    created, deleted = result.stdout.splitlines()
+    assert created.startswith("+ 8  世界.图鉴.物品.潮汐木芯  note/manual  还款方式 repayment")
+    assert created.endswith("#还款 #code")
+    assert deleted.startswith("- 9  gone")
+    assert "\x1b" not in result.stdout
+    assert "behind write 7" in result.stderr
+    assert "no longer known" in result.stderr
+    request = fake.asked[0]
+    assert isinstance(request, memory_pb.MemoryServiceWatchRequest)
+    assert (request.after_seq, list(request.filter.tags)) == (7, ["还款"])
+
+
+def test_a_watch_prints_a_line_of_json_for_each_message(run: Run, fake: FakeService) -> None:
+    lines = run("memories", "watch", "--json").stdout.splitlines()
+    news = [Parse(line, memory_pb.MemoryServiceWatchResponse()) for line in lines]
+    assert [each.seq for each in news] == [7, 9, 99]
+    request = fake.asked[0]
+    assert isinstance(request, memory_pb.MemoryServiceWatchRequest)
+    assert not request.HasField("after_seq")

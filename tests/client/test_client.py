@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 
 from hummock.core.errors import MemoryNotFound, Overloaded, Unavailable
 from hummock.core.learn import LearnCommand, Learned
+from hummock.core.memory import Filter
+from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
 from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.search import Searched, SearchQuery
@@ -375,3 +378,44 @@ print(hummock_client.vector([1.0, 2.0], "e").values.hex())
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (0, "0000803f00000040\n"), run.stderr
+
+
+def one_event(after: int) -> EventPage:
+    """An event behind the write 3, and nothing else."""
+    event = MemoryEvent(type=MemoryEventType.CREATED, memory_id="a", memory=samples.MEMORY, seq=4)
+    return EventPage(events=(event,), seq=4) if after == 3 else EventPage(events=(), seq=after)
+
+
+def test_a_watch_yields_its_start_and_its_events_and_hangs_up_when_it_is_closed() -> None:
+    """S4-40."""
+    garden = FixedGarden(event_pages=one_event)
+    with edge_on_a_thread(use_cases(garden=garden)) as address, Client(address) as client:
+        news = client.watch_memories("loan", after_seq=3, view=memory_pb2.MEMORY_VIEW_FULL)
+        assert next(news).WhichOneof("news") == "start"
+        (event,) = next(news).events.events
+        assert (event.id, event.memory.id) == ("a", samples.MEMORY.id)
+        news.close()
+    assert garden.asked[0] == ("loan", 3, Filter(), True)
+
+
+def test_an_async_watch_yields_its_start_and_its_events() -> None:
+    """S4-40."""
+
+    async def run(address: str) -> list[str | None]:
+        async with AsyncClient(address) as client, aclosing(client.watch_memories("loan", after_seq=3)) as news:
+            return [(await anext(news)).WhichOneof("news") for _ in range(2)]
+
+    with edge_on_a_thread(use_cases(garden=FixedGarden(event_pages=one_event))) as address:
+        assert asyncio.run(run(address)) == ["start", "events"]
+
+
+def test_a_watch_that_is_refused_raises_the_error_of_calls() -> None:
+    error = failure(use_cases(), lambda client: list(client.watch_memories("")))
+    assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
+
+    async def run(address: str) -> None:
+        async with AsyncClient(address) as client:
+            await anext(client.watch_memories(""))
+
+    with edge_on_a_thread(use_cases()) as address, pytest.raises(HummockCallError):
+        asyncio.run(run(address))

@@ -10,6 +10,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hummock.core import filtering
 from hummock.core.memory import CodeFragment, Filter, MemoryKind, Origin
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
@@ -96,3 +97,9 @@ def test_a_filter_lets_through_what_its_rules_say(
             assert set(found.memory_id) <= set(allowed)
             assert {entry.id for entry in expected if entry.seeds and entry.id in allowed} <= set(found.memory_id)
             assert [memory.id for memory in store.page("p", one, 0, 100, full=False).memories] == allowed
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(entry=dressed(), where=filters())
+def test_one_memory_passes_a_filter_as_it_does_among_others(entry: Entry, where: Filter) -> None:
+    assert filtering.passes(entry.memory(), where) == passes(entry, where)

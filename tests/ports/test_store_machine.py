@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from hummock.core.candidates import Candidates
-from hummock.core.memory import Filter
+from hummock.core.memory import Filter, Memory
+from hummock.core.memory_events import MemoryEventType
 from hummock.ports import Generation, Store
 from tests.ports.asking import ask
 from tests.ports.model import ModelProject
@@ -30,8 +31,27 @@ class StoreMachine(RuleBasedStateMachine):
         self.cleanup = ExitStack()
         self.directory = Path(self.cleanup.enter_context(tempfile.TemporaryDirectory()))
         self.model = {name: ModelProject() for name in PROJECTS}
+        self.watched: dict[str, dict[str, Memory]] = {name: {} for name in PROJECTS}
+        self.position = dict.fromkeys(PROJECTS, 0)
         self.opening = ExitStack()
         self.store: Store = self._opened()
+
+    @rule(project=st.sampled_from(PROJECTS))
+    def watch(self, project: str) -> None:
+        """Whoever makes every event that is told, and lists again where there is a gap, has all memories."""
+        page = self.store.memory_events(project, self.position[project], full=True)
+        mirror = self.watched[project]
+        if page.is_reset:
+            mirror.clear()
+            mirror.update({one.id: one for one in self.store.page(project, Filter(), 0, 100, full=True).memories})
+        for event in page.events:
+            if event.memory is None:
+                assert mirror.pop(event.memory_id)
+            else:
+                assert (event.memory_id in mirror) == (event.type is MemoryEventType.UPDATED)
+                mirror[event.memory_id] = event.memory
+        self.position[project] = page.seq
+        assert mirror == {entry.id: entry.memory() for entry in self.model[project].entries.values()}
 
     @rule(project=st.sampled_from(PROJECTS), batch=st.lists(entries(), max_size=4))
     def put(self, project: str, batch: list[Entry]) -> None:

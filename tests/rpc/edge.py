@@ -17,6 +17,7 @@ from grpc import aio
 
 from hummock.core.learn import Changes, Deleted, Updated
 from hummock.core.memory import Filter, Memory
+from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
 from hummock.ports import Page
 from hummock.rpc.gate import Gate
@@ -36,6 +37,7 @@ class FixedGarden:
     asked: list[tuple[Any, ...]] = field(default_factory=list)
     memories: dict[str, Memory] = field(default_factory=lambda: {samples.MEMORY.id: samples.MEMORY})
     pages: Callable[[int, int], Page] = lambda after, limit: Page(memories=(samples.MEMORY,), next_after=None)
+    event_pages: Callable[[int], EventPage] = lambda after: EventPage(events=(), seq=after)
 
     def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         self.asked.append((project, tuple(ids), min_seq, full))
@@ -44,6 +46,13 @@ class FixedGarden:
     def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
         self.asked.append((project, where, after, limit, full))
         return self.pages(after, limit)
+
+    def seq(self, project: str) -> int:
+        return samples.PROJECT.seq
+
+    def events(self, project: str, after: int, where: Filter, *, full: bool) -> EventPage:
+        self.asked.append((project, after, where, full))
+        return self.event_pages(after)
 
     def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         self.asked.append((project, request_id, memory_id, changes, fingerprint))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack, cast
 
@@ -17,7 +17,7 @@ from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import requests
-from hummock_client.channel import LEARN_STREAM, ROUTES, Deadlines, channel_options
+from hummock_client.channel import LEARN_STREAM, ROUTES, STREAMS, Deadlines, channel_options
 from hummock_client.errors import FailedCall, HummockCallError, call_error, not_ready
 from hummock_client.sending import AsyncSend
 from hummock_client.target import resolve_target
@@ -169,6 +169,22 @@ class AsyncClient:
                 return
             request.page_token = page.next_page_token
 
+    def watch_memories(
+        self,
+        project: str,
+        where: memory_pb2.Filter | None = None,
+        *,
+        after_seq: int | None = None,
+        view: memory_pb2.MemoryView.ValueType = memory_pb2.MEMORY_VIEW_INDEX,
+        timeout_s: float | None = None,
+    ) -> AsyncGenerator[memories_pb.MemoryServiceWatchResponse, None]:
+        """What becomes of a project's memories, without end: first a start, then events, or a reset.
+
+        Close the iterator (`aclosing`) to hang up. When it raises, watch again with the seq of the last message as
+        after_seq. No deadline unless `timeout_s` sets one.
+        """
+        return self._stream(requests.watch_memories(project, where, after_seq, view), timeout_s)
+
     async def update(
         self,
         project: str,
@@ -257,6 +273,20 @@ class AsyncClient:
             return await self._methods[name](request, timeout=timeout_s, wait_for_ready=wait_for_ready)
         except aio.AioRpcError as failed:
             raise call_error(cast(FailedCall, failed)) from failed
+
+    async def _stream(self, request: Message, timeout_s: float | None) -> AsyncGenerator[Any, None]:
+        route = STREAMS[request.DESCRIPTOR.full_name]
+        method = self._channel.unary_stream(
+            route.path, request_serializer=_to_bytes, response_deserializer=route.reply_type.FromString
+        )
+        call = method(request, timeout=timeout_s)
+        try:
+            async for reply in call:
+                yield reply
+        except aio.AioRpcError as failed:
+            raise call_error(cast(FailedCall, failed)) from failed
+        finally:
+            call.cancel()
 
 
 def _to_bytes(request: Message) -> bytes:

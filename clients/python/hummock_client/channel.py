@@ -54,7 +54,7 @@ class Route:
         return chosen_s if chosen_s is not None else deadlines.read_s if self.is_read else deadlines.write_s
 
 
-def _routes() -> dict[str, Route]:
+def _routes(*, of_streams: bool) -> dict[str, Route]:
     return {
         method.input_type.full_name: Route(
             path=f"/{service.full_name}/{method.name}",
@@ -63,7 +63,7 @@ def _routes() -> dict[str, Route]:
         )
         for service in _SERVICES
         for method in service.methods
-        if not method.client_streaming
+        if not method.client_streaming and method.server_streaming == of_streams
     }
 
 
@@ -71,7 +71,11 @@ def _is_read(method: MethodDescriptor) -> bool:
     return bool(method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)
 
 
-ROUTES: Mapping[str, Route] = _routes()
+ROUTES: Mapping[str, Route] = _routes(of_streams=False)
+"""Requests with one reply, by their full names."""
+
+STREAMS: Mapping[str, Route] = _routes(of_streams=True)
+"""Requests that are answered with a stream."""
 
 
 def channel_options(target: str) -> list[tuple[str, int | str]]:
@@ -93,6 +97,7 @@ def channel_options(target: str) -> list[tuple[str, int | str]]:
 
 def _service_config() -> str:
     """Reads are repeated when the service cannot be reached; writes never, for they may have happened."""
-    reads = [route.path[1:].split("/") for route in ROUTES.values() if route.is_read]
+    routes = (*ROUTES.values(), *STREAMS.values())
+    reads = [route.path[1:].split("/") for route in routes if route.is_read]
     names = [{"service": service, "method": method} for service, method in reads]
     return json.dumps({"methodConfig": [{"name": names, "retryPolicy": _RETRY}]})

@@ -137,6 +137,16 @@ def batch_get(project: str, ids: Iterable[str], options: ReadOptions) -> memorie
     return memories_pb.MemoryServiceBatchGetRequest(project=project, ids=ids, **options)
 
 
+def watch_memories(
+    project: str,
+    where: memory_pb2.Filter | None,
+    after_seq: int | None,
+    view: memory_pb2.MemoryView.ValueType,
+) -> memories_pb.MemoryServiceWatchRequest:
+    """A watch of a project's memories; None means behind the newest write."""
+    return memories_pb.MemoryServiceWatchRequest(project=project, filter=where, after_seq=after_seq, view=view)
+
+
 def update(
     project: str, memory: memory_pb2.MemoryInput, paths: Iterable[str], request_id: str | None
 ) -> memories_pb.MemoryServiceUpdateRequest:

@@ -46,6 +46,8 @@ app = typer.Typer(
 for command in (serve, index, learn, recall, explain, render, search, status, demo, warm):
     app.command()(command)
 app.add_typer(memories.app, name="memories")
+# What people call them.
+app.add_typer(memories.app, name="garden", hidden=True)
 app.add_typer(projects.app, name="projects")
 app.add_typer(models.app, name="models")
 app.add_typer(mcp.app, name="mcp")

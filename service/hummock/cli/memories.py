@@ -14,12 +14,14 @@ from hummock.cli.hits import kind_word, title_of
 from hummock.cli.options import JsonFlag, KindName, OriginName, ProjectOption, TagOption, TargetOption
 from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable, warn
 from hummock.cli.requests import filter_of, origin_value
+from hummock.cli.watch import watch
 from hummock.v1 import memory_pb2 as memory_pb
 from hummock.v1 import memory_service_pb2 as pb
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Read, change and remove memories one by one.")
+app = typer.Typer(no_args_is_help=True, help="Read, change and remove memories one by one, and watch them.")
+app.command()(watch)
 
 IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of memories.")]
 

@@ -51,13 +51,14 @@ def facets_of(draft: Draft, domain_names: tuple[str, ...]) -> tuple[str, ...]:
     if draft.speaker:
         found.append(speaker(draft.speaker))
     if isinstance(draft.payload.detail, CodeFragment):
-        found.extend(path(end) for end in _ends(draft.payload.detail.path))
+        found.extend(path(end) for end in path_ends(draft.payload.detail.path))
     if isinstance(draft.payload.detail, DomainKnowledge):
         found.extend(domain(name) for name in domain_names)
     return tuple(dict.fromkeys(found))
 
 
-def _ends(full_path: str) -> list[str]:
+def path_ends(full_path: str) -> list[str]:
+    """The path itself, and it without its first parts, down to the file's name."""
     parts = full_path.strip("/").split("/")
     return ["/".join(parts[start:]) for start in range(len(parts))]
 

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin
+from hummock.core.memory_events import EventPage
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.status import StoreStatus
 from hummock.core.terms import Terms
@@ -159,6 +160,13 @@ class Store(Protocol):
 
     def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
         """At most `limit` memories behind position `after` (0: the first) that pass the filter."""
+
+    def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
+        """What happened to memories behind the write `after`: of some writes, about a MiB of memories at once.
+
+        Read at one moment. What a later write has undone is left out, so the last event of a memory tells what is,
+        wherever one begins. An unknown project has seq 0.
+        """
 
     def generation(self, project: str) -> Generation:
         """A project's newest generation, without loading its memories; zeros for an unknown one.

@@ -6,8 +6,10 @@ from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.rpc import parse_memory, present_memory
 from hummock.rpc import parse_values as values
 from hummock.rpc.page_token import page_position, page_token
+from hummock.rpc.reply_stream import Steps
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.use_cases import Garden
+from hummock.rpc.watch_memories import watch_memories
 from hummock.v1 import memory_service_pb2 as pb
 
 _DEFAULT_PAGE_SIZE = 100
@@ -82,3 +84,7 @@ class MemoryServicer:
             values.fingerprint(request),
         )
         return present_memory.delete_response(deleted)
+
+    def Watch(self, request: pb.MemoryServiceWatchRequest) -> Steps:
+        """Tells what becomes of a project's memories."""
+        return watch_memories(self._garden, request)

@@ -14,6 +14,7 @@ from hummock.core.memory import (
     Origin,
     Payload,
 )
+from hummock.core.memory_events import MemoryEvent
 from hummock.rpc import present_values as values
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 
@@ -88,6 +89,16 @@ def delete_response(deleted: Deleted) -> memory_service_pb2.MemoryServiceDeleteR
     return memory_service_pb2.MemoryServiceDeleteResponse(
         seq=deleted.seq, deleted_count=deleted.deleted_count, missing_ids=deleted.missing_ids
     )
+
+
+def memory_event(event: MemoryEvent) -> memory_service_pb2.MemoryEvent:
+    """What became of one memory."""
+    message = memory_service_pb2.MemoryEvent(
+        type=memory_service_pb2.MemoryEventType.ValueType(event.type), id=event.memory_id, seq=event.seq
+    )
+    if event.memory is not None:
+        fill_memory(message.memory, event.memory)
+    return message
 
 
 def _fill_payload(message: memory_pb2.MemoryPayload, payload: Payload) -> None:

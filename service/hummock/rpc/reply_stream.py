@@ -49,12 +49,12 @@ class ReplyStream:
     async def answer(self, data: bytes, wire: Wire) -> None:
         """Sends all there is. Raises: what the method raises; Unavailable, when the service stops meanwhile."""
         request = await self._gate.run(partial(parse, self._request_type, data))
-        steps = self._method(request)
+        steps = _Walk(self._method(request))
         try:
             with self._feed.following(getattr(request, "project", "")) as moved:
                 while True:
                     moved.clear()
-                    step = await self._gate.run(partial(_next, steps), patient=True)
+                    step = await self._gate.run(steps.next, patient=True)
                     if step is None:
                         return
                     if isinstance(step, bytes):
@@ -65,17 +65,33 @@ class ReplyStream:
                     if self._feed.is_over:
                         raise Unavailable("the service is stopping; follow it again from where you are")
         finally:
-            # A step that still runs, because its caller hung up, closes itself when it is forgotten.
-            with suppress(ValueError):
-                steps.close()
+            steps.close()
 
 
-def _next(steps: Steps) -> bytes | Pause | None:
-    """The next message as bytes, or a pause; None behind the last one."""
-    step = next(steps, None)
-    if not isinstance(step, Message):
-        return step
-    reply = step.SerializeToString()
-    if len(reply) > MAX_REPLY_BYTES:
-        raise ReplyTooLarge(len(reply), MAX_REPLY_BYTES)
-    return reply
+class _Walk:
+    """Steps, taken by workers one after the other and closed by the loop at any time."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._is_over = False
+
+    def next(self) -> bytes | Pause | None:
+        """The next message as bytes, or a pause; None behind the last one."""
+        try:
+            step = next(self._steps, None)
+        finally:
+            # Closed meanwhile, because the caller hung up.
+            if self._is_over:
+                self._steps.close()
+        if not isinstance(step, Message):
+            return step
+        reply = step.SerializeToString()
+        if len(reply) > MAX_REPLY_BYTES:
+            raise ReplyTooLarge(len(reply), MAX_REPLY_BYTES)
+        return reply
+
+    def close(self) -> None:
+        """Ends the walk: at once, or behind the step that runs."""
+        self._is_over = True
+        with suppress(ValueError):
+            self._steps.close()

@@ -9,6 +9,7 @@ from typing import Protocol
 from hummock.core.explain import Explained, ExplainQuery
 from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
 from hummock.core.memory import Filter, Memory
+from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
@@ -25,6 +26,12 @@ class Garden(Protocol):
 
     def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
         """At most `limit` memories behind position `after` that pass the filter."""
+
+    def seq(self, project: str) -> int:
+        """Writes that the project has accepted."""
+
+    def events(self, project: str, after: int, where: Filter, *, full: bool) -> EventPage:
+        """What happened behind the write `after`."""
 
     def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         """Changes one memory."""

@@ -15,6 +15,7 @@ from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import Filter, Memory
+from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
 from hummock.core.status import StoreStatus
 from hummock.ports import Beside, Clock, Generation, LearningReader, Page, Reply, TextKey, WriteRequest, Written
@@ -25,6 +26,7 @@ from hummock.store.filters import TermNumbers, passing
 from hummock.store.group import GroupCommit
 from hummock.store.learning import StoredLearning
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
+from hummock.store.memory_events import events_behind
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
 from hummock.store.substrings import ReadRecords
@@ -185,6 +187,14 @@ class EmbeddedStore:
             return Page(memories=_all(memories), next_after=found[limit - 1] if len(found) > limit else None)
 
         return self._read(project, page_of)
+
+    def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
+        """What happened to memories behind the write `after`; see `ports.Store`."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return EventPage(events=(), seq=0, is_reset=after > 0)
+            return events_behind(self._environment, txn, number, after, full=full)
 
     def generation(self, project: str) -> Generation:
         """A project's newest generation; see `ports.Store`."""

@@ -44,6 +44,7 @@ class Tables:
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.
         ops: Seq and number to an operation (`operations.py`).
+        removed: Seq and number of an operation to the id of the memory that it removed.
         request: Request id to RequestRecord.
         request_age: Time and seq to request id.
         learning: Project to LearningStateRecord.
@@ -67,6 +68,7 @@ class Tables:
     by_text: lmdb._Database
     session: lmdb._Database
     ops: lmdb._Database
+    removed: lmdb._Database
     request: lmdb._Database
     request_age: lmdb._Database
     learning: lmdb._Database

@@ -82,3 +82,6 @@ NEIGHBOURS_OF = 10
 """The best of each path, whose neighbours in their sessions are candidates too."""
 
 MAX_PROJECT_BYTES = 400
+
+EVENT_PAGE_BYTES = MIB
+"""Of memories that are read at once for those who watch, besides the rest of one write."""

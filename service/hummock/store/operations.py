@@ -33,6 +33,12 @@ def pack_removal(doc: int, forward_list: bytes) -> bytes:
     return _HEAD.pack(_REMOVE, doc) + terms.unpack_terms(forward_list).tobytes()
 
 
+def unpack_op(value: bytes) -> tuple[int, bool]:
+    """The document that an operation is about, and whether it removed it."""
+    action, doc = _HEAD.unpack_from(value)
+    return doc, action == _REMOVE
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Changes:
     """What some operations come to.
@@ -87,7 +93,9 @@ def trim(
         return
     prefix = keys.project_prefix(number)
     first = itertools.islice(scan.entries(txn, tables.ops, prefix), most)
-    removed = [key for key, _ in itertools.takewhile(lambda entry: keys.seq_of_op_key(entry[0]) <= due, first)]
-    for key in removed:
+    trimmed = list(itertools.takewhile(lambda entry: keys.seq_of_op_key(entry[0]) <= due, first))
+    for key, value in trimmed:
         txn.delete(key, db=tables.ops)
-    record.ops_after = due if len(removed) < most else keys.seq_of_op_key(removed[-1])
+        if value[0] == _REMOVE:
+            txn.delete(key, db=tables.removed)
+    record.ops_after = due if len(trimmed) < most else keys.seq_of_op_key(trimmed[-1][0])

@@ -75,6 +75,7 @@ class Unit:
         self._sessions: dict[bytes, int] = {}
         self._notes: list[Entry] = []
         self._learning = LearningWriting(txn, environment.tables, number, now)
+        self._removed: list[Entry] = []
         self.operations = 0
         self.has_put = False
         self.has_changed = False
@@ -148,6 +149,7 @@ class Unit:
         sessions = [(key, _packed(memories)) for key, memories in sorted(self._sessions.items())]
         self._put(self._tables.session, sessions)
         self._put(self._tables.ops, self._notes)
+        self._put(self._tables.removed, self._removed)
 
     def info(self) -> ProjectInfo:
         """The project's information."""
@@ -180,6 +182,7 @@ class Unit:
         if record.text:
             self._txn.delete(keys.text_key(self._number, record.text, doc), db=self._tables.by_text)
         self._count(record.kind, -1)
+        self._removed.append((self._op_key(), record.id.encode()))
         self._note(operations.pack_removal(doc, forward_list))
 
     def _write(self) -> None:
@@ -264,9 +267,13 @@ class Unit:
         self._record.kinds[kind] = self._record.kinds.get(kind, 0) + by
 
     def _note(self, operation: bytes) -> None:
-        self._notes.append((keys.op_key(self._number, self._record.seq, self.operations), operation))
+        self._notes.append((self._op_key(), operation))
         self.operations += 1
         self.has_changed = True
+
+    def _op_key(self) -> bytes:
+        """Of the next operation."""
+        return keys.op_key(self._number, self._record.seq, self.operations)
 
     def _put(self, table: lmdb._Database, entries: Iterable[Entry]) -> None:
         entries = list(entries)

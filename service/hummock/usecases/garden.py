@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from hummock.core.errors import MemoryNotFound, Unavailable
+from hummock.core.filtering import passes
 from hummock.core.learn import Changes, Deleted, Updated
 from hummock.core.memory import Draft, Filter, Memory, MemoryIndex, Payload
+from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
 from hummock.ports import Clock, Page, Store, UnitOfWork, WriteRequest
 from hummock.text.template import derived_index
 from hummock.usecases.learn import Preparation, make_memory
@@ -49,6 +51,16 @@ class Garden:
     def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
         """At most `limit` memories behind position `after` (0: the first), oldest write first."""
         return self._store.page(project, where, after, limit, full=full)
+
+    def seq(self, project: str) -> int:
+        """Writes that the project has accepted; 0 for an unknown one."""
+        return self._store.generation(project).seq
+
+    def events(self, project: str, after: int, where: Filter, *, full: bool) -> EventPage:
+        """What happened behind the write `after` to memories that pass the filter, and all removals."""
+        page = self._store.memory_events(project, after, full=full or bool(where.paths))
+        told = (_told(event, where, full=full) for event in page.events)
+        return replace(page, events=tuple(event for event in told if event is not None))
 
     def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         """Change some fields of a memory; it is embedded again. A repeat is answered with the memory as it is by then.
@@ -139,6 +151,20 @@ def as_draft(memory: Memory) -> Draft:
             tags=index.tags,
         ),
     )
+
+
+def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | None:
+    """The event as it is told: to whoever asks for others, a memory that passes no longer is gone."""
+    memory = event.memory
+    if event.memory_id in where.excluded_ids:
+        return None
+    if memory is None:
+        return event
+    if passes(memory, where):
+        return event if full else replace(event, memory=replace(memory, payload=None))
+    if event.type is MemoryEventType.CREATED:
+        return None
+    return replace(event, type=MemoryEventType.DELETED, memory=None)
 
 
 _PLAIN_FIELDS = (

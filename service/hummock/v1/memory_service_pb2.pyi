@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from hummock.v1 import memory_pb2 as _memory_pb2
 import builtins as _builtins
 import sys
@@ -19,6 +20,34 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _MemoryEventType:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MemoryEventTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryEventType.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MEMORY_EVENT_TYPE_UNSPECIFIED: _MemoryEventType.ValueType  # 0
+    """Not said. Never sent."""
+    MEMORY_EVENT_TYPE_CREATED: _MemoryEventType.ValueType  # 1
+    """It was stored."""
+    MEMORY_EVENT_TYPE_UPDATED: _MemoryEventType.ValueType  # 2
+    """It was changed."""
+    MEMORY_EVENT_TYPE_DELETED: _MemoryEventType.ValueType  # 3
+    """It was removed, or no longer passes the filter."""
+
+class MemoryEventType(_MemoryEventType, metaclass=_MemoryEventTypeEnumTypeWrapper):
+    """What became of a memory."""
+
+MEMORY_EVENT_TYPE_UNSPECIFIED: MemoryEventType.ValueType  # 0
+"""Not said. Never sent."""
+MEMORY_EVENT_TYPE_CREATED: MemoryEventType.ValueType  # 1
+"""It was stored."""
+MEMORY_EVENT_TYPE_UPDATED: MemoryEventType.ValueType  # 2
+"""It was changed."""
+MEMORY_EVENT_TYPE_DELETED: MemoryEventType.ValueType  # 3
+"""It was removed, or no longer passes the filter."""
+Global___MemoryEventType: _TypeAlias = MemoryEventType  # noqa: Y015
 
 @_typing.final
 class MemoryServiceGetRequest(_message.Message):
@@ -343,3 +372,183 @@ class MemoryServiceDeleteResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MemoryServiceDeleteResponse: _TypeAlias = MemoryServiceDeleteResponse  # noqa: Y015
+
+@_typing.final
+class MemoryServiceWatchRequest(_message.Message):
+    """Asks what becomes of a project's memories."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    AFTER_SEQ_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    after_seq: _builtins.int
+    """Tell what happened behind this write: the seq of the last message that was received, or of a reply. Unset means
+    behind the newest write.
+    """
+    view: _memory_pb2.MemoryView.ValueType
+    """Unset means INDEX."""
+    @_builtins.property
+    def filter(self) -> _memory_pb2.Filter:
+        """Which memories to tell of. What a removed memory was is no longer known: removals are told of whatever the filter
+        says, but for excluded_ids.
+        """
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        after_seq: _builtins.int | None = ...,
+        filter: _memory_pb2.Filter | None = ...,
+        view: _memory_pb2.MemoryView.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after_seq", b"_after_seq", "after_seq", b"after_seq", "filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_seq", b"_after_seq", "after_seq", b"after_seq", "filter", b"filter", "project", b"project", "view", b"view"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__after_seq: _TypeAlias = _typing.Literal["after_seq"]  # noqa: Y015
+    _WhichOneofArgType__after_seq: _TypeAlias = _typing.Literal["_after_seq", b"_after_seq"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after_seq) -> _WhichOneofReturnType__after_seq | None: ...
+
+Global___MemoryServiceWatchRequest: _TypeAlias = MemoryServiceWatchRequest  # noqa: Y015
+
+@_typing.final
+class MemoryServiceWatchResponse(_message.Message):
+    """The beginning of a stream, some events, or a gap."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    RESET_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """All that happened up to this write has been told: after_seq to go on from here."""
+    @_builtins.property
+    def start(self) -> Global___MemoryWatchStart:
+        """The first message of a stream: everything behind seq will be told."""
+
+    @_builtins.property
+    def events(self) -> Global___MemoryEvents:
+        """What happened. May be empty, when all that moved was seq."""
+
+    @_builtins.property
+    def reset(self) -> Global___MemoryWatchReset:
+        """What happened before seq can no longer be told: list the memories again. The stream goes on behind seq."""
+
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        start: Global___MemoryWatchStart | None = ...,
+        events: Global___MemoryEvents | None = ...,
+        reset: Global___MemoryWatchReset | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "news", b"news", "reset", b"reset", "start", b"start"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "news", b"news", "reset", b"reset", "seq", b"seq", "start", b"start"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_news: _TypeAlias = _typing.Literal["start", "events", "reset"]  # noqa: Y015
+    _WhichOneofArgType_news: _TypeAlias = _typing.Literal["news", b"news"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_news) -> _WhichOneofReturnType_news | None: ...
+
+Global___MemoryServiceWatchResponse: _TypeAlias = MemoryServiceWatchResponse  # noqa: Y015
+
+@_typing.final
+class MemoryWatchStart(_message.Message):
+    """The beginning of a stream."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoryWatchStart: _TypeAlias = MemoryWatchStart  # noqa: Y015
+
+@_typing.final
+class MemoryEvents(_message.Message):
+    """What happened, in the order of the writes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___MemoryEvent]:
+        """Of each memory the last event; at most 512."""
+
+    def __init__(
+        self,
+        *,
+        events: _abc.Iterable[Global___MemoryEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoryEvents: _TypeAlias = MemoryEvents  # noqa: Y015
+
+@_typing.final
+class MemoryWatchReset(_message.Message):
+    """A gap: after_seq is so long ago that its changes are no longer kept (the last thousand writes are), or the project has
+    never accepted that many writes.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoryWatchReset: _TypeAlias = MemoryWatchReset  # noqa: Y015
+
+@_typing.final
+class MemoryEvent(_message.Message):
+    """What became of one memory."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    SEQ_FIELD_NUMBER: _builtins.int
+    type: Global___MemoryEventType.ValueType
+    """What."""
+    id: _builtins.str
+    """Its id."""
+    seq: _builtins.int
+    """The write that did it."""
+    @_builtins.property
+    def memory(self) -> _memory_pb2.Memory:
+        """The memory as it is now. Unset when it was removed."""
+
+    def __init__(
+        self,
+        *,
+        type: Global___MemoryEventType.ValueType = ...,
+        id: _builtins.str = ...,
+        memory: _memory_pb2.Memory | None = ...,
+        seq: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "memory", b"memory", "seq", b"seq", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoryEvent: _TypeAlias = MemoryEvent  # noqa: Y015

@@ -60,6 +60,11 @@ class MemoryServiceStub:
                 request_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteResponse.FromString,
                 _registered_method=True)
+        self.Watch = channel.unary_stream(
+                '/hummock.v1.MemoryService/Watch',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -101,6 +106,16 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Watch(self, request, context):
+        """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
+        keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
+        one with its id, whether or not it was there. What is overtaken before it is sent may be left out. A project need
+        not exist yet. A stopping service ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +143,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Delete,
                     request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteResponse.SerializeToString,
+            ),
+            'Watch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +286,33 @@ class MemoryService:
             '/hummock.v1.MemoryService/Delete',
             hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteRequest.SerializeToString,
             hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/hummock.v1.MemoryService/Watch',
+            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchResponse.FromString,
             options,
             channel_credentials,
             insecure,

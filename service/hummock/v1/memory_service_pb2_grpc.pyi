@@ -43,6 +43,12 @@ class MemoryServiceStub:
     """Changes the named fields of a memory; a changed text is embedded again."""
     Delete: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceDeleteRequest, _memory_service_pb2.MemoryServiceDeleteResponse]
     """Removes memories, all in one write. What does not exist is listed, not an error."""
+    Watch: _grpc.UnaryStreamMultiCallable[_memory_service_pb2.MemoryServiceWatchRequest, _memory_service_pb2.MemoryServiceWatchResponse]
+    """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
+    keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
+    one with its id, whether or not it was there. What is overtaken before it is sent may be left out. A project need
+    not exist yet. A stopping service ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+    """
 
 @_typing.type_check_only
 class MemoryServiceAsyncStub(MemoryServiceStub):
@@ -59,6 +65,12 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Changes the named fields of a memory; a changed text is embedded again."""
     Delete: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceDeleteRequest, _memory_service_pb2.MemoryServiceDeleteResponse]  # type: ignore[assignment]
     """Removes memories, all in one write. What does not exist is listed, not an error."""
+    Watch: _aio.UnaryStreamMultiCallable[_memory_service_pb2.MemoryServiceWatchRequest, _memory_service_pb2.MemoryServiceWatchResponse]  # type: ignore[assignment]
+    """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
+    keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
+    one with its id, whether or not it was there. What is overtaken before it is sent may be left out. A project need
+    not exist yet. A stopping service ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+    """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     """Reads, changes and removes memories by id."""
@@ -102,5 +114,17 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.MemoryServiceDeleteResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceDeleteResponse]]:
         """Removes memories, all in one write. What does not exist is listed, not an error."""
+
+    @_abc_1.abstractmethod
+    def Watch(
+        self,
+        request: _memory_service_pb2.MemoryServiceWatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_memory_service_pb2.MemoryServiceWatchResponse], _abc.AsyncIterator[_memory_service_pb2.MemoryServiceWatchResponse]]:
+        """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
+        keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
+        one with its id, whether or not it was there. What is overtaken before it is sent may be left out. A project need
+        not exist yet. A stopping service ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+        """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

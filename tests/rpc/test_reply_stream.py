@@ -1,0 +1,316 @@
+"""Streams of replies: no write is missed, a slow reader harms nobody, and nothing is left of one that hung up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from google.protobuf.message import Message
+from google.protobuf.wrappers_pb2 import StringValue
+
+from hummock.core.errors import HummockError, InvalidRequest, Unavailable
+from hummock.rpc import reply_stream
+from hummock.rpc.feed import Feed
+from hummock.rpc.gate import Gate
+from hummock.rpc.reply_stream import UNTIL_WRITTEN, ReplyStream, Steps
+from hummock.rpc.status import ReplyTooLarge
+from hummock.v1.memory_service_pb2 import MemoryServiceWatchRequest
+
+REQUEST = MemoryServiceWatchRequest(project="p").SerializeToString()
+
+
+class Log:
+    """A project as a list of writes, which tells a feed of each."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self.lines: list[str] = []
+        self.looks = 0
+        self.closed = threading.Event()
+        self._lock = threading.Lock()
+
+    def write(self, line: str) -> None:
+        with self._lock:
+            self.lines.append(line)
+        self.feed.tell("p", len(self.lines))
+
+    def watch(self, request: Message) -> Steps:
+        """What was written, then what is written."""
+        del request
+        told = 0
+        try:
+            while True:
+                self.looks += 1
+                if told == len(self.lines):
+                    yield UNTIL_WRITTEN
+                    continue
+                told += 1
+                yield StringValue(value=self.lines[told - 1])
+        finally:
+            self.closed.set()
+
+
+@dataclass
+class Reader:
+    """A reader that takes each message only while `may_read` is set."""
+
+    got: list[str] = field(default_factory=list)
+    may_read: asyncio.Event = field(default_factory=asyncio.Event)
+    moved: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def write(self, message: bytes) -> None:
+        await self.may_read.wait()
+        async with self.moved:
+            self.got.append(StringValue.FromString(message).value)
+            self.moved.notify_all()
+
+    async def until(self, count: int) -> list[str]:
+        """All that it got, once that is so many."""
+        async with self.moved, asyncio.timeout(20):
+            await self.moved.wait_for(lambda: len(self.got) >= count)
+        return self.got
+
+
+@dataclass
+class Scene:
+    """A log, and streams that watch it."""
+
+    log: Log
+    gate: Gate
+    streams: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def open(self, method: Callable[[Message], Steps] | None = None, *, reads: bool = True) -> Reader:
+        reader = Reader()
+        if reads:
+            reader.may_read.set()
+        stream = ReplyStream(MemoryServiceWatchRequest, method or self.log.watch, self.gate, self.log.feed)
+        self.streams.append(asyncio.create_task(stream.answer(REQUEST, reader)))
+        return reader
+
+
+@asynccontextmanager
+async def scene(*, workers: int = 2) -> AsyncIterator[Scene]:
+    with ThreadPoolExecutor(workers) as executor:
+        feed = Feed()
+        made = Scene(log=Log(feed), gate=Gate(executor, workers=workers, waiting_limit=16))
+        yield made
+        for stream in made.streams:
+            stream.cancel()
+        await asyncio.gather(*made.streams, return_exceptions=True)
+        assert feed.streams == 0
+
+
+async def error_of(stream: asyncio.Task[None]) -> BaseException | None:
+    """What a stream ended with."""
+    async with asyncio.timeout(20):
+        await asyncio.wait([stream])
+    return stream.exception()
+
+
+def test_what_is_there_is_sent_and_then_what_comes() -> None:
+    async def run() -> None:
+        async with scene() as at:
+            at.log.write("一")
+            reader = at.open()
+            assert await reader.until(1) == ["一"]
+            at.log.write("two")
+            assert await reader.until(2) == ["一", "two"]
+
+    asyncio.run(run())
+
+
+def test_a_write_between_the_look_and_the_pause_is_not_missed() -> None:
+    """The step has looked and found nothing; before its pause begins there is a write, and never another one."""
+
+    async def run() -> None:
+        async with scene() as at:
+
+            def watch(request: Message) -> Steps:
+                del request
+                assert at.log.lines == []
+                at.log.write("between")
+                yield UNTIL_WRITTEN
+                yield StringValue(value=at.log.lines[0])
+
+            reader = at.open(watch)
+            assert await reader.until(1) == ["between"]
+            assert await error_of(at.streams[0]) is None
+
+    asyncio.run(run())
+
+
+def test_every_write_of_many_writers_reaches_every_stream_in_order() -> None:
+    async def run() -> None:
+        async with scene() as at:
+            readers = [at.open() for _ in range(5)]
+
+            def write(writer: int) -> None:
+                for number in range(50):
+                    at.log.write(f"{writer}-{number}")
+
+            writers = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+            for writer in writers:
+                writer.start()
+            late = at.open()
+            for writer in writers:
+                await asyncio.to_thread(writer.join)
+            for reader in (*readers, late):
+                assert await reader.until(200) == at.log.lines
+
+    asyncio.run(run())
+
+
+def test_a_stream_that_waits_does_no_work() -> None:
+    async def run() -> None:
+        async with scene() as at:
+            reader = at.open()
+            at.log.write("first")
+            await reader.until(1)
+            while at.gate.load.running or at.log.looks < 2:  # noqa: ASYNC110 # the gate has no event, on purpose
+                await asyncio.sleep(0.001)
+            looks = at.log.looks
+            at.log.feed.tell("another project", 1)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert at.log.looks == looks
+
+    asyncio.run(run())
+
+
+def test_a_slow_reader_keeps_nobody_waiting_and_misses_nothing() -> None:
+    async def run() -> None:
+        async with scene(workers=1) as at:
+            slow, quick = at.open(reads=False), at.open()
+            for number in range(30):
+                at.log.write(str(number))
+            assert await quick.until(30) == at.log.lines
+            assert slow.got == []
+            assert at.gate.load.running == 0
+            slow.may_read.set()
+            assert await slow.until(30) == at.log.lines
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_reader_that_hangs_up_frees_its_stream(reads: bool) -> None:
+    async def run() -> None:
+        async with scene() as at:
+            at.log.write("first")
+            reader = at.open(reads=reads)
+            if reads:
+                await reader.until(1)
+            while not at.log.looks:  # noqa: ASYNC110 # a worker makes it true
+                await asyncio.sleep(0.001)
+            at.streams[0].cancel()
+            await asyncio.wait([at.streams[0]])
+            assert at.log.feed.streams == 0
+            assert await asyncio.to_thread(at.log.closed.wait, 20)
+
+    asyncio.run(run())
+
+
+def test_a_reader_that_hangs_up_during_a_step_frees_its_stream_behind_it() -> None:
+    async def run() -> None:
+        async with scene() as at:
+            entered, release, closed = threading.Event(), threading.Event(), threading.Event()
+
+            def watch(request: Message) -> Steps:
+                del request
+                try:
+                    entered.set()
+                    release.wait(20)
+                    yield StringValue(value="too late")
+                finally:
+                    closed.set()
+
+            reader = at.open(watch)
+            await asyncio.to_thread(entered.wait, 20)
+            at.streams[0].cancel()
+            await asyncio.wait([at.streams[0]])
+            assert at.log.feed.streams == 0
+            release.set()
+            assert await asyncio.to_thread(closed.wait, 20)
+            assert reader.got == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("when", ["while it waits", "before it begins"])
+def test_a_stopping_service_ends_streams_that_wait(when: str) -> None:
+    async def run() -> None:
+        async with scene() as at:
+            at.log.write("last")
+            if when == "before it begins":
+                at.log.feed.end()
+            reader = at.open()
+            assert await reader.until(1) == ["last"]
+            at.log.feed.end()
+            assert isinstance(await error_of(at.streams[0]), Unavailable)
+            assert reader.got == ["last"]
+
+    asyncio.run(run())
+
+
+def test_a_stream_with_an_end_ends() -> None:
+    async def run() -> None:
+        async with scene() as at:
+
+            def count(request: Message) -> Steps:
+                del request
+                for number in range(3):
+                    yield StringValue(value=str(number))
+
+            reader = at.open(count)
+            assert await error_of(at.streams[0]) is None
+            assert reader.got == ["0", "1", "2"]
+
+    asyncio.run(run())
+
+
+def failing(error: HummockError) -> Callable[[Message], Steps]:
+    def steps(request: Message) -> Steps:
+        del request
+        yield StringValue(value="first")
+        raise error
+
+    return steps
+
+
+def test_what_a_step_raises_ends_the_stream_behind_what_was_sent() -> None:
+    async def run() -> None:
+        async with scene() as at:
+            reader = at.open(failing(InvalidRequest("view", "is odd")))
+            assert isinstance(await error_of(at.streams[0]), InvalidRequest)
+            assert reader.got == ["first"]
+
+    asyncio.run(run())
+
+
+def test_a_message_that_is_too_large_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reply_stream, "MAX_REPLY_BYTES", 10)
+
+    async def run() -> None:
+        async with scene() as at:
+            at.log.write("x" * 20)
+            reader = at.open()
+            assert isinstance(await error_of(at.streams[0]), ReplyTooLarge)
+            assert reader.got == []
+
+    asyncio.run(run())
+
+
+def test_a_request_that_breaks_a_rule_is_refused_before_anything_is_done() -> None:
+    async def run() -> None:
+        async with scene() as at:
+            stream = ReplyStream(MemoryServiceWatchRequest, at.log.watch, at.gate, at.log.feed)
+            with pytest.raises(InvalidRequest, match="project"):
+                await stream.answer(b"", Reader())
+            assert at.log.looks == 0
+
+    asyncio.run(run())

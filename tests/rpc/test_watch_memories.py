@@ -1,0 +1,161 @@
+"""MemoryService.Watch over a real socket, of a garden that tests choose."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import grpc
+import pytest
+from grpc import aio
+
+from hummock.core.memory import Filter, Origin
+from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
+from hummock.rpc.feed import Feed
+from hummock.rpc.watch_memories import MOST_EVENTS, SEQ_EVERY, watch_memories
+from hummock.v1 import memory_pb2
+from hummock.v1 import memory_service_pb2 as pb
+from tests.rpc import samples
+from tests.rpc.edge import FixedGarden, edge, refusal_of, use_cases
+
+CREATED, DELETED = pb.MEMORY_EVENT_TYPE_CREATED, pb.MEMORY_EVENT_TYPE_DELETED
+
+
+def created(memory_id: str, seq: int) -> MemoryEvent:
+    memory = replace(samples.MEMORY, id=memory_id)
+    return MemoryEvent(type=MemoryEventType.CREATED, memory_id=memory_id, memory=memory, seq=seq)
+
+
+def removed(memory_id: str, seq: int) -> MemoryEvent:
+    return MemoryEvent(type=MemoryEventType.DELETED, memory_id=memory_id, memory=None, seq=seq)
+
+
+def paged(*pages: EventPage) -> Callable[[int], EventPage]:
+    """These pages one after the other, then nothing new."""
+    left = list(pages)
+    return lambda after: left.pop(0) if left else EventPage(events=(), seq=after)
+
+
+def messages(garden: FixedGarden, count: int, **asked: Any) -> list[pb.MemoryServiceWatchResponse]:
+    """The first messages of a watch."""
+
+    async def run() -> list[pb.MemoryServiceWatchResponse]:
+        async with edge(use_cases(garden=garden)) as serving:
+            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/Watch")
+            stream = call(pb.MemoryServiceWatchRequest(**({"project": "loan"} | asked)).SerializeToString())
+            return [pb.MemoryServiceWatchResponse.FromString(await stream.read()) for _ in range(count)]
+
+    return asyncio.run(run())
+
+
+def test_a_watch_begins_with_the_newest_write_where_nothing_else_is_asked() -> None:
+    (start,) = messages(FixedGarden(), 1)
+    assert (start.WhichOneof("news"), start.seq) == ("start", samples.PROJECT.seq)
+
+
+def test_a_watch_goes_on_behind_the_write_that_it_names_also_from_the_first() -> None:
+    garden = FixedGarden(event_pages=paged(EventPage(events=(created("a", 3), removed("世界", 5)), seq=6)))
+    start, news = messages(garden, 2, after_seq=0)
+    assert start.seq == 0
+    assert news.seq == 6
+    assert [(event.type, event.id, event.seq) for event in news.events.events] == [
+        (CREATED, "a", 3),
+        (DELETED, "世界", 5),
+    ]
+    assert news.events.events[0].memory.index.title == samples.MEMORY.index.title
+    assert not news.events.events[1].HasField("memory")
+    assert garden.asked[0] == ("loan", 0, Filter(), False)
+
+
+def test_view_and_filter_are_asked_of_the_garden() -> None:
+    garden = FixedGarden(event_pages=paged(EventPage(events=(created("a", 8),), seq=8)))
+    where = memory_pb2.Filter(origins=[memory_pb2.ORIGIN_MANUAL], tags=["#还款"])
+    messages(garden, 2, filter=where, view=memory_pb2.MEMORY_VIEW_FULL)
+    assert garden.asked[0] == ("loan", 7, Filter(origins=frozenset({Origin.MANUAL}), tags=("还款",)), True)
+
+
+def test_a_gap_is_told_and_the_watch_goes_on_behind_it() -> None:
+    garden = FixedGarden(
+        event_pages=paged(EventPage(events=(), seq=90, is_reset=True), EventPage(events=(created("a", 91),), seq=91))
+    )
+    start, gap, news = messages(garden, 3, after_seq=2)
+    assert (start.seq, gap.WhichOneof("news"), gap.seq) == (2, "reset", 90)
+    assert (news.WhichOneof("news"), news.seq) == ("events", 91)
+    assert [asked[1] for asked in garden.asked[:2]] == [2, 90]
+
+
+def test_many_events_come_in_messages_of_which_the_last_alone_has_told_all() -> None:
+    events = tuple(removed(str(number), 9) for number in range(2 * MOST_EVENTS + 1))
+    garden = FixedGarden(event_pages=paged(EventPage(events=events, seq=9)))
+    got = messages(garden, 4, after_seq=8)[1:]
+    assert [(message.seq, len(message.events.events)) for message in got] == [(8, 512), (8, 512), (9, 1)]
+    assert [event.id for message in got for event in message.events.events] == [event.memory_id for event in events]
+
+
+def test_writes_without_an_event_move_the_position_now_and_then() -> None:
+    garden = FixedGarden(
+        event_pages=paged(EventPage(events=(), seq=SEQ_EVERY - 1, is_newest=False), EventPage(events=(), seq=SEQ_EVERY))
+    )
+    _, news = messages(garden, 2, after_seq=0)
+    assert (news.seq, len(news.events.events)) == (SEQ_EVERY, 0)
+
+
+def test_a_wrong_request_is_refused_with_its_field() -> None:
+    with pytest.raises(aio.AioRpcError) as caught:
+        messages(FixedGarden(), 1, project=" ")
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "project" in refusal_of(caught.value).violations
+
+
+def test_beyond_the_limit_a_watch_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hummock.rpc.server.Feed", lambda: Feed(max_streams=1))
+
+    async def run() -> None:
+        async with edge(use_cases(garden=FixedGarden())) as serving:
+            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/Watch")
+            request = pb.MemoryServiceWatchRequest(project="loan").SerializeToString()
+            first = call(request)
+            await first.read()
+            with pytest.raises(aio.AioRpcError) as caught:
+                await call(request).read()
+            refusal = refusal_of(caught.value)
+            assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_STREAMS")
+            assert refusal.metadata == {"limit": "1"}
+            first.cancel()
+            async with asyncio.timeout(20):
+                while serving.server._feed.streams:  # noqa: ASYNC110 # the server hears of it a moment later
+                    await asyncio.sleep(0.001)
+            await call(request).read()
+
+    asyncio.run(run())
+
+
+def test_a_watch_looks_and_pauses_in_the_same_step() -> None:
+    looks: list[int] = []
+
+    def pages(after: int) -> EventPage:
+        looks.append(after)
+        return EventPage(events=(), seq=after)
+
+    steps = watch_memories(FixedGarden(event_pages=pages), pb.MemoryServiceWatchRequest(project="loan"))
+    next(steps)
+    for count in (1, 2, 3):
+        next(steps)
+        assert len(looks) == count
+
+
+def test_a_stopping_service_ends_a_watch_with_unavailable() -> None:
+    async def run() -> None:
+        async with edge(use_cases(garden=FixedGarden())) as serving:
+            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/Watch")
+            stream = call(pb.MemoryServiceWatchRequest(project="loan").SerializeToString())
+            await stream.read()
+            stop = asyncio.create_task(serving.server.stop(20))
+            with pytest.raises(aio.AioRpcError) as caught:
+                await stream.read()
+            assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+            await stop
+
+    asyncio.run(run())
