@@ -34,10 +34,12 @@ from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.explain import Explain
 from hummock.usecases.garden import Garden
 from hummock.usecases.learn import Learn, Preparation
+from hummock.usecases.learn_turn import LearnTurn
 from hummock.usecases.projects import Projects
 from hummock.usecases.recall import Recall
 from hummock.usecases.render import Render
 from hummock.usecases.search import Search
+from hummock.usecases.sessions import Sessions
 from hummock.usecases.status import Status
 
 Say = Callable[[str], None]
@@ -63,6 +65,11 @@ class SystemClock:
         return time.monotonic()
 
 
+def make_id() -> str:
+    """An id that no other machine will ever make."""
+    return uuid.uuid4().hex
+
+
 @contextmanager
 def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
     """The use cases over an open store and a loaded model; `say` takes a line for people at each step.
@@ -81,7 +88,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock)))
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
         # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
-        preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: uuid.uuid4().hex)
+        preparation = Preparation(embedder, EstimatedTokens(), make_id)
         reranker = _open_reranker(settings, clock, say)
         cross_encode = CrossEncode(opened, reranker, CrossEncoding[settings.cross_encoder.upper()], clock)
         ask_intent = stack.enter_context(_ask_intent(settings, clock, say))
@@ -91,10 +98,12 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             recall=recall,
             render=Render(recall, opened, counter, clock),
             learn=Learn(opened, embedder, preparation, clock),
+            learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=()),
             search=Search(recall),
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),
+            sessions=Sessions(opened, clock, make_id),
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),
             follow=opened.follow,
         )

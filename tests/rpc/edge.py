@@ -25,6 +25,7 @@ from hummock.rpc.handlers import Gates
 from hummock.rpc.server import Server
 from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples
+from tests.rpc.fixed_sessions import FixedSessions
 
 LOOPBACK = "127.0.0.1:0"
 CLIENT_OPTIONS = (("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 16 << 20))
@@ -90,10 +91,12 @@ def use_cases(**chosen: Any) -> UseCases:
         "recall": samples.recalled,
         "render": samples.rendered,
         "learn": samples.learned,
+        "learn_turn": samples.learned_turn,
         "search": samples.searched,
         "explain": samples.explained,
         "garden": FixedGarden(),
         "projects": FixedProjects(),
+        "sessions": FixedSessions(),
         "status": samples.status,
         "follow": lambda follower: None,
     }

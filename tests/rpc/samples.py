@@ -23,6 +23,7 @@ from hummock.core.recall import (
 )
 from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
 from hummock.core.search import Searched, SearchQuery, SearchResult
+from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand
 from hummock.core.status import ServiceStatus, StoreStatus
 
 SPACE = EmbeddingSpace(
@@ -160,6 +161,19 @@ def learned(command: LearnCommand) -> Learned:
             for index, lesson in enumerate(command.lessons)
         ),
     )
+
+
+def learned_turn(command: LearnTurnCommand) -> LearnedTurn:
+    user, assistant = (
+        LearnedSide(
+            message_id=side.message_id or f"made-{position}",
+            position=position,
+            memory_id=f"memory-{position}",
+            status=LearnStatus.CREATED,
+        )
+        for position, side in enumerate((command.user, command.assistant), start=1)
+    )
+    return LearnedTurn(seq=9, user=user, assistant=assistant)
 
 
 def searched(query: SearchQuery) -> Searched:

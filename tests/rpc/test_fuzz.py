@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import grpc
 import pytest
 from google.protobuf.message import Message
@@ -17,6 +19,7 @@ from hummock.rpc.handlers import SERVICES
 from hummock.rpc.memory_servicer import MemoryServicer
 from hummock.rpc.parse import parse
 from hummock.rpc.project_servicer import ProjectServicer
+from hummock.rpc.session_servicer import SessionServicer
 from hummock.rpc.status import to_proto
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc.edge import use_cases
@@ -25,6 +28,7 @@ CASES = use_cases()
 SERVICERS: dict[str, object] = {
     "ContextService": ContextServicer(CASES),
     "MemoryService": MemoryServicer(CASES.garden),
+    "SessionService": SessionServicer(CASES.sessions),
     "ProjectService": ProjectServicer(CASES.projects),
     "AdminService": AdminServicer(CASES.status, lambda: Load(running=0, waiting=0)),
 }
@@ -49,11 +53,16 @@ def answer(method: str, data: bytes) -> Message | HummockError:
     """The reply, or the error that the caller hears."""
     request_type, servicer_method = METHODS[method]
     try:
-        heard: Message | HummockError = servicer_method(parse(request_type, data))
+        heard: Message | HummockError = _first(servicer_method(parse(request_type, data)))
     except HummockError as error:
         heard = error
     assert isinstance(heard, Message) or to_proto(heard).code != grpc.StatusCode.INTERNAL.value[0]
     return heard
+
+
+def _first(reply: Message | Iterator[Message]) -> Message:
+    """A reply, or the first of a stream."""
+    return reply if isinstance(reply, Message) else next(reply)
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))

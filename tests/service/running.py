@@ -25,6 +25,7 @@ from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock.wiring import open_use_cases
 
 
@@ -37,6 +38,7 @@ class Stubs:
     memory: MemoryServiceStub
     project: ProjectServiceStub
     admin: AdminServiceStub
+    session: SessionServiceStub
 
 
 @contextmanager
@@ -50,6 +52,7 @@ def connected(target: str) -> Iterator[Stubs]:
             memory=MemoryServiceStub(channel),
             project=ProjectServiceStub(channel),
             admin=AdminServiceStub(channel),
+            session=SessionServiceStub(channel),
         )
 
 

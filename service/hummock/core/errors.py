@@ -3,10 +3,13 @@
 HummockError
 ├── InvalidRequest          the caller's request breaks a rule; names the field
 │   ├── RequestIdReused     the id came before, with another request
+│   ├── SessionExists
+│   ├── MessageIdTaken      another message of the session has it
 │   └── EmbSpaceMismatch    the vector belongs to another embedding space
 ├── NotFound
 │   ├── MemoryNotFound
-│   └── ProjectNotFound
+│   ├── ProjectNotFound
+│   └── SessionNotFound
 ├── NotReady                the service cannot do it in its present state
 │   └── SeqNotReached       the project has not accepted that many writes
 ├── Exhausted               a limit of the service is reached
@@ -59,6 +62,26 @@ class RequestIdReused(InvalidRequest):
         self.request_id = request_id
 
 
+class SessionExists(InvalidRequest):
+    """A session with this id is there already."""
+
+    reason = "SESSION_EXISTS"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__("id", f"session {session_id} exists already; use it, or choose another id")
+        self.session_id = session_id
+
+
+class MessageIdTaken(InvalidRequest):
+    """A message of the session has this id and says something else."""
+
+    reason = "MESSAGE_ID_TAKEN"
+
+    def __init__(self, field: str, message_id: str) -> None:
+        super().__init__(field, f"{message_id} is the id of another message of this session; make a new one")
+        self.message_id = message_id
+
+
 class EmbSpaceMismatch(InvalidRequest):
     """A vector of one embedding space was sent to a project of another."""
 
@@ -94,6 +117,16 @@ class ProjectNotFound(NotFound):
     def __init__(self, project: str) -> None:
         super().__init__(f"project {project} does not exist; the first Learn creates it")
         self.project = project
+
+
+class SessionNotFound(NotFound):
+    """No session of the project has this id."""
+
+    reason = "SESSION_NOT_FOUND"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"session {session_id} does not exist in this project")
+        self.session_id = session_id
 
 
 class NotReady(HummockError):

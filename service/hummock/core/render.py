@@ -10,6 +10,7 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.prompt import PromptMessage, PromptTarget, PromptTemplate
 from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
+from hummock.core.session import HistoryQuery
 
 MAX_BUDGET_TOKENS = 1_000_000
 MAX_PREFIX_MEMORIES = 128
@@ -111,6 +112,7 @@ class RenderQuery:
         prompt: What the section is put into; None for nothing. At most one of it and `template` is given.
         target: Whose prompt that is.
         history: Earlier messages, for MESSAGES only.
+        session: Gives the history in its place; for MESSAGES only.
         current: The user's message of this turn; for MESSAGES and for it only.
         read_ids: Memories that stand before all others, in full.
         tail: None keeps all in one place.
@@ -136,6 +138,7 @@ class RenderQuery:
     as_of: float | None = None
     utc_offset_minutes: int = 0
     read_tool: str = READ_TOOLS[0]
+    session: HistoryQuery | None = None
 
     def __post_init__(self) -> None:
         if (self.recall is None) == (not self.memory_ids):
@@ -147,8 +150,11 @@ class RenderQuery:
                 raise InvalidRequest("current", "is required for MESSAGES")
             if self.target is not None:
                 raise InvalidRequest("target", "is not for MESSAGES, whose memories are a message of their own")
-        elif self.current is not None or self.history:
-            raise InvalidRequest("current" if self.current else "history", f"is for MESSAGES, not for {self.form.name}")
+            if self.session is not None and self.history:
+                raise InvalidRequest("history", "is what the session gives; leave one of them out")
+        elif self.current is not None or self.history or self.session is not None:
+            field = "current" if self.current else "history" if self.history else "session"
+            raise InvalidRequest(field, f"is for MESSAGES, not for {self.form.name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

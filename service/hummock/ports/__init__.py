@@ -6,6 +6,7 @@ from hummock.ports.clock import Clock
 from hummock.ports.learning import FindReferences, LearningReader, LearningRows, LearningUnit, LearningView
 from hummock.ports.llm import Llm, LlmFailed, LlmLate, LlmQuestion
 from hummock.ports.models import Embedder, EmbeddingLate, Pair, Reranker
+from hummock.ports.sessions import Sessions, SessionWork
 from hummock.ports.store import Beside, Generation, Page, Reply, Store, TextKey, UnitOfWork, WriteRequest, Written
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "Pair",
     "Reply",
     "Reranker",
+    "SessionWork",
+    "Sessions",
     "Store",
     "TextKey",
     "UnitOfWork",

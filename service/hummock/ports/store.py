@@ -15,6 +15,7 @@ from hummock.core.project import Project, ProjectInfo
 from hummock.core.status import StoreStatus
 from hummock.core.terms import Terms
 from hummock.ports.learning import LearningReader, LearningUnit
+from hummock.ports.sessions import Sessions, SessionWork
 
 Read = TypeVar("Read")
 Reply = TypeVar("Reply")
@@ -56,6 +57,10 @@ class UnitOfWork(Protocol):
     @property
     def learning(self) -> LearningUnit:
         """What the project has learnt of its memories."""
+
+    @property
+    def sessions(self) -> SessionWork:
+        """The sessions of the project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +120,10 @@ class Generation:
 
 class Store(Protocol):
     """The memories of all projects. Safe to call from several threads; a read never waits for a write."""
+
+    @property
+    def sessions(self) -> Sessions:
+        """Reads of sessions and messages."""
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write; creates the project. Done when it is durable and every later read sees it.

@@ -7,10 +7,12 @@ from hummock.rpc import (
     parse_memory,
     parse_recall,
     parse_render,
+    parse_session,
     present_explain,
     present_memory,
     present_recall,
     present_render,
+    present_session,
 )
 from hummock.rpc.use_cases import UseCases
 from hummock.v1 import context_service_pb2, explain_pb2, recall_pb2
@@ -41,5 +43,7 @@ class ContextServicer:
         return present_explain.explain_response(request.recall, explained)
 
     def Learn(self, request: context_service_pb2.LearnRequest) -> context_service_pb2.LearnResponse:
-        """Stores memories."""
+        """Stores memories, or a turn."""
+        if request.HasField("turn"):
+            return present_session.turn_response(self._use_cases.learn_turn(parse_session.turn_command(request)))
         return present_memory.learn_response(self._use_cases.learn(parse_memory.learn_command(request)))

@@ -28,9 +28,16 @@ from hummock.rpc.memory_servicer import MemoryServicer
 from hummock.rpc.parse import check_size, compile_rules, parse
 from hummock.rpc.project_servicer import ProjectServicer
 from hummock.rpc.reply_stream import ReplyStream
+from hummock.rpc.session_servicer import SessionServicer
 from hummock.rpc.status import MAX_REPLY_BYTES, ReplyTooLarge, known, to_grpc
 from hummock.rpc.use_cases import UseCases
-from hummock.v1 import admin_service_pb2, context_service_pb2, memory_service_pb2, project_service_pb2
+from hummock.v1 import (
+    admin_service_pb2,
+    context_service_pb2,
+    memory_service_pb2,
+    project_service_pb2,
+    session_service_pb2,
+)
 
 Context = aio.ServicerContext[bytes, bytes]
 
@@ -39,6 +46,7 @@ SERVICES: tuple[ServiceDescriptor, ...] = tuple(
     for file, name in (
         (context_service_pb2, "ContextService"),
         (memory_service_pb2, "MemoryService"),
+        (session_service_pb2, "SessionService"),
         (project_service_pb2, "ProjectService"),
         (admin_service_pb2, "AdminService"),
     )
@@ -99,6 +107,7 @@ def handlers(use_cases: UseCases, gates: Gates, door: Door, feed: Feed) -> list[
     servicers: Mapping[str, object] = {
         "ContextService": ContextServicer(use_cases),
         "MemoryService": MemoryServicer(use_cases.garden),
+        "SessionService": SessionServicer(use_cases.sessions),
         "ProjectService": ProjectServicer(use_cases.projects),
         "AdminService": AdminServicer(use_cases.status, gates.load),
     }

@@ -16,6 +16,8 @@ from hummock.v1 import context_service_pb2 as pb
 
 IN_FLIGHT = 4
 
+_SIDES_OF_A_TURN = 2
+
 Learn = Callable[[pb.LearnRequest], pb.LearnResponse]
 Outcome = pb.LearnResponse | pb.LearnFailure
 
@@ -32,9 +34,9 @@ class Wire(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Batch:
-    """A batch on its way: the ids that it names, how many memories it has, and what becomes of it."""
+    """A batch on its way: the memories or session that it names, how many memories it makes, what becomes of it."""
 
-    names: frozenset[tuple[str, str]] = frozenset()
+    names: frozenset[tuple[str, str, str]] = frozenset()
     size: int = 0
     outcome: asyncio.Task[Outcome]
 
@@ -42,7 +44,8 @@ class _Batch:
 class LearnStream:
     """Answers one stream. Up to IN_FLIGHT batches are stored at once, so that they share a commit.
 
-    A batch waits for the earlier ones that name an id which it names too: the last word wins. When all places are
+    A batch waits for the earlier ones that name an id which it names too, of a memory or of a turn's session: the last
+    word wins, and turns keep their order. When all places are
     taken nothing is read, so the connection itself slows the sender down.
     """
 
@@ -87,9 +90,10 @@ class LearnStream:
             self._broken = error
             return None
         learn = request.batch
-        names = frozenset((learn.project, sent.id) for sent in learn.memories if sent.id)
+        names = _names(learn)
         before = [batch.outcome for batch in self._unfinished if batch.names & names]
-        return _Batch(names=names, size=len(learn.memories), outcome=tasks.create_task(self._store(request, before)))
+        size = _SIDES_OF_A_TURN if learn.HasField("turn") else len(learn.memories)
+        return _Batch(names=names, size=size, outcome=tasks.create_task(self._store(request, before)))
 
     async def _store(self, request: pb.LearnStreamRequest, before: list[asyncio.Task[Outcome]]) -> Outcome:
         if before:
@@ -121,6 +125,12 @@ class LearnStream:
             await self._wire.write(reply.SerializeToString())
             self._places.release()
             batch_index += 1
+
+
+def _names(learn: pb.LearnRequest) -> frozenset[tuple[str, str, str]]:
+    if learn.HasField("turn"):
+        return frozenset({("session", learn.project, learn.turn.session_id)})
+    return frozenset(("memory", learn.project, sent.id) for sent in learn.memories if sent.id)
 
 
 def _failure(error: HummockError) -> pb.LearnFailure:

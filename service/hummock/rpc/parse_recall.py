@@ -60,6 +60,8 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
         min_seq=request.min_seq,
         until_s=deadline.until_s(),
         full=values.wants_full(request.view, unset_means_full=True),
+        session_id=values.identifier(f"{prefix}session_id", request.session_id),
+        window_turns=given.get("window_turns"),
     )
 
 

@@ -6,6 +6,7 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.prompt import PromptMessage, PromptRole, PromptTarget, PromptTemplate
 from hummock.core.recall import RecallQuery
 from hummock.core.render import Locale, Quotas, RenderForm, RenderQuery, TailPlacement
+from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES, HistoryQuery
 from hummock.rpc import parse_values as values
 from hummock.rpc.parse import check
 from hummock.rpc.parse_recall import recall_query
@@ -34,6 +35,7 @@ def render_query(request: pb.RenderRequest) -> RenderQuery:
         tail=_tail(project, request),
         as_of=values.time("as_of", request, "as_of"),
         utc_offset_minutes=request.utc_offset_minutes,
+        session=_session(request.session) if request.HasField("session") else None,
         **({"read_tool": request.read_tool} if request.read_tool else {}),
     )
 
@@ -45,6 +47,7 @@ def _inner_recall(request: pb.RenderRequest) -> RecallQuery:
         raise InvalidRequest("recall.project", "differs from project; leave it out")
     recall.project = request.project
     recall.ClearField("view")
+    recall.session_id = recall.session_id or request.session.session_id
     check(recall, "recall.")
     return recall_query(recall, "recall.")
 
@@ -55,6 +58,14 @@ def _message(field: str, sent: pb.PromptMessage) -> PromptMessage:
         role=PromptRole(sent.role),
         content=sent.content,
         send_time=values.time(f"{field}.send_time", sent, "send_time"),
+    )
+
+
+def _session(sent: pb.SessionHistory) -> HistoryQuery:
+    return HistoryQuery(
+        session_id=values.identifier("session.session_id", sent.session_id),
+        max_messages=sent.max_messages if sent.HasField("max_messages") else HISTORY_MESSAGES,
+        max_characters=sent.max_characters if sent.HasField("max_characters") else HISTORY_CHARACTERS,
     )
 
 

@@ -14,8 +14,10 @@ from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.search import Searched, SearchQuery
+from hummock.core.session import LearnedTurn, LearnTurnCommand
 from hummock.core.status import ServiceStatus
 from hummock.ports import Page
+from hummock.usecases.sessions import Sessions
 
 
 class Garden(Protocol):
@@ -62,10 +64,12 @@ class UseCases:
     recall: Callable[[RecallQuery], Recalled]
     render: Callable[[RenderQuery], Rendered]
     learn: Callable[[LearnCommand], Learned]
+    learn_turn: Callable[[LearnTurnCommand], LearnedTurn]
     search: Callable[[SearchQuery], Searched]
     explain: Callable[[ExplainQuery], Explained]
     garden: Garden
     projects: Projects
+    sessions: Sessions
     status: Callable[[], ServiceStatus]
     follow: Callable[[Callable[[str, int], None]], None]
     """Has a function told of every write, as `ports.Store` says."""

@@ -29,6 +29,7 @@ from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.memory_events import events_behind
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
+from hummock.store.session_reads import SessionReads
 from hummock.store.substrings import ReadRecords
 from hummock.store.tokens import ReadTokens, with_tokens
 from hummock.store.unit import doc_of, find_by_text
@@ -85,6 +86,7 @@ class EmbeddedStore:
         self._residents = residents
         self._writer = writer
         self._quota_bytes = group.quota_bytes
+        self.sessions = SessionReads(environment)
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write; see `ports.Store`."""

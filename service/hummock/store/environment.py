@@ -53,6 +53,11 @@ class Tables:
         usage: Scope and memory id to UsageRecord.
         usage_scope: Memory and scope, both hashed, to the scope's hash: what of `usage` is a memory's.
         link: Memory id to ProfileRecord.
+        session_record: Session id to SessionRecord (`message_records.py`).
+        session_order: Whether archived, and how lately it moved, to a session's key; and the project's last number.
+        session_deleted: Session to nothing, where its messages are still to be removed.
+        message: Session and position to MessageRecord.
+        message_id: Session and message id to position.
     """
 
     meta: lmdb._Database
@@ -77,6 +82,11 @@ class Tables:
     usage: lmdb._Database
     usage_scope: lmdb._Database
     link: lmdb._Database
+    session_record: lmdb._Database
+    session_order: lmdb._Database
+    session_deleted: lmdb._Database
+    message: lmdb._Database
+    message_id: lmdb._Database
 
 
 class Environment:

@@ -17,6 +17,7 @@ from hummock.store import codec, keys, operations, scan, terms
 from hummock.store.columns import pack_row
 from hummock.store.environment import Environment
 from hummock.store.learning import LearningWriting
+from hummock.store.session_unit import SessionUnit
 from hummock.store.vocabulary import Vocabulary
 
 _NUMBER_BYTES = 8
@@ -79,6 +80,7 @@ class Unit:
         self.operations = 0
         self.has_put = False
         self.has_changed = False
+        self.sessions = SessionUnit(txn, environment.tables, number, self._begin)
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory as this unit of work sees it, with its payload."""
@@ -141,7 +143,7 @@ class Unit:
     @property
     def has_grown(self) -> bool:
         """Whether something was written that takes room."""
-        return self.has_put or self._learning.has_grown
+        return self.has_put or self.sessions.has_put or self._learning.has_grown
 
     def finish(self) -> None:
         """Writes what is still to be written; the unit of work is over."""
@@ -160,6 +162,9 @@ class Unit:
         self.has_changed |= info != self.info()
         self._record.tech_stack = info.tech_stack
         self._record.path = info.path
+
+    def _begin(self) -> None:
+        self._writing.has_begun = True
 
     def _doc(self, memory_id: str) -> int | None:
         return doc_of(self._txn, self._environment, self._number, memory_id)

@@ -35,6 +35,7 @@ from hummock.render import (
     wording_of,
 )
 from hummock.text.tokens import TokenCounter
+from hummock.usecases.history import with_history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,9 @@ class Render:
     def __call__(self, query: RenderQuery) -> Rendered:
         """Answer with the section that fits the budget; an unknown project gives an empty text.
 
-        Raises: what the recall raises on purpose; fields that it finds wrong stand in `recall`.
+        Raises: SessionNotFound; what the recall raises on purpose; fields that it finds wrong stand in `recall`.
         """
+        query = with_history(query, self._store)
         recalled = None if query.recall is None else self._recalled(query.recall, query.form)
         started = self._clock.monotonic()
         project = self._store.project(query.project)

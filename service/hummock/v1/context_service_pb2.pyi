@@ -408,6 +408,43 @@ class SectionQuotas(_message.Message):
 Global___SectionQuotas: _TypeAlias = SectionQuotas  # noqa: Y015
 
 @_typing.final
+class SessionHistory(_message.Message):
+    """The stored messages of a session, as the history of a prompt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    MAX_MESSAGES_FIELD_NUMBER: _builtins.int
+    MAX_CHARACTERS_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session. Required, at most 256 bytes; one that does not exist is NOT_FOUND."""
+    max_messages: _builtins.int
+    """Most messages, the newest kept; 0 to 1000. Unset means 20."""
+    max_characters: _builtins.int
+    """Most characters of all of them together. The newest are kept, the newest one whatever its length. Unset means 16000."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        max_messages: _builtins.int | None = ...,
+        max_characters: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters", "_max_messages", b"_max_messages", "max_characters", b"max_characters", "max_messages", b"max_messages"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters", "_max_messages", b"_max_messages", "max_characters", b"max_characters", "max_messages", b"max_messages", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_characters: _TypeAlias = _typing.Literal["max_characters"]  # noqa: Y015
+    _WhichOneofArgType__max_characters: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters"]  # noqa: Y015
+    _WhichOneofReturnType__max_messages: _TypeAlias = _typing.Literal["max_messages"]  # noqa: Y015
+    _WhichOneofArgType__max_messages: _TypeAlias = _typing.Literal["_max_messages", b"_max_messages"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_characters) -> _WhichOneofReturnType__max_characters | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_messages) -> _WhichOneofReturnType__max_messages | None: ...
+
+Global___SessionHistory: _TypeAlias = SessionHistory  # noqa: Y015
+
+@_typing.final
 class RenderRequest(_message.Message):
     """Asks for a prompt section."""
 
@@ -432,6 +469,7 @@ class RenderRequest(_message.Message):
     AS_OF_FIELD_NUMBER: _builtins.int
     UTC_OFFSET_MINUTES_FIELD_NUMBER: _builtins.int
     READ_TOOL_FIELD_NUMBER: _builtins.int
+    SESSION_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to render from. Required, 1 to 256 characters; where recall is set, its project must be the same or
     empty.
@@ -492,6 +530,12 @@ class RenderRequest(_message.Message):
     def as_of(self) -> _timestamp_pb2.Timestamp:
         """The "now" of ages. Unset means the recall's, or else the server's clock."""
 
+    @_builtins.property
+    def session(self) -> Global___SessionHistory:
+        """For MESSAGES, in place of history: the messages of a session. Where its id is that of the current message, only what
+        was said before it. A recall that does not say otherwise leaves out what the turns shown have been learnt as.
+        """
+
     def __init__(
         self,
         *,
@@ -514,10 +558,11 @@ class RenderRequest(_message.Message):
         as_of: _timestamp_pb2.Timestamp | None = ...,
         utc_offset_minutes: _builtins.int = ...,
         read_tool: _builtins.str = ...,
+        session: Global___SessionHistory | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "memories", b"memories", "original", b"original", "prompt", b"prompt", "quotas", b"quotas", "recall", b"recall", "source", b"source", "template", b"template"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "memories", b"memories", "original", b"original", "prompt", b"prompt", "quotas", b"quotas", "recall", b"recall", "session", b"session", "source", b"source", "template", b"template"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "form", b"form", "history", b"history", "locale", b"locale", "memories", b"memories", "original", b"original", "placement", b"placement", "prefix_token", b"prefix_token", "project", b"project", "prompt", b"prompt", "quotas", b"quotas", "read_ids", b"read_ids", "read_tool", b"read_tool", "rebase", b"rebase", "recall", b"recall", "source", b"source", "target", b"target", "template", b"template", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "form", b"form", "history", b"history", "locale", b"locale", "memories", b"memories", "original", b"original", "placement", b"placement", "prefix_token", b"prefix_token", "project", b"project", "prompt", b"prompt", "quotas", b"quotas", "read_ids", b"read_ids", "read_tool", b"read_tool", "rebase", b"rebase", "recall", b"recall", "session", b"session", "source", b"source", "target", b"target", "template", b"template", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__budget_tokens: _TypeAlias = _typing.Literal["budget_tokens"]  # noqa: Y015
     _WhichOneofArgType__budget_tokens: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens"]  # noqa: Y015
@@ -817,14 +862,159 @@ class LearnResult(_message.Message):
 Global___LearnResult: _TypeAlias = LearnResult  # noqa: Y015
 
 @_typing.final
+class TurnSide(_message.Message):
+    """What one side said in a turn."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    RAW_FIELD_NUMBER: _builtins.int
+    EMOTION_LABEL_FIELD_NUMBER: _builtins.int
+    SPEAKER_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """The text without tags, as it was shown. Required, at most 256 KiB, not only white space."""
+    message_id: _builtins.str
+    """Identifies the message in its session, at most 256 bytes. A message that is there already is not appended again, and
+    has to say the same. Unset means that the server makes one, and that the message is appended.
+    """
+    raw: _builtins.str
+    """The text before it was cleaned. Optional, at most 256 KiB."""
+    emotion_label: _builtins.str
+    """A feeling, for example "joy". Optional, at most 64 characters."""
+    speaker: _builtins.str
+    """Who said it. Optional, at most 256 characters; unset means "user" or "assistant"."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        message_id: _builtins.str = ...,
+        raw: _builtins.str = ...,
+        emotion_label: _builtins.str = ...,
+        speaker: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["emotion_label", b"emotion_label", "message_id", b"message_id", "raw", b"raw", "speaker", b"speaker", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnSide: _TypeAlias = TurnSide  # noqa: Y015
+
+@_typing.final
+class Turn(_message.Message):
+    """A finished turn of a conversation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    USED_MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session, which must exist. Required, at most 256 bytes."""
+    @_builtins.property
+    def user(self) -> Global___TurnSide:
+        """What the user said. Required. Its message is appended unless it is there."""
+
+    @_builtins.property
+    def assistant(self) -> Global___TurnSide:
+        """What the model answered. Required. Its message is appended unless it is there."""
+
+    @_builtins.property
+    def used_memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the memories that the answer rests on. At most 200."""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        user: Global___TurnSide | None = ...,
+        assistant: Global___TurnSide | None = ...,
+        used_memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Turn: _TypeAlias = Turn  # noqa: Y015
+
+@_typing.final
+class TurnSideResult(_message.Message):
+    """What became of one side of a turn."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    message_id: _builtins.str
+    """Its message."""
+    position: _builtins.int
+    """The message's place in the session."""
+    memory_id: _builtins.str
+    """The memory that holds it."""
+    status: Global___LearnStatus.ValueType
+    """CREATED; UNCHANGED when an earlier Learn has stored this message as a memory."""
+    def __init__(
+        self,
+        *,
+        message_id: _builtins.str = ...,
+        position: _builtins.int = ...,
+        memory_id: _builtins.str = ...,
+        status: Global___LearnStatus.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "message_id", b"message_id", "position", b"position", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnSideResult: _TypeAlias = TurnSideResult  # noqa: Y015
+
+@_typing.final
+class TurnResult(_message.Message):
+    """What became of a turn."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    ASSISTANT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def user(self) -> Global___TurnSideResult:
+        """The user's side, of origin USER_INPUT."""
+
+    @_builtins.property
+    def assistant(self) -> Global___TurnSideResult:
+        """The model's side, of origin AI_OUTPUT."""
+
+    def __init__(
+        self,
+        *,
+        user: Global___TurnSideResult | None = ...,
+        assistant: Global___TurnSideResult | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnResult: _TypeAlias = TurnResult  # noqa: Y015
+
+@_typing.final
 class LearnRequest(_message.Message):
-    """Stores memories."""
+    """Stores memories, or a turn of a conversation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     MEMORIES_FIELD_NUMBER: _builtins.int
+    TURN_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to store in; it is created when it does not exist. Required, 1 to 256 characters."""
     request_id: _builtins.str
@@ -833,7 +1023,13 @@ class LearnRequest(_message.Message):
     """
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.MemoryInput]:
-        """1 to 512. All are stored or none."""
+        """1 to 512, or none beside a turn. All are stored or none."""
+
+    @_builtins.property
+    def turn(self) -> Global___Turn:
+        """A finished turn, in place of memories: one write appends its messages to the session and stores both sides as
+        memories (kind NOTE; session_id is the session's, event_time the time of the message).
+        """
 
     def __init__(
         self,
@@ -841,10 +1037,11 @@ class LearnRequest(_message.Message):
         project: _builtins.str = ...,
         request_id: _builtins.str = ...,
         memories: _abc.Iterable[_memory_pb2.MemoryInput] | None = ...,
+        turn: Global___Turn | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["turn", b"turn"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memories", b"memories", "project", b"project", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memories", b"memories", "project", b"project", "request_id", b"request_id", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -858,21 +1055,27 @@ class LearnResponse(_message.Message):
 
     SEQ_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
+    TURN_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """The project's seq after this write; ask for it with min_seq to be sure to read it."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___LearnResult]:
         """One for each memory, in the request's order."""
 
+    @_builtins.property
+    def turn(self) -> Global___TurnResult:
+        """What became of the turn; unset without one."""
+
     def __init__(
         self,
         *,
         seq: _builtins.int = ...,
         results: _abc.Iterable[Global___LearnResult] | None = ...,
+        turn: Global___TurnResult | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["turn", b"turn"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results", "seq", b"seq"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results", "seq", b"seq", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

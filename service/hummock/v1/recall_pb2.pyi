@@ -443,6 +443,7 @@ class GroupCount(_message.Message):
     DUPLICATE_FIELD_NUMBER: _builtins.int
     BELOW_MIN_SIMILARITY_FIELD_NUMBER: _builtins.int
     RETURNED_FIELD_NUMBER: _builtins.int
+    IN_WINDOW_FIELD_NUMBER: _builtins.int
     group: _builtins.str
     """"main", "code" or "domains"."""
     searched: _builtins.int
@@ -461,6 +462,8 @@ class GroupCount(_message.Message):
     """Left out because they are less similar than min_similarity."""
     returned: _builtins.int
     """Hits returned."""
+    in_window: _builtins.int
+    """Left out before the search because the last turns of the session hold them; not part of searched."""
     def __init__(
         self,
         *,
@@ -473,10 +476,11 @@ class GroupCount(_message.Message):
         duplicate: _builtins.int = ...,
         below_min_similarity: _builtins.int = ...,
         returned: _builtins.int = ...,
+        in_window: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "group", b"group", "keyword", b"keyword", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -621,6 +625,8 @@ class RecallRequest(_message.Message):
     KEYWORD_MODE_FIELD_NUMBER: _builtins.int
     CROSS_ENCODER_FIELD_NUMBER: _builtins.int
     INTENT_MODE_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    WINDOW_TURNS_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters. An unknown project answers with no hits."""
     query_text: _builtins.str
@@ -680,6 +686,12 @@ class RecallRequest(_message.Message):
     """
     intent_mode: Global___IntentMode.ValueType
     """Who says what the user wants where intent has neither domains nor keywords. Unset means what the service is set to."""
+    session_id: _builtins.str
+    """The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. Empty means none."""
+    window_turns: _builtins.int
+    """So many of the last turns of the session are left out, 0 to 1000: its memories of origin USER_INPUT and AI_OUTPUT,
+    back to the so many'th USER_INPUT from the end. Unset means 10 under CHAT and 0 otherwise. Needs session_id.
+    """
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Vector:
         """The query's embedding, if the caller has one. Unset means that the server embeds query_text."""
@@ -733,10 +745,12 @@ class RecallRequest(_message.Message):
         keyword_mode: Global___KeywordMode.ValueType = ...,
         cross_encoder: Global___CrossEncoder.ValueType = ...,
         intent_mode: Global___IntentMode.ValueType = ...,
+        session_id: _builtins.str = ...,
+        window_turns: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay", b"decay", "domain_top_k", b"domain_top_k", "filter", b"filter", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "session_id", b"session_id", "time_words", b"time_words", "top_k", b"top_k", "view", b"view", "window_turns", b"window_turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
@@ -756,6 +770,8 @@ class RecallRequest(_message.Message):
     _WhichOneofArgType__time_words: _TypeAlias = _typing.Literal["_time_words", b"_time_words"]  # noqa: Y015
     _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
     _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
+    _WhichOneofReturnType__window_turns: _TypeAlias = _typing.Literal["window_turns"]  # noqa: Y015
+    _WhichOneofArgType__window_turns: _TypeAlias = _typing.Literal["_window_turns", b"_window_turns"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__candidates) -> _WhichOneofReturnType__candidates | None: ...
     @_typing.overload
@@ -774,6 +790,8 @@ class RecallRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__time_words) -> _WhichOneofReturnType__time_words | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__top_k) -> _WhichOneofReturnType__top_k | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__window_turns) -> _WhichOneofReturnType__window_turns | None: ...
 
 Global___RecallRequest: _TypeAlias = RecallRequest  # noqa: Y015
 

@@ -1,0 +1,219 @@
+"""Sessions, their messages and their turns, as values. Times are Unix seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hummock.core.learn import LearnStatus
+from hummock.core.prompt import PromptRole
+
+HISTORY_MESSAGES = 20
+HISTORY_CHARACTERS = 16_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A conversation whose messages are kept.
+
+    Attributes:
+        title: Empty until a user has said something, unless it was given.
+        update_time: Of its newest message; its own before the first.
+        message_count: Also the position of the newest message.
+    """
+
+    id: str
+    title: str
+    create_time: float
+    update_time: float
+    is_archived: bool = False
+    message_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionMessage:
+    """A message of a session.
+
+    Attributes:
+        id: Unique in its session.
+        content: Without tags.
+        raw: Before it was cleaned; empty when that is not known.
+        send_time: When it was appended; never before the message before it.
+        position: From 1 without gaps; 0 before it is appended.
+        memory_id: The memory that it was learnt as; empty when it was not.
+    """
+
+    id: str
+    role: PromptRole
+    content: str
+    raw: str
+    send_time: float
+    position: int = 0
+    memory_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPage:
+    """Some sessions, the one that moved last first; `next_behind` continues behind them, None on the last page."""
+
+    sessions: tuple[Session, ...]
+    next_behind: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePage:
+    """Some messages in the order of time, and whether there are others before them."""
+
+    messages: tuple[SessionMessage, ...]
+    has_before: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Active:
+    """The active session, and whether it was just created."""
+
+    session: Session
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSession:
+    """A session to create; an empty id leaves it to the service, an empty title to the first user message."""
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+    session_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSession:
+    """New values of a session's fields; None keeps the old one."""
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+    session_id: str
+    title: str | None
+    is_archived: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteSession:
+    """A session to remove."""
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendMessage:
+    """A message to append; an empty `message_id` leaves it to the service."""
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+    session_id: str
+    message_id: str
+    role: PromptRole
+    content: str
+    raw: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenSession:
+    """A session as a write left it, and the project's seq after that."""
+
+    session: Session
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedSession:
+    """What was removed: how many messages it had, and the project's seq after it."""
+
+    message_count: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendedMessage:
+    """Where a message stands, and the project's seq after the write."""
+
+    message_id: str
+    position: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryQuery:
+    """The newest messages of a session: at most so many, and of so many characters together.
+
+    The newest one is kept whatever its length.
+    """
+
+    session_id: str
+    max_messages: int = HISTORY_MESSAGES
+    max_characters: int = HISTORY_CHARACTERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnSide:
+    """What one side said in a turn; an empty `message_id` leaves it to the service."""
+
+    text: str
+    message_id: str
+    raw: str
+    emotion_label: str
+    speaker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnTurnCommand:
+    """A finished turn to be stored; `fingerprint` is a hash of the request without its request_id."""
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+    session_id: str
+    user: TurnSide
+    assistant: TurnSide
+    used_memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedSide:
+    """Where one side of a turn was stored; `status` is CREATED, or UNCHANGED when its memory was there before."""
+
+    message_id: str
+    position: int
+    memory_id: str
+    status: LearnStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedTurn:
+    """What became of a turn: the project's seq after it, and both sides."""
+
+    seq: int
+    user: LearnedSide
+    assistant: LearnedSide
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedTurn:
+    """A turn that has been stored, for those who learn from it.
+
+    Attributes:
+        used_memory_ids: Memories that the answer rests on, as the caller says; they may not exist.
+        seq: The project's after the turn. A repeated request is told of again, with the seq that it had.
+    """
+
+    project: str
+    session_id: str
+    user_text: str
+    assistant_text: str
+    used_memory_ids: tuple[str, ...]
+    seq: int

@@ -1,0 +1,57 @@
+"""Sessions that answer with one session of one message, whatever they are asked."""
+
+from __future__ import annotations
+
+from hummock.core.prompt import PromptRole
+from hummock.core.session import (
+    Active,
+    AppendedMessage,
+    AppendMessage,
+    ChangeSession,
+    CreateSession,
+    DeletedSession,
+    DeleteSession,
+    MessagePage,
+    Session,
+    SessionMessage,
+    SessionPage,
+    WrittenSession,
+)
+
+SESSION = Session(id="s", title="还款方式", create_time=1.0, update_time=2.0, message_count=1)
+MESSAGE = SessionMessage(
+    id="m", role=PromptRole.USER, content="还款方式", raw="", send_time=2.0, position=1, memory_id="u"
+)
+
+
+class FixedSessions:
+    """Stands in for the use case."""
+
+    def active(self, project: str) -> Active:
+        return Active(session=SESSION, is_new=False)
+
+    def create(self, asked: CreateSession) -> WrittenSession:
+        return WrittenSession(session=SESSION, seq=1)
+
+    def get(self, project: str, session_id: str) -> Session:
+        return SESSION
+
+    def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
+        return SessionPage(sessions=(SESSION,), next_behind=None)
+
+    def change(self, asked: ChangeSession) -> WrittenSession:
+        return WrittenSession(session=SESSION, seq=2)
+
+    def delete(self, asked: DeleteSession) -> DeletedSession:
+        return DeletedSession(message_count=1, seq=3)
+
+    def append(self, asked: AppendMessage) -> AppendedMessage:
+        return AppendedMessage(message_id=asked.message_id or "m", position=1, seq=4)
+
+    def messages(
+        self, project: str, session_id: str, before: int | None, limit: int, *, characters: int | None, most_bytes: int
+    ) -> MessagePage:
+        return MessagePage(messages=(MESSAGE,), has_before=False)
+
+    def behind(self, project: str, session_id: str, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
+        return (MESSAGE,) if position < MESSAGE.position else ()

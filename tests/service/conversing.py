@@ -1,0 +1,123 @@
+"""Short forms of calls about sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import grpc
+import pytest
+
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import recall_pb2, session_pb2
+from hummock.v1 import session_service_pb2 as pb
+from tests.service.running import Stubs
+
+
+def create(service: Stubs, project: str, name: str, **fields: Any) -> pb.SessionServiceCreateResponse:
+    return service.session.Create(pb.SessionServiceCreateRequest(project=project, id=name, **fields))
+
+
+def update(
+    service: Stubs, project: str, name: str, paths: Sequence[str], **fields: Any
+) -> pb.SessionServiceUpdateResponse:
+    request = pb.SessionServiceUpdateRequest(project=project, session=pb.SessionUpdate(id=name, **fields))
+    request.update_mask.paths.extend(paths)
+    return service.session.Update(request)
+
+
+def append(
+    service: Stubs,
+    project: str,
+    session_id: str,
+    content: str,
+    *,
+    role: context.PromptRole.ValueType = context.PROMPT_ROLE_USER,
+    **fields: Any,
+) -> pb.SessionServiceAppendMessageResponse:
+    return service.session.AppendMessage(
+        pb.SessionServiceAppendMessageRequest(
+            project=project, session_id=session_id, role=role, content=content, **fields
+        )
+    )
+
+
+def recent(service: Stubs, project: str, session_id: str, **fields: Any) -> pb.SessionServiceListMessagesResponse:
+    return service.session.ListMessages(
+        pb.SessionServiceListMessagesRequest(project=project, session_id=session_id, **fields)
+    )
+
+
+def listed(service: Stubs, project: str, **fields: Any) -> list[str]:
+    """Ids of the sessions, the one that moved last first."""
+    return [one.id for one in service.session.List(pb.SessionServiceListRequest(project=project, **fields)).sessions]
+
+
+def texts(messages: Iterable[session_pb2.SessionMessage | context.PromptMessage]) -> list[str]:
+    return [message.content for message in messages]
+
+
+def learn_turn(
+    service: Stubs, project: str, session_id: str, user: str, assistant: str, *, request_id: str = ""
+) -> context.LearnResponse:
+    sides = context.TurnSide(text=user), context.TurnSide(text=assistant)
+    return learn_sides(service, project, session_id, *sides, request_id=request_id)
+
+
+def learn_sides(
+    service: Stubs,
+    project: str,
+    session_id: str,
+    user: context.TurnSide,
+    assistant: context.TurnSide,
+    *,
+    request_id: str = "",
+) -> context.LearnResponse:
+    turn = context.Turn(session_id=session_id, user=user, assistant=assistant)
+    return service.context.Learn(context.LearnRequest(project=project, request_id=request_id, turn=turn))
+
+
+def render_turn(
+    service: Stubs, project: str, text: str, *, message_id: str = "", recall: Any = None, **session: Any
+) -> context.RenderResponse:
+    """The messages of a turn in a session, with the chat preset unless a recall is given."""
+    asked = recall_pb2.RecallRequest(query_text=text, preset=recall_pb2.PRESET_CHAT) if recall is None else recall
+    return service.context.Render(
+        context.RenderRequest(
+            project=project,
+            recall=asked,
+            form=context.RENDER_FORM_MESSAGES,
+            prompt="You are kind.",
+            current=context.PromptMessage(id=message_id, role=context.PROMPT_ROLE_USER, content=text),
+            session=context.SessionHistory(**session),
+        )
+    )
+
+
+def problem(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
+    """What a call that fails is answered with."""
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    return caught.value.code(), caught.value.details() or ""
+
+
+def every_call(service: Stubs, project: str, session_id: str) -> list[Callable[[], object]]:
+    """Every call that names a session which must exist."""
+    return [
+        lambda: service.session.Get(pb.SessionServiceGetRequest(project=project, id=session_id)),
+        lambda: update(service, project, session_id, ["title"], title="x"),
+        lambda: service.session.Delete(pb.SessionServiceDeleteRequest(project=project, id=session_id)),
+        lambda: append(service, project, session_id, "x"),
+        lambda: recent(service, project, session_id),
+        lambda: next(service.session.Watch(pb.SessionServiceWatchRequest(project=project, session_id=session_id))),
+        lambda: learn_turn(service, project, session_id, "x", "y"),
+        lambda: service.context.Render(
+            context.RenderRequest(
+                project=project,
+                recall=recall_pb2.RecallRequest(query_text="x"),
+                form=context.RENDER_FORM_MESSAGES,
+                current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content="x"),
+                session=context.SessionHistory(session_id=session_id),
+            )
+        ),
+    ]
