@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hummock.core import facets
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
+from hummock.core.learning_events import KeywordsSet
 from hummock.core.memory import (
     CodeFragment,
     Detail,
@@ -24,6 +25,7 @@ from hummock.core.memory import (
     Payload,
 )
 from hummock.core.terms import Terms
+from hummock.learn import record as record_event
 from hummock.ports import TextKey, UnitOfWork, WriteRequest
 from hummock.text import terms as text
 
@@ -190,6 +192,12 @@ def put_request(entries: Sequence[Entry], request_id: str = "", fingerprint: byt
 def delete_request(memory_ids: Sequence[str]) -> WriteRequest[int]:
     """A write that removes these memories."""
     return write_request(lambda unit: [unit.delete(memory_id) for memory_id in memory_ids])
+
+
+def learned_request(memory_id: str, *keywords: str) -> WriteRequest[int]:
+    """A write that sets the keywords of a memory."""
+    event = KeywordsSet(memory_id=memory_id, keywords=keywords)
+    return write_request(lambda unit: record_event(unit.learning, event))
 
 
 def entries(ids: Sequence[str] = IDS) -> st.SearchStrategy[Entry]:

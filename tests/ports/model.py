@@ -18,6 +18,7 @@ class ModelProject:
     """One project's memories in the order of their writes."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
+    learned: dict[str, tuple[str, ...]] = field(default_factory=dict)
     seq: int = 0
     content_seq: int = 0
 
@@ -31,7 +32,15 @@ class ModelProject:
         before = len(self.entries)
         for memory_id in memory_ids:
             self.entries.pop(memory_id, None)
+            self.learned.pop(memory_id, None)
         self._accept(changed=len(self.entries) < before)
+
+    def learn(self, memory_id: str, words: tuple[str, ...]) -> None:
+        has_changed = set(self.learned.get(memory_id, ())) != set(words)
+        if has_changed:
+            self.entries[memory_id] = self.entries.pop(memory_id)
+            self.learned[memory_id] = words
+        self._accept(changed=has_changed)
 
     def cosine(self, entry: Entry, seed: int) -> float:
         chunks = [unit_vector(chunk).astype(np.float16).astype(np.float32) for chunk in entry.seeds]
@@ -44,12 +53,16 @@ class ModelProject:
         mean_length = sum(map(_length, everyone)) / len(everyone)
         total = 0.0
         for term in terms:
-            count = _weighted_count(entry, term)
-            df = sum(_weighted_count(other, term) > 0 for other in everyone)
+            count = self._weighted_count(entry, term)
+            df = sum(self._weighted_count(other, term) > 0 for other in everyone)
             if count:
                 idf = math.log(1 + (len(everyone) - df + 0.5) / (df + 0.5))
                 total += idf * count * (K1 + 1) / (count + K1 * (1 - B + B * _length(entry) / mean_length))
         return total
+
+    def _weighted_count(self, entry: Entry, term: str) -> float:
+        own = 2.0 * entry.title.count(term) + 1.5 * entry.tags.count(term) + entry.words.count(term)
+        return own + 1.5 * self.learned.get(entry.id, ()).count(term)
 
     def _accept(self, *, changed: bool) -> None:
         self.seq += 1
@@ -58,7 +71,3 @@ class ModelProject:
 
 def _length(entry: Entry) -> int:
     return len(entry.title) + len(entry.tags) + len(entry.words)
-
-
-def _weighted_count(entry: Entry, term: str) -> float:
-    return 2.0 * entry.title.count(term) + 1.5 * entry.tags.count(term) + entry.words.count(term)

@@ -17,9 +17,11 @@ from hummock.ports import Generation, Store
 from tests.ports.asking import ask
 from tests.ports.model import ModelProject
 from tests.store.opening import opened
-from tests.strategies import IDS, WORDS, Entry, delete_request, entries, put_request
+from tests.strategies import IDS, WORDS, Entry, delete_request, entries, learned_request, put_request
 
 PROJECTS = ("p", "项目")
+LEARNED = ("tide", "core", "loan", "潮汐", "还款")
+"""Words of which each is a term as it stands."""
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -63,6 +65,16 @@ class StoreMachine(RuleBasedStateMachine):
     def delete(self, project: str, memory_ids: list[str]) -> None:
         self.model[project].delete(memory_ids)
         self.store.write(project, delete_request(memory_ids)).result(timeout=30)
+
+    @rule(
+        project=st.sampled_from(PROJECTS),
+        memory_id=st.sampled_from(IDS),
+        words=st.lists(st.sampled_from(LEARNED), max_size=3, unique=True).map(tuple),
+    )
+    def learn(self, project: str, memory_id: str, words: tuple[str, ...]) -> None:
+        if memory_id in self.model[project].entries:
+            self.model[project].learn(memory_id, words)
+            self.store.write(project, learned_request(memory_id, *words)).result(timeout=30)
 
     @rule()
     def reopen(self) -> None:
@@ -113,7 +125,9 @@ class StoreMachine(RuleBasedStateMachine):
             held = {position for position, term in enumerate(terms) if found.matched[at] >> position & 1 and term}
             entry = model.entries[name]
             assert held == {
-                position for position, term in enumerate(terms) if term in (*entry.words, *entry.title, *entry.tags)
+                position
+                for position, term in enumerate(terms)
+                if term in (*entry.words, *entry.title, *entry.tags, *model.learned.get(name, ()))
             }
 
 

@@ -42,6 +42,7 @@ ROW = np.dtype(
 
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
+_DOC = struct.Struct("<q")
 _ROW = struct.Struct("<HqdddQQIiHBBQB")
 
 
@@ -64,6 +65,11 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
         memory.payload is not None and asks(memory.payload.content),
     )
     return row + memory.id.encode()
+
+
+def renumbered(value: bytes, doc: int) -> bytes:
+    """A stored row and id under another document's number."""
+    return value[: _SIZE.size] + _DOC.pack(doc) + value[_SIZE.size + _DOC.size :]
 
 
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import lmdb
@@ -78,10 +78,21 @@ class LearningWriting(StoredLearning):
         has_grown: Whether something was written that takes room; what only removes does not.
     """
 
-    def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, number: int, now: float) -> None:
-        """Args are as for `StoredLearning`; `now` is the time of events in Unix seconds."""
+    def __init__(
+        self,
+        txn: lmdb.Transaction[bytes],
+        tables: Tables,
+        number: int,
+        now: float,
+        set_learned: Callable[[str, Sequence[str]], None],
+    ) -> None:
+        """Args are as for `StoredLearning`; `now` is the time of events in Unix seconds.
+
+        `set_learned` lets a memory be found by these keywords, whenever those of its profile change.
+        """
         super().__init__(txn, tables, number)
         self._now = now
+        self._set_learned = set_learned
         self.has_grown = False
 
     def append(self, event: LearningEvent, changes: LearningChanges) -> None:
@@ -96,7 +107,10 @@ class LearningWriting(StoredLearning):
         for (scope, memory_id), usage in changes.usage.items():
             self._put_usage(keys.hashed(scope), memory_id, usage)
         for memory_id, profile in changes.profiles.items():
+            known = self.profile(memory_id) or Profile()
             self._txn.put(keys.name_key(number, memory_id), records.encode_profile(profile), db=self._tables.link)
+            if profile.keywords != known.keywords:
+                self._set_learned(memory_id, profile.keywords)
         for memory_id in changes.forgotten:
             self._forget(memory_id)
 

@@ -16,9 +16,11 @@ from hummock.ports import LearningUnit, TextKey
 from hummock.store import codec, keys, operations, scan, terms
 from hummock.store.columns import pack_row
 from hummock.store.environment import Environment
+from hummock.store.learned import learned_of, move_doc, with_learned
 from hummock.store.learning import LearningWriting
 from hummock.store.session_unit import SessionUnit
 from hummock.store.vocabulary import Vocabulary
+from hummock.text.terms import learned_terms
 
 _NUMBER_BYTES = 8
 _TERM_BYTES = 4
@@ -36,6 +38,7 @@ class _Put:
     position: int
     text: bytes
     terms: Terms
+    learned: bytes
     embeddings: Sequence[Embedding]
 
 
@@ -75,7 +78,7 @@ class Unit:
         self._texts: dict[bytes, str] = {}
         self._sessions: dict[bytes, int] = {}
         self._notes: list[Entry] = []
-        self._learning = LearningWriting(txn, environment.tables, number, now)
+        self._learning = LearningWriting(txn, environment.tables, number, now, self._set_learned)
         self._removed: list[Entry] = []
         self.operations = 0
         self.has_put = False
@@ -106,13 +109,11 @@ class Unit:
             self._write()
         old_doc = self._doc(memory.id)
         old = None if old_doc is None else self._memory(old_doc)
-        if old_doc is not None:
-            self._remove(old_doc)
-        doc = self._record.next_doc
-        self._record.next_doc += 1
+        learned = b"" if old_doc is None else learned_of(self._remove(old_doc))
+        doc = self._next_doc()
         position = self._session_position(memory, old)
         text = b"" if key is None else keys.text_bytes(key)
-        put = _Put(memory, doc, position, text, terms_of, embeddings)
+        put = _Put(memory, doc, position, text, terms_of, learned, embeddings)
         self._waiting.append(put)
         self._ids[memory.id] = put
         if text:
@@ -172,8 +173,30 @@ class Unit:
     def _memory(self, doc: int) -> codec.MemoryRecord:
         return codec.decode_memory(self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.memory))
 
-    def _remove(self, doc: int) -> None:
-        """Removes all of a document but its id, which may name another one from now on."""
+    def _next_doc(self) -> int:
+        self._record.next_doc += 1
+        return self._record.next_doc - 1
+
+    def _set_learned(self, memory_id: str, keywords: Sequence[str]) -> None:
+        """Lets a memory be found by these keywords, and by none that it was given before."""
+        self._write()
+        doc = self._doc(memory_id)
+        if doc is None:
+            return
+        learned = terms.pack([learned_terms(keywords)], self._vocabulary, self._term_numbers)[0]
+        old = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.terms)
+        new = with_learned(old, learned)
+        if new != old:
+            moved, space = self._next_doc(), self._record.active_space
+            record = move_doc(self._txn, self._tables, self._number, space, doc, moved, new)
+            self._remove(doc)
+            self._txn.put(keys.name_key(self._number, memory_id), _packed(moved), db=self._tables.by_id)
+            self._count(record.kind, 1)
+            self._note(operations.pack_put(moved))
+            self.has_put = True
+
+    def _remove(self, doc: int) -> bytes:
+        """Removes all of a document but its id, which may name another one from now on; gives its forward list."""
         self._writing.has_begun = True
         record = self._memory(doc)
         doc_key = keys.doc_key(self._number, doc)
@@ -189,6 +212,7 @@ class Unit:
         self._count(record.kind, -1)
         self._removed.append((self._op_key(), record.id.encode()))
         self._note(operations.pack_removal(doc, forward_list))
+        return forward_list
 
     def _write(self) -> None:
         """Writes the memories that wait, each table's in the order of its keys."""
@@ -206,6 +230,9 @@ class Unit:
         self._put(tables.memory, zip(doc_keys, records, strict=True))
         self._put(tables.payload, zip(doc_keys, map(_payload, waiting), strict=True))
         self._put(tables.column, zip(doc_keys, rows, strict=True))
+        lists = [
+            with_learned(one, put.learned) if put.learned else one for one, put in zip(lists, waiting, strict=True)
+        ]
         self._put(tables.terms, zip(doc_keys, lists, strict=True))
         self._put_embeddings(waiting)
         ids = sorted((keys.name_key(self._number, put.memory.id), _packed(put.doc)) for put in waiting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -21,7 +22,10 @@ Piece = tuple[str, int]
 
 A_FACET: Final = FACET | EXACT
 
-__all__ = ["A_FACET", "BODY", "EXACT", "TAGS", "TITLE", "Piece", "terms_of"]
+_LEARNED_SHIFT: Final = np.uint32(24)
+"""Of the count of learned keywords, which is no field of a memory's own text."""
+
+__all__ = ["A_FACET", "BODY", "EXACT", "TAGS", "TITLE", "Piece", "learned_terms", "terms_of"]
 
 
 def terms_of(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
@@ -36,6 +40,12 @@ def terms_of(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
         batch, _ = _analysed([[one for piece in memories[place] for one in _softened(piece)]])
         terms[place] = Terms(batch=batch, place=0)
     return terms
+
+
+def learned_terms(keywords: Sequence[str]) -> Terms:
+    """The terms of a memory's learned keywords, counted as such."""
+    (terms,) = terms_of([[(keyword, TITLE) for keyword in keywords]])
+    return replace(terms, batch=replace(terms.batch, counts=terms.batch.counts << _LEARNED_SHIFT))
 
 
 def _softened(piece: Piece) -> Iterator[Piece]:
