@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -24,10 +25,15 @@ from hummock.core.memory import (
     Origin,
     Payload,
 )
+from hummock.core.recall import DecayMode
+from hummock.core.render import PartialQuotas
+from hummock.core.settings import FormBudgets, PresetSettings, ProjectSettings
 from hummock.core.terms import Terms
 from hummock.learn import record as record_event
 from hummock.ports import TextKey, UnitOfWork, WriteRequest
 from hummock.text import terms as text
+
+Value = TypeVar("Value")
 
 SPACE = EmbeddingSpace(
     id="5e" * 16,
@@ -214,3 +220,28 @@ def entries(ids: Sequence[str] = IDS) -> st.SearchStrategy[Entry]:
         create_time=st.sampled_from([1_700_000_000.0, 1_700_000_100.0]),
         seeds=st.lists(st.integers(0, 9), max_size=3).map(tuple),
     )
+
+
+def _maybe(values: st.SearchStrategy[Value]) -> st.SearchStrategy[Value | None]:
+    return st.none() | values
+
+
+def project_settings() -> st.SearchStrategy[ProjectSettings]:
+    """Settings of a project, each value set or not."""
+    presets = st.builds(
+        PresetSettings,
+        candidates=_maybe(st.integers(1, 1000)),
+        top_k=_maybe(st.integers(1, 200)),
+        code_top_k=_maybe(st.integers(0, 200)),
+        domain_top_k=_maybe(st.integers(0, 200)),
+        min_similarity=_maybe(st.floats(-1, 1)),
+        origins=_maybe(st.frozensets(st.sampled_from(Origin), min_size=1)),
+        decay_mode=_maybe(st.sampled_from(DecayMode)),
+        half_life_days=_maybe(st.floats(0, 36500, exclude_min=True)),
+        relevance_weight=_maybe(st.floats(0, 1)),
+        near_twin_bar=_maybe(st.floats(0, 2)),
+    )
+    budget, quota = _maybe(st.integers(1, 1_000_000)), _maybe(st.integers(0, 200))
+    budgets = st.builds(FormBudgets, context=budget, waterfall=budget, index=budget, memories=budget, messages=budget)
+    quotas = st.builds(PartialQuotas, domains=quota, learning_records=quota, code_fragments=quota)
+    return st.builds(ProjectSettings, chat=presets, code=presets, agent=presets, budget_tokens=budgets, quotas=quotas)

@@ -40,6 +40,7 @@ from hummock.usecases.recall import Recall
 from hummock.usecases.render import Render
 from hummock.usecases.search import Search
 from hummock.usecases.sessions import Sessions
+from hummock.usecases.settings import Settings as ProjectsSettings
 from hummock.usecases.status import Status
 
 Say = Callable[[str], None]
@@ -104,6 +105,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),
             sessions=Sessions(opened, clock, make_id),
+            settings=ProjectsSettings(opened, embedder.space.calibration.near_twin_bar),
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),
             follow=opened.follow,
         )

@@ -111,6 +111,20 @@ PROJECT = {
     "embSpace": "abc",
     "createTime": "2026-01-02T03:04:05Z",
 }
+SETTINGS = {
+    "settings": {"chat": {"topK": 8, "origins": ["ORIGIN_MANUAL", "ORIGIN_AI_OUTPUT"]}},
+    "values": [
+        {"path": "chat.top_k", "value": 8, "origin": "SETTING_ORIGIN_PROJECT", "defaultValue": 5},
+        {
+            "path": "chat.origins",
+            "value": ["MANUAL", "AI_OUTPUT"],
+            "origin": "SETTING_ORIGIN_PROJECT",
+            "defaultValue": ["MANUAL"],
+        },
+        {"path": "code.top_k", "value": 10, "origin": "SETTING_ORIGIN_DEFAULT", "defaultValue": 10},
+        {"path": "code.min_similarity", "value": 0.3, "origin": "SETTING_ORIGIN_DEFAULT", "defaultValue": 0.3},
+    ],
+}
 STATUS = {
     "version": "0.1.0",
     "uptime": "7200s",
@@ -235,6 +249,8 @@ def running_fake() -> Iterator[FakeService]:
                 "Get": fake.answer(project_pb.ProjectServiceGetResponse(), {"project": PROJECT}),
                 "List": fake.answer(project_pb.ProjectServiceListResponse(), {"projects": [PROJECT]}),
                 "Update": fake.answer(project_pb.ProjectServiceUpdateResponse(), {"project": PROJECT}),
+                "GetSettings": fake.answer(project_pb.ProjectServiceGetSettingsResponse(), SETTINGS),
+                "UpdateSettings": fake.answer(project_pb.ProjectServiceUpdateSettingsResponse(), SETTINGS),
             },
         ),
         server,

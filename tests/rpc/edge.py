@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,6 +19,7 @@ from hummock.core.learn import Changes, Deleted, Updated
 from hummock.core.memory import Filter, Memory
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
+from hummock.core.settings import ProjectSettings, SettingsShown
 from hummock.ports import Page
 from hummock.rpc.gate import Gate
 from hummock.rpc.handlers import Gates
@@ -85,6 +86,23 @@ class FixedProjects:
         return replace(samples.PROJECT, name=name)
 
 
+@dataclass
+class FixedSettings:
+    """Settings that answer with the samples and note what they were asked."""
+
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def get(self, project: str) -> SettingsShown:
+        self.asked.append((project,))
+        return samples.SETTINGS
+
+    def change(
+        self, project: str, request_id: str, values: ProjectSettings, paths: Collection[str], fingerprint: bytes
+    ) -> SettingsShown:
+        self.asked.append((project, request_id, values, paths, fingerprint))
+        return samples.SETTINGS
+
+
 def use_cases(**chosen: Any) -> UseCases:
     """Use cases that answer with the samples, but for those chosen."""
     fixed: dict[str, Any] = {
@@ -97,6 +115,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "garden": FixedGarden(),
         "projects": FixedProjects(),
         "sessions": FixedSessions(),
+        "settings": FixedSettings(),
         "status": samples.status,
         "follow": lambda follower: None,
     }

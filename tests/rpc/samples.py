@@ -11,6 +11,7 @@ from hummock.core.learn import Deleted, LearnCommand, Learned, LearnResult, Lear
 from hummock.core.memory import CodeFragment, Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.recall import (
+    DecayMode,
     Degradation,
     GroupCount,
     Hit,
@@ -24,6 +25,7 @@ from hummock.core.recall import (
 from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
 from hummock.core.search import Searched, SearchQuery, SearchResult
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand
+from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
 from hummock.core.status import ServiceStatus, StoreStatus
 
 SPACE = EmbeddingSpace(
@@ -89,6 +91,27 @@ RECEIPT = Receipt(
 )
 
 DEGRADED = (Degradation(path="vector", reason="EMBEDDER_FAILED", message="no vectors"),)
+
+SETTINGS = SettingsShown(
+    own=ProjectSettings(chat=PresetSettings(top_k=8, origins=frozenset({Origin.AI_OUTPUT, Origin.MANUAL}))),
+    settings=(
+        Setting(path="chat.top_k", value=8, origin=SettingOrigin.PROJECT, default=5),
+        Setting(
+            path="chat.origins",
+            value=frozenset({Origin.AI_OUTPUT, Origin.MANUAL}),
+            origin=SettingOrigin.PROJECT,
+            default=frozenset({Origin.MANUAL}),
+        ),
+        Setting(
+            path="chat.decay_mode",
+            value=DecayMode.EXPONENTIAL,
+            origin=SettingOrigin.DEFAULT,
+            default=DecayMode.EXPONENTIAL,
+        ),
+    ),
+    seq=9,
+    content_seq=4,
+)
 
 PROJECT = Project(
     name="loan",

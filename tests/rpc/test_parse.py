@@ -149,9 +149,9 @@ def test_the_recall_of_a_render_keeps_every_rule(recall: recall_pb2.RecallReques
     assert broken(parse_render.render_query, request).field == field
 
 
-def test_a_search_has_ten_results_of_both_kinds_by_default() -> None:
+def test_a_search_leaves_the_number_to_the_project_and_looks_for_both_kinds_by_default() -> None:
     query = parse_recall.search_query(context_pb.SearchRequest(project="p", query_text="q"))
-    assert (query.top_k, query.scope) == (10, SearchScope.BOTH)
+    assert (query.top_k, query.scope) == (None, SearchScope.BOTH)
 
 
 def test_an_unset_note_is_manual_and_fully_believed() -> None:

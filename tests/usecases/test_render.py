@@ -15,8 +15,9 @@ from hummock.core.memory import Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.prompt import PromptMessage, PromptRole
 from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery, Receipt
-from hummock.core.render import Locale, Rendered, RenderForm, RenderQuery, Tier
-from hummock.ports import Store
+from hummock.core.render import Locale, PartialQuotas, Rendered, RenderForm, RenderQuery, Tier
+from hummock.core.settings import NO_SETTINGS, FormBudgets, ProjectSettings
+from hummock.ports import Generation, Store
 from hummock.render import FORMS, Frame, Section, Selected
 from hummock.render.forms import FormOfText
 from hummock.text.tokens import EstimatedTokens
@@ -57,14 +58,18 @@ def hit(one: Memory, score: float) -> Hit:
 class Shelf:
     """A project with some memories, as a store shows it to a reader."""
 
-    def __init__(self, info: ProjectInfo | None, *memories: Memory) -> None:
+    def __init__(self, info: ProjectInfo | None, *memories: Memory, settings: ProjectSettings = NO_SETTINGS) -> None:
         self._info = info
+        self._settings = settings
         self._memories = {one.id: one for one in memories}
 
     def project(self, name: str) -> Project | None:
         if self._info is None:
             return None
         return Project(name=name, info=self._info, create_time=0.0, seq=7, content_seq=7, emb_space="s", kinds={})
+
+    def generation(self, project: str) -> Generation:
+        return Generation(seq=7, content_seq=7, settings=self._settings)
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         assert full
@@ -311,3 +316,32 @@ def test_a_form_is_a_function_and_a_line_in_a_table(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(FORMS, RenderForm.INDEX, FormOfText(write=shout, budget_tokens=7))
     rendered = render(Answer(hit(R1, 0.9)), Shelf(PROJECT), asked(form=RenderForm.INDEX))
     assert (rendered.text, rendered.budget_tokens) == ("1 memories!", 7)
+
+
+def test_a_budget_is_the_requests_else_the_projects_else_the_forms() -> None:
+    """S4-46, S0-33."""
+    set_budget = ProjectSettings(budget_tokens=FormBudgets(context=300))
+    assert rendered(settings=set_budget).budget_tokens == 300
+    assert rendered(settings=set_budget, budget_tokens=200).budget_tokens == 200
+    assert rendered(settings=set_budget, form=RenderForm.WATERFALL).budget_tokens == 2000
+    assert rendered(settings=NO_SETTINGS).budget_tokens == 4000
+
+
+def test_each_quota_is_the_requests_else_the_projects_else_the_usual_one() -> None:
+    """S4-46, S0-20."""
+    settings = ProjectSettings(quotas=PartialQuotas(learning_records=1, code_fragments=0))
+    assert shown_kinds(settings, PartialQuotas()) == {"LEARNING_RECORD": 1, "CODE_FRAGMENT": 0}
+    assert shown_kinds(settings, PartialQuotas(learning_records=2)) == {"LEARNING_RECORD": 2, "CODE_FRAGMENT": 0}
+    assert shown_kinds(NO_SETTINGS, PartialQuotas()) == {"LEARNING_RECORD": 2, "CODE_FRAGMENT": 1}
+
+
+def rendered(*, settings: ProjectSettings, **fields: object) -> Rendered:
+    query = RenderQuery(project="p", recall=RecallQuery(project="p", text="还款"), **fields)  # type: ignore[arg-type] # fields of RenderQuery
+    answer = Answer(hit(R1, 0.9), hit(R2, 0.8), code=[hit(C1, 0.7)])
+    return render(answer, Shelf(PROJECT, settings=settings), query)
+
+
+def shown_kinds(settings: ProjectSettings, quotas: PartialQuotas) -> dict[str, int]:
+    memories = rendered(settings=settings, quotas=quotas).memories
+    kinds = [one.kind.name for one in memories if one.tier is not Tier.DROPPED]
+    return {name: kinds.count(name) for name in ("LEARNING_RECORD", "CODE_FRAGMENT")}

@@ -7,8 +7,11 @@ import math
 import pytest
 
 from hummock.core.memory import Filter, MemoryKind
-from hummock.core.recall import Preset, RecallQuery
+from hummock.core.recall import Intent, Preset, RecallQuery
 from hummock.core.search import Searched, SearchQuery, SearchScope
+from hummock.core.settings import PresetSettings, ProjectSettings
+from hummock.recall.plan import make_plan
+from hummock.recall.tuning import tuned
 from hummock.usecases.search import Search
 from tests.render.samples import domain, fragment, note, record
 from tests.usecases.test_render import C1, D1, R1, R2, RECEIPT, Answer, hit
@@ -39,18 +42,28 @@ def test_code_and_knowledge_are_one_list_by_score() -> None:
     ]
 
 
-def test_equal_scores_go_by_memory_id_and_the_list_ends_at_top_k() -> None:
+def test_equal_scores_go_by_memory_id() -> None:
     """S1-11."""
-    answer = Answer(hit(R2, 0.5), hit(C1, 0.5), hit(R1, 0.5))
-    results = search(answer, SearchQuery(project="p", text="还款", top_k=2)).results
-    assert [one.memory_id for one in results] == ["c1", "r1"]
+    results = search(Answer(hit(R2, 0.5), hit(C1, 0.5), hit(R1, 0.5))).results
+    assert [one.memory_id for one in results] == ["c1", "r1", "r2"]
+
+
+def test_a_projects_groups_take_no_kind_out_of_the_one_list() -> None:
+    """S1-02, S4-46."""
+    settings = ProjectSettings(agent=PresetSettings(code_top_k=5, domain_top_k=2, top_k=7))
+    query, said = tuned(asked(), settings)
+    assert said == ("agent.top_k",)
+    (group,) = make_plan(query, Intent(), 0.9, 0.0).groups
+    assert (group.kinds, group.top_k) == (ALL, 7)
 
 
 def test_the_recall_is_the_agents_with_room_to_choose_from() -> None:
     """S1-03, S1-09, S2-19."""
     query = asked()
-    assert (query.preset, query.top_k, query.candidates, query.full) == (Preset.AGENT, 10, 50, True)
-    assert asked(top_k=80).candidates == 80
+    plan = make_plan(query, Intent(), 0.9, 0.0)
+    assert (query.preset, query.full) == (Preset.AGENT, True)
+    assert [(group.name, group.top_k, group.pool) for group in plan.groups] == [("main", 10, 50)]
+    assert make_plan(asked(top_k=80), Intent(), 0.9, 0.0).groups[0].pool == 80
     assert (asked(min_seq=4).min_seq, asked(as_of=5.0).as_of) == (4, 5.0)
 
 

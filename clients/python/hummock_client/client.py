@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
+from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import requests
@@ -225,6 +225,24 @@ class Client:
     ) -> projects_pb.Project:
         """Changes what is not None of a project's information; creates the project."""
         return self.send(requests.update_project(name, tech_stack, path, request_id), timeout_s=timeout_s).project
+
+    def settings(
+        self, project: str, *, timeout_s: float | None = None
+    ) -> projects_pb.ProjectServiceGetSettingsResponse:
+        """What a project sets for itself, and every value that applies where a request says nothing."""
+        return self.send(projects_pb.ProjectServiceGetSettingsRequest(project=project), timeout_s=timeout_s)
+
+    def update_settings(
+        self,
+        project: str,
+        settings: settings_pb2.ProjectSettings,
+        paths: Iterable[str],
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> projects_pb.ProjectServiceUpdateSettingsResponse:
+        """Gives the named settings, for example "chat.top_k", the values in `settings`; unset ones their defaults."""
+        return self.send(requests.update_settings(project, settings, paths, request_id), timeout_s=timeout_s)
 
     def status(self, *, timeout_s: float | None = None) -> admin_pb.StatusResponse:
         """What runs, on what, and how full it is."""

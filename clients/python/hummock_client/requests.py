@@ -10,7 +10,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
+from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 
@@ -175,5 +175,17 @@ def update_project(
         project=project,
         info=projects_pb.ProjectInfo(tech_stack=tech_stack or (), path=path or ""),
         update_mask=FieldMask(paths=[name for name, value in named.items() if value is not None]),
+        request_id=new_request_id() if request_id is None else request_id,
+    )
+
+
+def update_settings(
+    project: str, settings: settings_pb2.ProjectSettings, paths: Iterable[str], request_id: str | None
+) -> projects_pb.ProjectServiceUpdateSettingsRequest:
+    """New values of the named settings; a request_id is made when none is given."""
+    return projects_pb.ProjectServiceUpdateSettingsRequest(
+        project=project,
+        settings=settings,
+        update_mask=FieldMask(paths=paths),
         request_id=new_request_id() if request_id is None else request_id,
     )

@@ -71,6 +71,14 @@ class Send(Protocol):
         self, request: projects_pb.ProjectServiceUpdateRequest, *, timeout_s: Seconds = None
     ) -> projects_pb.ProjectServiceUpdateResponse: ...
     @overload
+    def __call__(
+        self, request: projects_pb.ProjectServiceGetSettingsRequest, *, timeout_s: Seconds = None
+    ) -> projects_pb.ProjectServiceGetSettingsResponse: ...
+    @overload
+    def __call__(
+        self, request: projects_pb.ProjectServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
+    ) -> projects_pb.ProjectServiceUpdateSettingsResponse: ...
+    @overload
     def __call__(self, request: admin_pb.StatusRequest, *, timeout_s: Seconds = None) -> admin_pb.StatusResponse: ...
 
 
@@ -132,6 +140,14 @@ class AsyncSend(Protocol):
     def __call__(
         self, request: projects_pb.ProjectServiceUpdateRequest, *, timeout_s: Seconds = None
     ) -> Awaitable[projects_pb.ProjectServiceUpdateResponse]: ...
+    @overload
+    def __call__(
+        self, request: projects_pb.ProjectServiceGetSettingsRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[projects_pb.ProjectServiceGetSettingsResponse]: ...
+    @overload
+    def __call__(
+        self, request: projects_pb.ProjectServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[projects_pb.ProjectServiceUpdateSettingsResponse]: ...
     @overload
     def __call__(
         self, request: admin_pb.StatusRequest, *, timeout_s: Seconds = None

@@ -12,11 +12,13 @@ from rich.text import Text
 from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, connect
 from hummock.cli.options import JsonFlag, TargetOption, utf8
 from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable
+from hummock.cli.settings import settings
 from hummock.v1 import project_service_pb2 as pb
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="List projects and say what prompts tell of them.")
+app = typer.Typer(no_args_is_help=True, help="List projects, and say what prompts tell of them and what recalls mean.")
+app.add_typer(settings, name="settings")
 
 NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", envvar="HUMMOCK_PROJECT", callback=utf8)]
 

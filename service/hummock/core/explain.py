@@ -133,3 +133,4 @@ class Explained:
     verdict: Verdict | None
     sentence: str
     remedy: Remedy | None = None
+    project_settings: tuple[str, ...] = ()

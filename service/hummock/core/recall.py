@@ -282,6 +282,7 @@ class Receipt:
 
     `cross_encoded` counts the candidates that the cross-encoder read. `cached` means that an equal recall's answer was
     used: `stages` and `elapsed_s` are those of fetching it, all else is said of the recall that made it.
+    `project_settings` are the paths of what the project said where the request did not.
     """
 
     preset: Preset
@@ -295,6 +296,7 @@ class Receipt:
     cross_encoded: int = 0
     cached: bool = False
     times: tuple[TimeInterval, ...] = ()
+    project_settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

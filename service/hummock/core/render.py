@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 
 from hummock.core.errors import InvalidRequest
@@ -60,6 +60,20 @@ class Quotas:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartialQuotas:
+    """Some of the quotas; None says nothing."""
+
+    domains: int | None = None
+    learning_records: int | None = None
+    code_fragments: int | None = None
+
+    def filled(self, below: PartialQuotas) -> Quotas:
+        """These; where they say nothing, those below; where these say nothing either, the usual ones."""
+        said = {**asdict(below), **{name: quota for name, quota in asdict(self).items() if quota is not None}}
+        return Quotas(**{name: quota for name, quota in said.items() if quota is not None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeenMemory:
     """A memory that turns have recalled: how many, and which was the last."""
 
@@ -107,7 +121,7 @@ class RenderQuery:
     """A rendering as it was asked for: either of a recall, or of memories by id.
 
     Attributes:
-        budget_tokens: None means the form's own.
+        budget_tokens: None means what the project says, or else the form's own.
         locale: None follows the query's script.
         prompt: What the section is put into; None for nothing. At most one of it and `template` is given.
         target: Whose prompt that is.
@@ -133,7 +147,7 @@ class RenderQuery:
     history: tuple[PromptMessage, ...] = ()
     current: PromptMessage | None = None
     read_ids: tuple[str, ...] = ()
-    quotas: Quotas = field(default_factory=Quotas)
+    quotas: PartialQuotas = field(default_factory=PartialQuotas)
     tail: TailPlacement | None = None
     as_of: float | None = None
     utc_offset_minutes: int = 0

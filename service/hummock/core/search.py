@@ -20,11 +20,17 @@ class SearchScope(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A search as it was asked for; `as_of` in Unix seconds, None means the clock's; `until_s` as in a recall."""
+    """A search as it was asked for.
+
+    Attributes:
+        top_k: None means what the project says of the agent's preset, or else what that says.
+        as_of: Unix seconds; None means the clock's.
+        until_s: As in a recall.
+    """
 
     project: str
     text: str
-    top_k: int = 10
+    top_k: int | None = None
     scope: SearchScope = SearchScope.BOTH
     filter: Filter = field(default_factory=Filter)
     min_seq: int = 0

@@ -12,6 +12,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project, ProjectInfo
+from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.status import StoreStatus
 from hummock.core.terms import Terms
 from hummock.ports.learning import LearningReader, LearningUnit
@@ -61,6 +62,12 @@ class UnitOfWork(Protocol):
     @property
     def sessions(self) -> SessionWork:
         """The sessions of the project."""
+
+    def settings(self) -> ProjectSettings:
+        """What the project sets for itself."""
+
+    def set_settings(self, settings: ProjectSettings) -> None:
+        """Replaces what the project sets for itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +119,14 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """How far a project has come: writes accepted, and changes after which a recall could answer differently."""
+    """How far a project has come: writes accepted, and changes after which a recall could answer differently.
+
+    `settings` are those of that moment; a change of them is one of these changes.
+    """
 
     seq: int
     content_seq: int
+    settings: ProjectSettings = NO_SETTINGS
 
 
 class Store(Protocol):

@@ -108,7 +108,7 @@ def handlers(use_cases: UseCases, gates: Gates, door: Door, feed: Feed) -> list[
         "ContextService": ContextServicer(use_cases),
         "MemoryService": MemoryServicer(use_cases.garden),
         "SessionService": SessionServicer(use_cases.sessions),
-        "ProjectService": ProjectServicer(use_cases.projects),
+        "ProjectService": ProjectServicer(use_cases.projects, use_cases.settings),
         "AdminService": AdminServicer(use_cases.status, gates.load),
     }
     compile_rules(GetMessageClass(method.input_type) for method in _methods())

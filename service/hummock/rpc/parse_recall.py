@@ -22,8 +22,6 @@ from hummock.rpc import deadline
 from hummock.rpc import parse_values as values
 from hummock.v1 import context_service_pb2, recall_pb2
 
-_DEFAULT_SEARCH_TOP_K = 10
-
 
 def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQuery:
     """A recall; `prefix` is where it stands in the request, with a dot at its end."""
@@ -77,7 +75,7 @@ def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
     return SearchQuery(
         project=values.project_name("project", request.project),
         text=request.query_text,
-        top_k=request.top_k if request.HasField("top_k") else _DEFAULT_SEARCH_TOP_K,
+        top_k=request.top_k if request.HasField("top_k") else None,
         scope=SearchScope(request.scope or SearchScope.BOTH),
         filter=values.memory_filter("filter", request.filter),
         min_seq=request.min_seq,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hummock.core.errors import InvalidRequest
 from hummock.core.prompt import PromptMessage, PromptRole, PromptTarget, PromptTemplate
 from hummock.core.recall import RecallQuery
-from hummock.core.render import Locale, Quotas, RenderForm, RenderQuery, TailPlacement
+from hummock.core.render import Locale, PartialQuotas, RenderForm, RenderQuery, TailPlacement
 from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES, HistoryQuery
 from hummock.rpc import parse_values as values
 from hummock.rpc.parse import check
@@ -69,12 +69,11 @@ def _session(sent: pb.SessionHistory) -> HistoryQuery:
     )
 
 
-def _quotas(sent: pb.SectionQuotas) -> Quotas:
-    usual = Quotas()
-    return Quotas(
-        domains=sent.domains if sent.HasField("domains") else usual.domains,
-        learning_records=sent.learning_records if sent.HasField("learning_records") else usual.learning_records,
-        code_fragments=sent.code_fragments if sent.HasField("code_fragments") else usual.code_fragments,
+def _quotas(sent: pb.SectionQuotas) -> PartialQuotas:
+    return PartialQuotas(
+        domains=sent.domains if sent.HasField("domains") else None,
+        learning_records=sent.learning_records if sent.HasField("learning_records") else None,
+        code_fragments=sent.code_fragments if sent.HasField("code_fragments") else None,
     )
 
 

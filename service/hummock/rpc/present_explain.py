@@ -19,7 +19,11 @@ def explain_response(request: recall_pb2.RecallRequest, explained: Explained) ->
     """The answer; the changed recall is the request with the changes, and what it left to the preset stays so."""
     verdict, remedy = explained.verdict, explained.remedy
     if verdict is None:
-        return pb.ExplainResponse(outcome=pb.EXPLAIN_OUTCOME_NOT_FOUND, sentence=explained.sentence)
+        return pb.ExplainResponse(
+            outcome=pb.EXPLAIN_OUTCOME_NOT_FOUND,
+            sentence=explained.sentence,
+            project_settings=explained.project_settings,
+        )
     reply = pb.ExplainResponse(
         outcome=pb.EXPLAIN_OUTCOME_RECALLED if verdict.stage is None else pb.EXPLAIN_OUTCOME_LOST,
         group=verdict.group,
@@ -32,6 +36,7 @@ def explain_response(request: recall_pb2.RecallRequest, explained: Explained) ->
         numbers=_numbers(verdict.numbers) if verdict.numbers else None,
         sentence=explained.sentence,
         degraded=degradations(verdict.degraded),
+        project_settings=explained.project_settings,
     )
     if remedy is not None:
         reply.changes.extend(pb.RecallChange(field=change.field, value=change.value) for change in remedy.changes)

@@ -118,6 +118,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
         late_interaction_weight=kept.late_interaction_weight,
         times=map(_time_interval, kept.times),
         cross_encoded=kept.cross_encoded,
+        project_settings=kept.project_settings,
     )
 
 

@@ -35,10 +35,11 @@ def duration(seconds: float) -> Duration:
 
 def struct(fields: Mapping[str, object]) -> Struct:
     """Plain JSON values, tuples as lists. Raises: TypeError for any other value."""
-    return Struct(fields={name: _value(value) for name, value in fields.items()})
+    return Struct(fields={name: json_value(value) for name, value in fields.items()})
 
 
-def _value(value: object) -> Value:
+def json_value(value: object) -> Value:
+    """A plain JSON value, tuples as lists. Raises: TypeError for any other."""
     if value is None:
         return Value(null_value=NullValue.NULL_VALUE)
     if isinstance(value, bool):
@@ -50,5 +51,5 @@ def _value(value: object) -> Value:
     if isinstance(value, Mapping):
         return Value(struct_value=struct(value))
     if isinstance(value, Sequence):
-        return Value(list_value=ListValue(values=[_value(item) for item in value]))
+        return Value(list_value=ListValue(values=[json_value(item) for item in value]))
     raise TypeError(f"{type(value).__name__} is no JSON value")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hummock.core.errors import InvalidRequest
 from hummock.rpc import parse_values as values
-from hummock.rpc import present_service
+from hummock.rpc import present_service, present_settings
 from hummock.rpc.page_token import page_position, page_token
-from hummock.rpc.use_cases import Projects
+from hummock.rpc.parse_settings import project_settings, setting_paths
+from hummock.rpc.use_cases import Projects, Settings
 from hummock.v1 import project_service_pb2 as pb
 
 _DEFAULT_PAGE_SIZE = 100
@@ -14,10 +15,11 @@ _UPDATABLE = ("tech_stack", "path")
 
 
 class ProjectServicer:
-    """Each method is a call of the projects."""
+    """Each method is a call of the projects, or of their settings."""
 
-    def __init__(self, projects: Projects) -> None:
+    def __init__(self, projects: Projects, settings: Settings) -> None:
         self._projects = projects
+        self._settings = settings
 
     def Get(self, request: pb.ProjectServiceGetRequest) -> pb.ProjectServiceGetResponse:
         """Returns one project."""
@@ -47,3 +49,29 @@ class ProjectServicer:
             values.fingerprint(request),
         )
         return pb.ProjectServiceUpdateResponse(project=present_service.project(updated, with_kinds=False))
+
+    def GetSettings(self, request: pb.ProjectServiceGetSettingsRequest) -> pb.ProjectServiceGetSettingsResponse:
+        """Returns what applies where requests say nothing."""
+        shown = self._settings.get(values.project_name("project", request.project))
+        return pb.ProjectServiceGetSettingsResponse(
+            settings=present_settings.project_settings(shown.own),
+            values=present_settings.settings(shown.settings),
+            content_seq=shown.content_seq,
+        )
+
+    def UpdateSettings(
+        self, request: pb.ProjectServiceUpdateSettingsRequest
+    ) -> pb.ProjectServiceUpdateSettingsResponse:
+        """Changes the named settings of a project."""
+        shown = self._settings.change(
+            values.project_name("project", request.project),
+            values.request_id(request.request_id),
+            project_settings(request.settings),
+            setting_paths(request.update_mask.paths),
+            values.fingerprint(request),
+        )
+        return pb.ProjectServiceUpdateSettingsResponse(
+            settings=present_settings.project_settings(shown.own),
+            values=present_settings.settings(shown.settings),
+            seq=shown.seq,
+        )

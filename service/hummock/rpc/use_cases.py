@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.search import Searched, SearchQuery
 from hummock.core.session import LearnedTurn, LearnTurnCommand
+from hummock.core.settings import ProjectSettings, SettingsShown
 from hummock.core.status import ServiceStatus
 from hummock.ports import Page
 from hummock.usecases.sessions import Sessions
@@ -57,6 +58,18 @@ class Projects(Protocol):
         """Changes what is not None; creates the project."""
 
 
+class Settings(Protocol):
+    """What projects say where their requests say nothing."""
+
+    def get(self, project: str) -> SettingsShown:
+        """What applies to a project. Raises: ProjectNotFound."""
+
+    def change(
+        self, project: str, request_id: str, values: ProjectSettings, paths: Collection[str], fingerprint: bytes
+    ) -> SettingsShown:
+        """Gives the named settings these values; creates the project."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseCases:
     """One of each. All are synchronous and safe to call from several threads."""
@@ -70,6 +83,7 @@ class UseCases:
     garden: Garden
     projects: Projects
     sessions: Sessions
+    settings: Settings
     status: Callable[[], ServiceStatus]
     follow: Callable[[Callable[[str, int], None]], None]
     """Has a function told of every write, as `ports.Store` says."""

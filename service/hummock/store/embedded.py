@@ -30,6 +30,7 @@ from hummock.store.memory_events import events_behind
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
 from hummock.store.session_reads import SessionReads
+from hummock.store.settings_records import read_settings
 from hummock.store.substrings import ReadRecords
 from hummock.store.tokens import ReadTokens, with_tokens
 from hummock.store.unit import doc_of, find_by_text
@@ -202,13 +203,14 @@ class EmbeddedStore:
         """A project's newest generation; see `ports.Store`."""
         view = self._residents.loaded_view(project)
         if view is not None:
-            return Generation(seq=view.seq, content_seq=view.content_seq)
+            return Generation(seq=view.seq, content_seq=view.content_seq, settings=view.settings)
         with self._environment.reading() as txn:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return Generation(seq=0, content_seq=0)
             record = self._environment.project_record(txn, number)
-            return Generation(seq=record.seq, content_seq=record.content_seq)
+            settings = read_settings(txn, self._tables, number)
+            return Generation(seq=record.seq, content_seq=record.content_seq, settings=settings)
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """What is read of a project's learning at one moment."""

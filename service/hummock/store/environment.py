@@ -43,6 +43,7 @@ class Tables:
         by_id: Memory id to doc.
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.
+        settings: Project to SettingsRecord (`settings_records.py`).
         ops: Seq and number to an operation (`operations.py`).
         removed: Seq and number of an operation to the id of the memory that it removed.
         request: Request id to RequestRecord.
@@ -72,6 +73,7 @@ class Tables:
     by_id: lmdb._Database
     by_text: lmdb._Database
     session: lmdb._Database
+    settings: lmdb._Database
     ops: lmdb._Database
     removed: lmdb._Database
     request: lmdb._Database

@@ -11,6 +11,7 @@ import numpy as np
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
+from hummock.core.settings import ProjectSettings
 from hummock.core.terms import Terms
 from hummock.ports import LearningUnit, TextKey
 from hummock.store import codec, keys, operations, scan, terms
@@ -19,6 +20,7 @@ from hummock.store.environment import Environment
 from hummock.store.learned import learned_of, move_doc, with_learned
 from hummock.store.learning import LearningWriting
 from hummock.store.session_unit import SessionUnit
+from hummock.store.settings_records import read_settings, write_settings
 from hummock.store.vocabulary import Vocabulary
 from hummock.text.terms import learned_terms
 
@@ -163,6 +165,16 @@ class Unit:
         self.has_changed |= info != self.info()
         self._record.tech_stack = info.tech_stack
         self._record.path = info.path
+
+    def settings(self) -> ProjectSettings:
+        """What the project sets for itself."""
+        return read_settings(self._txn, self._tables, self._number)
+
+    def set_settings(self, settings: ProjectSettings) -> None:
+        """Replaces what the project sets for itself."""
+        self.has_changed |= settings != self.settings()
+        self._begin()
+        write_settings(self._txn, self._tables, self._number, settings)
 
     def _begin(self) -> None:
         self._writing.has_begun = True

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.memory import MemoryKind
+from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store import codec, keys, operations, scan
 from hummock.store.columns import Columns
 from hummock.store.domain_names import LazyDomainNames
@@ -21,6 +22,7 @@ from hummock.store.errors import RecordDamaged
 from hummock.store.growing import Growing
 from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.postings import Postings
+from hummock.store.settings_records import read_settings
 from hummock.store.stored import Stored, read_all, read_docs
 from hummock_kernels.signbit import sign_bits
 
@@ -41,6 +43,7 @@ class ProjectView:
         plans: How its nearest vectors are found.
         signs: (rows, words), the vectors' sign bits; None in a project that is small, or has only just grown.
         line: The same in views that have the same memories in the same places, but for those added at the end.
+        settings: What the project sets for itself.
     """
 
     number: int
@@ -54,6 +57,7 @@ class ProjectView:
     plans: PlanLimits
     signs: Growing[np.uint64] | None = None
     line: object = field(default_factory=object)
+    settings: ProjectSettings = NO_SETTINGS
 
     @property
     def nbytes(self) -> int:
@@ -77,6 +81,7 @@ def load(
         number=number,
         seq=record.seq,
         content_seq=record.content_seq,
+        settings=read_settings(txn, environment.tables, number),
         columns=Columns.empty().extended(stored.rows, stored.ids, 0),
         vectors=stored.halves,
         row_doc=Growing.of(row_doc[:0]).extended(row_doc),
@@ -114,7 +119,8 @@ def catch_up(
     prefix = keys.project_prefix(view.number)
     start = keys.op_key(view.number, view.seq + 1, 0)
     changes = operations.net(value for _, value in scan.entries(txn, tables.ops, prefix, start))
-    newer = replace(_reduced(view, changes), seq=record.seq, content_seq=record.content_seq)
+    settings = read_settings(txn, tables, view.number)
+    newer = replace(_reduced(view, changes), seq=record.seq, content_seq=record.content_seq, settings=settings)
     if changes.put:
         newer = _extended(newer, read_docs(environment, txn, view.number, record.active_space, changes.put))
         if (newer.columns.kind.values[len(view.columns) :] == MemoryKind.DOMAIN_KNOWLEDGE).any():

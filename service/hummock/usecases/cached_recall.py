@@ -13,6 +13,7 @@ from hummock.ports import Clock, Generation, Store
 from hummock.recall.cache import AnswerCache
 from hummock.recall.plan import decay_of
 from hummock.recall.timetable import DEADLINE
+from hummock.recall.tuning import tuned
 from hummock.text.time_words import time_intervals
 
 TTL_S = 300.0
@@ -64,8 +65,9 @@ class CachedRecall:
         generation = self._store.generation(query.project)
         if generation.seq < query.min_seq:
             raise SeqNotReached(query.min_seq, generation.seq)
+        question, from_project = tuned(query, generation.settings)
         # Checked above; left in, it would keep callers apart who differ in nothing else.
-        question = replace(query, min_seq=0) if query.min_seq else query
+        question = replace(question, min_seq=0) if query.min_seq else question
         key = _Key(question, generation.content_seq, self._emb_space)
         recalled, is_shared = self._answers.answer(
             key,
@@ -74,7 +76,9 @@ class CachedRecall:
             weigh=lambda fresh: None if fresh.degraded else _nbytes(question, fresh),
             patience_s=None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started)),
         )
-        return self._shared(question, recalled, generation, started) if is_shared else recalled
+        answer = self._shared(question, recalled, generation, started) if is_shared else recalled
+        # Not kept with the answer: another caller may have asked for the same in so many words.
+        return _said(answer, from_project) if from_project else answer
 
     def _is_usable(self, query: RecallQuery, kept: Recalled) -> bool:
         if any(left_out.reason == DEADLINE for left_out in kept.degraded):
@@ -124,6 +128,10 @@ class _Key:
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def _said(recalled: Recalled, from_project: tuple[str, ...]) -> Recalled:
+    return replace(recalled, receipt=replace(recalled.receipt, project_settings=from_project))
 
 
 def _decays_by_the_clock(query: RecallQuery) -> bool:

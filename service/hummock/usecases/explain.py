@@ -14,6 +14,7 @@ from hummock.recall.explain import group_place, judge, lost_unasked
 from hummock.recall.explain_words import sentence
 from hummock.recall.gather import group_queries
 from hummock.recall.remedy import remedied, with_room
+from hummock.recall.tuning import tuned
 from hummock.text.script import is_han
 from hummock.usecases.recall import Recall
 
@@ -41,6 +42,11 @@ class Explain:
         # A deadline decides by the machine's load, and a language model never twice the same: neither can be explained
         # afterwards. Who wants to know of a model's intent sends the one that the recall answered with.
         asked = replace(query.recall, until_s=None, intent_mode=IntentMode.LEXICAL)
+        asked, from_project = tuned(asked, self._store.generation(asked.project).settings)
+        explained = self._explained(asked, query)
+        return replace(explained, project_settings=from_project)
+
+    def _explained(self, asked: RecallQuery, query: ExplainQuery) -> Explained:
         in_chinese = is_han(asked.text)
         (memory,) = self._store.get(asked.project, [query.memory_id], asked.min_seq, full=True)
         verdict = None if memory is None else self._verdict(asked, memory)

@@ -136,15 +136,18 @@ class Render:
         )
 
     def _frame(self, query: RenderQuery, locale: Locale, project: Project | None) -> Frame:
+        settings = self._store.generation(query.project).settings
         as_of = query.as_of if query.as_of is not None or query.recall is None else query.recall.as_of
         return Frame(
             wording=wording_of(locale),
-            budget_tokens=query.budget_tokens or FORMS[query.form].budget_tokens,
+            budget_tokens=query.budget_tokens
+            or settings.budget_tokens.of(query.form)
+            or FORMS[query.form].budget_tokens,
             counter=self._counter,
             info=project.info if project else None,
             as_of=self._clock.now() if as_of is None else as_of,
             utc_offset_minutes=query.utc_offset_minutes,
-            quotas=query.quotas,
+            quotas=query.quotas.filled(settings.quotas),
             read_tool=query.read_tool,
         )
 

@@ -20,7 +20,6 @@ _KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
     SearchScope.BOTH: frozenset(MemoryKind),
 }
 _CODE_TYPE: Final = "code"
-_CANDIDATES: Final = 50
 _CONTENT_CHARACTERS: Final = 200
 
 
@@ -33,14 +32,15 @@ class Search:
     def __call__(self, query: SearchQuery) -> Searched:
         """Answer with at most `top_k` results by falling score, equal scores by memory id.
 
-        Nothing passes when the scope and the filter have no kind in common.
+        Nothing passes when the scope and the filter have no kind in common. All kinds compete in one group,
+        whatever the project says of its groups.
 
         Raises: what the recall raises.
         """
         kinds = _KINDS[query.scope] & (query.filter.kinds or frozenset(MemoryKind))
         recalled = self._recall(_recall_query(query, kinds))
         # A diversified recall is not sorted by score; a mixed list is.
-        hits = sorted(recalled.hits, key=lambda hit: (-hit.score, hit.memory.id))[: query.top_k]
+        hits = sorted(recalled.hits, key=lambda hit: (-hit.score, hit.memory.id))
         results = tuple(_result(hit) for hit in hits)
         return Searched(
             results=results, text=_text(query, results), receipt=recalled.receipt, degraded=recalled.degraded
@@ -55,7 +55,8 @@ def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQue
         text=query.text,
         preset=Preset.AGENT,
         top_k=query.top_k,
-        candidates=max(_CANDIDATES, query.top_k),
+        code_top_k=0,
+        domain_top_k=0,
         filter=where,
         as_of=query.as_of,
         min_seq=query.min_seq,

@@ -284,6 +284,7 @@ class ExplainResponse(_message.Message):
     CHANGED_RECALL_FIELD_NUMBER: _builtins.int
     CHANGED_RANK_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
+    PROJECT_SETTINGS_FIELD_NUMBER: _builtins.int
     outcome: Global___ExplainOutcome.ValueType
     """What became of it."""
     group: _builtins.str
@@ -324,6 +325,10 @@ class ExplainResponse(_message.Message):
     def degraded(self) -> _containers.RepeatedCompositeFieldContainer[_recall_pb2.Degradation]:
         """What the recall could not do. Empty when all went well."""
 
+    @_builtins.property
+    def project_settings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As in the receipt of the recall."""
+
     def __init__(
         self,
         *,
@@ -341,10 +346,11 @@ class ExplainResponse(_message.Message):
         changed_recall: _recall_pb2.RecallRequest | None = ...,
         changed_rank: _builtins.int = ...,
         degraded: _abc.Iterable[_recall_pb2.Degradation] | None = ...,
+        project_settings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["changed_recall", b"changed_recall", "numbers", b"numbers"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_rank", b"changed_rank", "changed_recall", b"changed_recall", "changes", b"changes", "degraded", b"degraded", "failed_conditions", b"failed_conditions", "group", b"group", "numbers", b"numbers", "other_id", b"other_id", "outcome", b"outcome", "rank", b"rank", "sentence", b"sentence", "stage", b"stage", "threshold", b"threshold", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_rank", b"changed_rank", "changed_recall", b"changed_recall", "changes", b"changes", "degraded", b"degraded", "failed_conditions", b"failed_conditions", "group", b"group", "numbers", b"numbers", "other_id", b"other_id", "outcome", b"outcome", "project_settings", b"project_settings", "rank", b"rank", "sentence", b"sentence", "stage", b"stage", "threshold", b"threshold", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

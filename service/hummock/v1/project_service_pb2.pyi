@@ -9,6 +9,7 @@ from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from hummock.v1 import settings_pb2 as _settings_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -291,3 +292,131 @@ class ProjectServiceUpdateResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProjectServiceUpdateResponse: _TypeAlias = ProjectServiceUpdateResponse  # noqa: Y015
+
+@_typing.final
+class ProjectServiceGetSettingsRequest(_message.Message):
+    """Asks for a project's settings."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceGetSettingsRequest: _TypeAlias = ProjectServiceGetSettingsRequest  # noqa: Y015
+
+@_typing.final
+class ProjectServiceGetSettingsResponse(_message.Message):
+    """A project's settings."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SETTINGS_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    CONTENT_SEQ_FIELD_NUMBER: _builtins.int
+    content_seq: _builtins.int
+    """Changes when a setting does, as with every change after which a recall could answer differently."""
+    @_builtins.property
+    def settings(self) -> _settings_pb2.ProjectSettings:
+        """What the project itself says; all else is unset."""
+
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[_settings_pb2.Setting]:
+        """Every value that applies, in the order of ProjectSettings."""
+
+    def __init__(
+        self,
+        *,
+        settings: _settings_pb2.ProjectSettings | None = ...,
+        values: _abc.Iterable[_settings_pb2.Setting] | None = ...,
+        content_seq: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "settings", b"settings", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceGetSettingsResponse: _TypeAlias = ProjectServiceGetSettingsResponse  # noqa: Y015
+
+@_typing.final
+class ProjectServiceUpdateSettingsRequest(_message.Message):
+    """Changes a project's settings."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    SETTINGS_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
+    @_builtins.property
+    def settings(self) -> _settings_pb2.ProjectSettings:
+        """The new values. What the mask names and is unset here returns to its default."""
+
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """Which values to change: paths such as "chat.top_k", or "chat" for all that begin with it. Required."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        settings: _settings_pb2.ProjectSettings | None = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings", "update_mask", b"update_mask"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project", "request_id", b"request_id", "settings", b"settings", "update_mask", b"update_mask"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceUpdateSettingsRequest: _TypeAlias = ProjectServiceUpdateSettingsRequest  # noqa: Y015
+
+@_typing.final
+class ProjectServiceUpdateSettingsResponse(_message.Message):
+    """The changed settings."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SETTINGS_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    SEQ_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
+    @_builtins.property
+    def settings(self) -> _settings_pb2.ProjectSettings:
+        """What the project itself says now."""
+
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[_settings_pb2.Setting]:
+        """Every value that applies now, in the order of ProjectSettings."""
+
+    def __init__(
+        self,
+        *,
+        settings: _settings_pb2.ProjectSettings | None = ...,
+        values: _abc.Iterable[_settings_pb2.Setting] | None = ...,
+        seq: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seq", b"seq", "settings", b"settings", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceUpdateSettingsResponse: _TypeAlias = ProjectServiceUpdateSettingsResponse  # noqa: Y015

@@ -50,6 +50,16 @@ class ProjectServiceStub:
                 request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateResponse.FromString,
                 _registered_method=True)
+        self.GetSettings = channel.unary_unary(
+                '/hummock.v1.ProjectService/GetSettings',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsResponse.FromString,
+                _registered_method=True)
+        self.UpdateSettings = channel.unary_unary(
+                '/hummock.v1.ProjectService/UpdateSettings',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.FromString,
+                _registered_method=True)
 
 
 class ProjectServiceServicer:
@@ -77,6 +87,21 @@ class ProjectServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetSettings(self, request, context):
+        """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
+        is NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateSettings(self, request, context):
+        """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ProjectServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +119,16 @@ def add_ProjectServiceServicer_to_server(servicer, server):
                     servicer.Update,
                     request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateResponse.SerializeToString,
+            ),
+            'GetSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSettings,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsResponse.SerializeToString,
+            ),
+            'UpdateSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateSettings,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +213,60 @@ class ProjectService:
             '/hummock.v1.ProjectService/Update',
             hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateRequest.SerializeToString,
             hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.ProjectService/GetSettings',
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateSettings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.ProjectService/UpdateSettings',
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -39,6 +39,12 @@ class ProjectServiceStub:
     """Returns the projects in pages, by name."""
     Update: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateRequest, _project_service_pb2.ProjectServiceUpdateResponse]
     """Changes the named fields of a project's information; creates the project when it does not exist."""
+    GetSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceGetSettingsRequest, _project_service_pb2.ProjectServiceGetSettingsResponse]
+    """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
+    is NOT_FOUND.
+    """
+    UpdateSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateSettingsRequest, _project_service_pb2.ProjectServiceUpdateSettingsResponse]
+    """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
 
 @_typing.type_check_only
 class ProjectServiceAsyncStub(ProjectServiceStub):
@@ -51,6 +57,12 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Returns the projects in pages, by name."""
     Update: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateRequest, _project_service_pb2.ProjectServiceUpdateResponse]  # type: ignore[assignment]
     """Changes the named fields of a project's information; creates the project when it does not exist."""
+    GetSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceGetSettingsRequest, _project_service_pb2.ProjectServiceGetSettingsResponse]  # type: ignore[assignment]
+    """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
+    is NOT_FOUND.
+    """
+    UpdateSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateSettingsRequest, _project_service_pb2.ProjectServiceUpdateSettingsResponse]  # type: ignore[assignment]
+    """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
 
 class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
     """Information about projects. A project is created by the first Learn or Update that names it."""
@@ -78,5 +90,23 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_project_service_pb2.ProjectServiceUpdateResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceUpdateResponse]]:
         """Changes the named fields of a project's information; creates the project when it does not exist."""
+
+    @_abc_1.abstractmethod
+    def GetSettings(
+        self,
+        request: _project_service_pb2.ProjectServiceGetSettingsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_project_service_pb2.ProjectServiceGetSettingsResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceGetSettingsResponse]]:
+        """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
+        is NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateSettings(
+        self,
+        request: _project_service_pb2.ProjectServiceUpdateSettingsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_project_service_pb2.ProjectServiceUpdateSettingsResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceUpdateSettingsResponse]]:
+        """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
 
 def add_ProjectServiceServicer_to_server(servicer: ProjectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

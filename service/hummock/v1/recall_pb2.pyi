@@ -536,6 +536,7 @@ class Receipt(_message.Message):
     LATE_INTERACTION_WEIGHT_FIELD_NUMBER: _builtins.int
     TIMES_FIELD_NUMBER: _builtins.int
     CROSS_ENCODED_FIELD_NUMBER: _builtins.int
+    PROJECT_SETTINGS_FIELD_NUMBER: _builtins.int
     preset: Global___Preset.ValueType
     """The preset that was used."""
     emb_space: _builtins.str
@@ -572,6 +573,12 @@ class Receipt(_message.Message):
     def times(self) -> _containers.RepeatedCompositeFieldContainer[Global___TimeInterval]:
         """The times by which memories were ranked higher."""
 
+    @_builtins.property
+    def project_settings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Settings of the project that applied because the request said nothing, for example "chat.top_k"; all else is the
+        request's own or the default. What applies where, `ProjectService.GetSettings` says.
+        """
+
     def __init__(
         self,
         *,
@@ -586,10 +593,11 @@ class Receipt(_message.Message):
         late_interaction_weight: _builtins.float = ...,
         times: _abc.Iterable[Global___TimeInterval] | None = ...,
         cross_encoded: _builtins.int = ...,
+        project_settings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "elapsed", b"elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "cross_encoded", b"cross_encoded", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "cross_encoded", b"cross_encoded", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "project_settings", b"project_settings", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,53 @@
+"""Requests that change a project's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Origin
+from hummock.core.recall import DecayMode
+from hummock.core.render import PartialQuotas
+from hummock.core.settings import SETTING_PATHS, FormBudgets, PresetSettings, ProjectSettings
+from hummock.v1 import settings_pb2 as pb
+
+_MOST_SHOWN: Final = 64
+_CONVERTED: Final[Mapping[str, Callable[[Any], object]]] = {
+    "origins": lambda numbers: frozenset(map(Origin, numbers)),
+    "decay_mode": lambda number: DecayMode(number) if number else None,
+}
+
+
+def project_settings(sent: pb.ProjectSettings) -> ProjectSettings:
+    """The settings that are set in a message."""
+    return ProjectSettings(
+        chat=PresetSettings(**_said(sent.chat)),
+        code=PresetSettings(**_said(sent.code)),
+        agent=PresetSettings(**_said(sent.agent)),
+        budget_tokens=FormBudgets(**_said(sent.budget_tokens)),
+        quotas=PartialQuotas(**_said(sent.quotas)),
+    )
+
+
+def setting_paths(mask: Sequence[str]) -> frozenset[str]:
+    """The paths that a mask names; a group stands for all of its own. Raises: InvalidRequest."""
+    if not mask:
+        raise InvalidRequest("update_mask", 'names no setting; it may name paths such as "chat.top_k", or "chat"')
+    paths: set[str] = set()
+    for named in mask:
+        found = [path for path in SETTING_PATHS if path == named or path.startswith(f"{named}.")]
+        if not found:
+            raise InvalidRequest("update_mask", f"names {named[:_MOST_SHOWN]!r}, which is no setting")
+        paths.update(found)
+    return frozenset(paths)
+
+
+def _said(group: Message) -> dict[str, Any]:
+    return {field.name: _CONVERTED.get(field.name, _itself)(value) for field, value in group.ListFields()}
+
+
+def _itself(value: Any) -> object:
+    return value

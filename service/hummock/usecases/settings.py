@@ -1,0 +1,102 @@
+"""Settings: what a project says where its requests say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from hummock.core.errors import ProjectNotFound
+from hummock.core.memory import Origin
+from hummock.core.recall import Preset
+from hummock.core.render import PartialQuotas, Quotas, RenderForm
+from hummock.core.settings import (
+    SETTING_PATHS,
+    FormBudgets,
+    PresetSettings,
+    ProjectSettings,
+    Setting,
+    SettingOrigin,
+    SettingsShown,
+)
+from hummock.ports import Store, UnitOfWork, WriteRequest
+from hummock.recall.presets import PRESETS
+from hummock.render import FORMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReply:
+    """What is kept of a change for repeats of its request_id: only that it happened."""
+
+
+class Settings:
+    """Reads and changes projects' settings. Safe to call from several threads."""
+
+    def __init__(self, store: Store, near_twin_bar: float) -> None:
+        """Args are the store, and the bar that the model's registry entry names."""
+        self._store = store
+        self._defaults = _defaults(near_twin_bar)
+
+    def get(self, project: str) -> SettingsShown:
+        """What applies to a project. Raises: ProjectNotFound."""
+        if self._store.project(project) is None:
+            raise ProjectNotFound(project)
+        generation = self._store.generation(project)
+        return SettingsShown(
+            own=generation.settings,
+            settings=tuple(self._setting(generation.settings, path) for path in SETTING_PATHS),
+            seq=generation.seq,
+            content_seq=generation.content_seq,
+        )
+
+    def change(
+        self, project: str, request_id: str, values: ProjectSettings, paths: Collection[str], fingerprint: bytes
+    ) -> SettingsShown:
+        """Give the named settings these values, None the default; the project is created when it does not exist."""
+
+        def apply(work: UnitOfWork) -> ChangeReply:
+            work.set_settings(work.settings().changed(values, paths))
+            return ChangeReply()
+
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=ChangeReply, apply=apply)
+        self._store.write(project, request).result()
+        return self.get(project)
+
+    def _setting(self, own: ProjectSettings, path: str) -> Setting:
+        said, default = own.value(path), self._defaults.value(path)
+        return Setting(
+            path=path,
+            value=default if said is None else said,
+            origin=SettingOrigin.DEFAULT if said is None else SettingOrigin.PROJECT,
+            default=default,
+        )
+
+
+def _defaults(near_twin_bar: float) -> ProjectSettings:
+    usual = Quotas()
+    return ProjectSettings(
+        chat=_preset(Preset.CHAT, near_twin_bar),
+        code=_preset(Preset.CODE, near_twin_bar),
+        agent=_preset(Preset.AGENT, near_twin_bar),
+        budget_tokens=FormBudgets(**{form.name.lower(): FORMS[form].budget_tokens for form in RenderForm}),
+        quotas=PartialQuotas(
+            domains=usual.domains,
+            learning_records=usual.learning_records,
+            code_fragments=usual.code_fragments,
+        ),
+    )
+
+
+def _preset(preset: Preset, near_twin_bar: float) -> PresetSettings:
+    usual = PRESETS[preset]
+    return PresetSettings(
+        candidates=usual.candidates,
+        top_k=usual.top_k,
+        code_top_k=usual.code_top_k,
+        domain_top_k=usual.domain_top_k,
+        min_similarity=usual.min_similarity,
+        origins=frozenset[Origin](usual.origins),
+        decay_mode=usual.decay_mode,
+        half_life_days=usual.half_life_days,
+        relevance_weight=usual.relevance_weight,
+        near_twin_bar=near_twin_bar,
+    )

@@ -1,0 +1,208 @@
+"""Settings of a project, from outside."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.json_format import MessageToDict
+
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import explain_pb2, settings_pb2
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import project_service_pb2 as projects
+from hummock.v1 import recall_pb2 as recall
+from tests.rpc.edge import refusal_of
+from tests.service.calls import ask, chat, learn
+from tests.service.inputs import note
+from tests.service.running import Stubs, in_thread, settings
+
+TIDES = [f"the tide at harbour number {number} turns" for number in range(12)]
+
+
+@pytest.fixture
+def harbour(service: Stubs, project: str) -> str:
+    learn(service, project, *map(note, TIDES))
+    return project
+
+
+def update(
+    service: Stubs, project: str, *paths: str, request_id: str = "", **groups: Any
+) -> projects.ProjectServiceUpdateSettingsResponse:
+    return service.project.UpdateSettings(
+        projects.ProjectServiceUpdateSettingsRequest(
+            project=project,
+            request_id=request_id,
+            settings=settings_pb2.ProjectSettings(**groups),
+            update_mask=FieldMask(paths=paths),
+        )
+    )
+
+
+def values(service: Stubs, project: str) -> dict[str, tuple[Any, bool]]:
+    """By path: the value, and whether the project says it."""
+    shown = service.project.GetSettings(projects.ProjectServiceGetSettingsRequest(project=project)).values
+    said = settings_pb2.SETTING_ORIGIN_PROJECT
+    return {one.path: (MessageToDict(one.value), one.origin == said) for one in shown}
+
+
+def refused(service: Stubs, project: str, *paths: str, **groups: Any) -> dict[str, str]:
+    with pytest.raises(grpc.RpcError) as caught:
+        update(service, project, *paths, **groups)
+    refusal = refusal_of(caught.value)
+    assert refusal.code is grpc.StatusCode.INVALID_ARGUMENT
+    return refusal.violations
+
+
+def test_a_setting_is_followed_by_the_next_recall_and_unset_again(service: Stubs, harbour: str) -> None:
+    """S4-46."""
+    assert len(chat(service, harbour, "tide harbour")) == 5
+    changed = update(service, harbour, "chat.top_k", chat=settings_pb2.PresetSettings(top_k=8))
+    assert MessageToDict(changed.settings) == {"chat": {"topK": 8}}
+    answer = ask(service, harbour, "tide harbour", preset=recall.PRESET_CHAT, min_seq=changed.seq)
+    assert (len(answer.hits), list(answer.receipt.project_settings)) == (8, ["chat.top_k"])
+    assert values(service, harbour)["chat.top_k"] == (8, True)
+    update(service, harbour, "chat.top_k")
+    assert values(service, harbour)["chat.top_k"] == (5, False)
+    assert len(chat(service, harbour, "tide harbour")) == 5
+
+
+def test_the_defaults_are_the_documents(service: Stubs, harbour: str) -> None:
+    """S4-19, S4-20, S4-21, S4-22, S4-23, S2-06, S2-08, S0-20, S0-33, 1.1-3, 1.1-4, 1.1-5."""
+    shown = values(service, harbour)
+    assert not any(is_own for _, is_own in shown.values())
+    expected = {
+        "chat.candidates": 20,
+        "chat.top_k": 5,
+        "chat.min_similarity": 0.3,
+        "chat.half_life_days": 14,
+        "chat.decay_mode": "EXPONENTIAL",
+        "chat.origins": ["MANUAL", "SUMMARY", "USER_INPUT"],
+        "code.candidates": 50,
+        "code.code_top_k": 10,
+        "agent.relevance_weight": 0.7,
+        "budget_tokens.context": 4000,
+        "budget_tokens.waterfall": 2000,
+        "quotas.learning_records": 5,
+        "quotas.code_fragments": 3,
+    }
+    assert {path: shown[path][0] for path in expected} == expected
+
+
+def test_a_group_in_the_mask_stands_for_all_of_it(service: Stubs, harbour: str) -> None:
+    """S4-46."""
+    update(service, harbour, "chat.top_k", "code.top_k", chat={"top_k": 8}, code={"top_k": 7})
+    update(service, harbour, "chat", chat={"min_similarity": 0.1})
+    shown = values(service, harbour)
+    assert shown["chat.top_k"] == (5, False)
+    assert shown["chat.min_similarity"] == (0.1, True)
+    assert shown["code.top_k"] == (7, True)
+
+
+def test_a_setting_out_of_its_range_is_refused_by_its_name(service: Stubs, harbour: str) -> None:
+    """S4-46."""
+    violations = refused(service, harbour, "chat.top_k", chat={"top_k": 0, "half_life_days": 0})
+    assert set(violations) == {"settings.chat.top_k", "settings.chat.half_life_days"}
+    assert set(refused(service, harbour, "chat", chat={"min_similarity": float("nan")})) == {
+        "settings.chat.min_similarity"
+    }
+    assert set(refused(service, harbour, "chat", chat={"origins": [99]})) == {"settings.chat.origins[0]"}
+    assert set(refused(service, harbour, "budget_tokens", budget_tokens={"index": 0})) == {
+        "settings.budget_tokens.index"
+    }
+    assert not any(is_own for _, is_own in values(service, harbour).values())
+
+
+@pytest.mark.parametrize("paths", [(), ("top_k",), ("chat.colour",), ("chat.top_k", ""), ("cha",), ("chat.",)])
+def test_a_mask_that_names_no_setting_is_refused(service: Stubs, harbour: str, paths: tuple[str, ...]) -> None:
+    assert set(refused(service, harbour, *paths)) == {"update_mask"}
+
+
+def test_a_repeated_request_changes_nothing_and_another_body_under_its_id_is_refused(
+    service: Stubs, harbour: str
+) -> None:
+    """S4-46."""
+    request_id = str(uuid.uuid4())
+    update(service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 8})
+    update(service, harbour, "chat.top_k", chat={"top_k": 3})
+    update(service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 8})
+    assert values(service, harbour)["chat.top_k"] == (3, True)
+    with pytest.raises(grpc.RpcError) as caught:
+        update(service, harbour, "chat.top_k", request_id=request_id, chat={"top_k": 9})
+    assert refusal_of(caught.value).reason == "REQUEST_ID_REUSED"
+
+
+def test_settings_of_an_unknown_project_are_not_found(service: Stubs) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        values(service, "nobody")
+    assert refusal_of(caught.value).code is grpc.StatusCode.NOT_FOUND
+
+
+def test_settings_are_a_projects_own(service: Stubs, harbour: str) -> None:
+    """S0-06, S4-46."""
+    other = f"{harbour}-other"
+    learn(service, other, *map(note, TIDES))
+    update(service, harbour, "chat.top_k", chat={"top_k": 8})
+    assert len(chat(service, other, "tide harbour")) == 5
+
+
+def test_ai_output_is_recalled_once_it_is_switched_on(service: Stubs, project: str) -> None:
+    """S4-51, S4-53."""
+    learn(service, project, note("the harbour master keeps the old lighthouse", origin=pb.ORIGIN_AI_OUTPUT))
+    assert chat(service, project, "who keeps the lighthouse?") == []
+    origins = [pb.ORIGIN_MANUAL, pb.ORIGIN_AI_OUTPUT]
+    update(service, project, "chat.origins", chat={"origins": origins, "min_similarity": -1.0})
+    assert chat(service, project, "who keeps the lighthouse?") == ["the harbour master keeps the old lighthouse"]
+
+
+def test_a_budget_and_quotas_are_followed_by_a_rendering(service: Stubs, harbour: str) -> None:
+    """S4-46, S0-33, S2-08, 1.1-5."""
+    update(service, harbour, "budget_tokens.waterfall", budget_tokens={"waterfall": 120})
+    request = context.RenderRequest(
+        project=harbour,
+        recall=recall.RecallRequest(query_text="tide harbour"),
+        form=context.RENDER_FORM_WATERFALL,
+    )
+    rendered = service.context.Render(request)
+    assert rendered.budget_tokens == 120
+    assert rendered.token_count <= 120
+    request.budget_tokens = 200
+    assert service.context.Render(request).budget_tokens == 200
+
+
+def test_a_search_follows_the_agents_settings_and_its_own_number(service: Stubs, harbour: str) -> None:
+    """S4-46, S1-03."""
+
+    def found(**fields: Any) -> int:
+        request = context.SearchRequest(project=harbour, query_text="tide harbour", **fields)
+        return len(service.context.Search(request).results)
+
+    assert found() == 10
+    update(service, harbour, "agent", agent={"top_k": 4, "code_top_k": 5})
+    assert found() == 4
+    assert found(top_k=6) == 6
+
+
+def test_an_explanation_follows_the_settings_and_names_them(service: Stubs, harbour: str) -> None:
+    """S4-46."""
+    update(service, harbour, "chat.top_k", chat={"top_k": 1})
+    hits = ask(service, harbour, "tide harbour", preset=recall.PRESET_CHAT, top_k=5).hits
+    question = recall.RecallRequest(project=harbour, query_text="tide harbour", preset=recall.PRESET_CHAT)
+    explained = service.context.Explain(explain_pb2.ExplainRequest(recall=question, memory_id=hits[2].memory.id))
+    assert list(explained.project_settings) == ["chat.top_k"]
+    assert explained.threshold == 1
+
+
+def test_settings_survive_a_restart(tmp_path: Path, models_dir: Path, model: str) -> None:
+    """S4-46, S4-02."""
+    chosen = settings(tmp_path, models_dir, model)
+    with in_thread(chosen) as stubs:
+        learn(stubs, "p", *map(note, TIDES))
+        update(stubs, "p", "chat.top_k", chat={"top_k": 8})
+    with in_thread(chosen) as stubs:
+        assert values(stubs, "p")["chat.top_k"] == (8, True)
+        assert len(chat(stubs, "p", "tide harbour")) == 8

@@ -1,0 +1,48 @@
+"""Settings on disk."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+
+from hummock.core.memory import Origin
+from hummock.core.recall import DecayMode
+from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
+from hummock.store.settings_records import pack, unpack
+from tests.strategies import project_settings
+
+PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None]
+
+
+@given(project_settings())
+def test_settings_come_back_as_they_were(settings: ProjectSettings) -> None:
+    """S4-46."""
+    assert unpack(pack(settings)) == settings
+
+
+def test_fields_of_a_later_version_are_skipped() -> None:
+    """S4-44, S4-46."""
+    newer = [[*PRESET, "later"], [], [None, 7], [], [], {"a group": "of later"}]
+    assert unpack(msgspec.msgpack.encode(newer)) == ProjectSettings(
+        chat=PresetSettings(
+            candidates=20,
+            top_k=5,
+            min_similarity=0.3,
+            origins=frozenset({Origin.MANUAL, Origin.AI_OUTPUT}),
+            decay_mode=DecayMode.EXPONENTIAL,
+            half_life_days=14.0,
+        ),
+        agent=PresetSettings(top_k=7),
+    )
+
+
+def test_values_of_a_later_version_are_skipped() -> None:
+    """S4-44."""
+    chat = unpack(msgspec.msgpack.encode([[None, None, None, None, None, [1, 99], 77]])).chat
+    assert (chat.origins, chat.decay_mode) == (frozenset({Origin.MANUAL}), None)
+    assert unpack(msgspec.msgpack.encode([[None, None, None, None, None, [99]]])) == NO_SETTINGS
+
+
+def test_a_record_of_an_earlier_version_reads_well() -> None:
+    """S4-44."""
+    assert unpack(msgspec.msgpack.encode([[None, 3]])) == ProjectSettings(chat=PresetSettings(top_k=3))
