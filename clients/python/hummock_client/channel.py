@@ -11,7 +11,13 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from hummock.v1 import admin_service_pb2, context_service_pb2, memory_service_pb2, project_service_pb2
+from hummock.v1 import (
+    admin_service_pb2,
+    context_service_pb2,
+    memory_service_pb2,
+    project_service_pb2,
+    session_service_pb2,
+)
 from hummock_client.target import is_local
 
 _LARGEST_REPLY_BYTES = 16 * 1024 * 1024
@@ -26,6 +32,7 @@ _RETRY = {
 _SERVICES: tuple[ServiceDescriptor, ...] = (
     context_service_pb2.DESCRIPTOR.services_by_name["ContextService"],
     memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"],
+    session_service_pb2.DESCRIPTOR.services_by_name["SessionService"],
     project_service_pb2.DESCRIPTOR.services_by_name["ProjectService"],
     admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
 )

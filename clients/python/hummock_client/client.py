@@ -19,6 +19,7 @@ from hummock_client import requests
 from hummock_client.channel import LEARN_STREAM, ROUTES, STREAMS, Deadlines, channel_options
 from hummock_client.errors import FailedCall, HummockCallError, call_error, not_ready
 from hummock_client.sending import Send
+from hummock_client.sessions import Sessions
 from hummock_client.target import resolve_target
 
 _PAUSE_S = 0.1
@@ -28,7 +29,8 @@ _NOT_YET = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 class Client:
     """A connection to the service; may be used by several threads. Every call raises HummockCallError when it fails.
 
-    `send` takes any request message and returns its reply; the other methods make the request from arguments.
+    `send` takes any request message and returns its reply; the other methods make the request from arguments, those
+    of `sessions` about conversations.
 
         with Client() as client:
             client.note("loan", "先本后息：先还本金，后还利息", tags=["还款"])
@@ -45,6 +47,7 @@ class Client:
         """
         self.target = resolve_target(target)
         self.send: Send = cast(Send, self._send)
+        self.sessions = Sessions(self.send, self._stream)
         self._deadlines = deadlines or Deadlines()
         self._channel = grpc.insecure_channel(self.target, options=channel_options(self.target))
         self._methods: dict[str, Any] = {

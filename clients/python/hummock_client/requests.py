@@ -40,6 +40,8 @@ class RecallOptions(TypedDict, total=False):
     context_window: int
     keyword_mode: recall_pb2.KeywordMode.ValueType
     intent_mode: recall_pb2.IntentMode.ValueType
+    session_id: str
+    window_turns: int
 
 
 class RenderOptions(TypedDict, total=False):
@@ -61,6 +63,7 @@ class RenderOptions(TypedDict, total=False):
     as_of: Timestamp
     utc_offset_minutes: int
     read_tool: str
+    session: context_pb.SessionHistory
 
 
 class SearchOptions(TypedDict, total=False):

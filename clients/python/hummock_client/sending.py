@@ -10,6 +10,7 @@ from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import explain_pb2, recall_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
+from hummock.v1 import session_service_pb2 as session_pb
 
 Seconds = float | None
 
@@ -58,6 +59,38 @@ class Send(Protocol):
     def __call__(
         self, request: memories_pb.MemoryServiceDeleteRequest, *, timeout_s: Seconds = None
     ) -> memories_pb.MemoryServiceDeleteResponse: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceGetOrCreateActiveRequest, *, timeout_s: Seconds = None
+    ) -> session_pb.SessionServiceGetOrCreateActiveResponse: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceCreateRequest, *, timeout_s: Seconds = None
+    ) -> session_pb.SessionServiceCreateResponse: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceGetRequest, *, timeout_s: Seconds = None
+    ) -> session_pb.SessionServiceGetResponse: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceListRequest, *, timeout_s: Seconds = None
+    ) -> session_pb.SessionServiceListResponse: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceUpdateRequest, *, timeout_s: Seconds = None
+    ) -> session_pb.SessionServiceUpdateResponse: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceDeleteRequest, *, timeout_s: Seconds = None
+    ) -> session_pb.SessionServiceDeleteResponse: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceAppendMessageRequest, *, timeout_s: Seconds = None
+    ) -> session_pb.SessionServiceAppendMessageResponse: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceListMessagesRequest, *, timeout_s: Seconds = None
+    ) -> session_pb.SessionServiceListMessagesResponse: ...
     @overload
     def __call__(
         self, request: projects_pb.ProjectServiceGetRequest, *, timeout_s: Seconds = None
@@ -128,6 +161,38 @@ class AsyncSend(Protocol):
     def __call__(
         self, request: memories_pb.MemoryServiceDeleteRequest, *, timeout_s: Seconds = None
     ) -> Awaitable[memories_pb.MemoryServiceDeleteResponse]: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceGetOrCreateActiveRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[session_pb.SessionServiceGetOrCreateActiveResponse]: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceCreateRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[session_pb.SessionServiceCreateResponse]: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceGetRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[session_pb.SessionServiceGetResponse]: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceListRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[session_pb.SessionServiceListResponse]: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceUpdateRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[session_pb.SessionServiceUpdateResponse]: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceDeleteRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[session_pb.SessionServiceDeleteResponse]: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceAppendMessageRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[session_pb.SessionServiceAppendMessageResponse]: ...
+    @overload
+    def __call__(
+        self, request: session_pb.SessionServiceListMessagesRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[session_pb.SessionServiceListMessagesResponse]: ...
     @overload
     def __call__(
         self, request: projects_pb.ProjectServiceGetRequest, *, timeout_s: Seconds = None

@@ -28,6 +28,14 @@ class FoundBy(IntFlag):
     NEIGHBOUR = 32
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionWindow:
+    """The last turns of a session, which whoever asks has before them: so many USER_INPUTs and what stands behind."""
+
+    session_id: str
+    turns: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupQuery:
     """What one group of candidates is asked for; a path that is not asked for is empty.
@@ -35,6 +43,7 @@ class GroupQuery:
     Attributes:
         name: "main", "code" or "domains".
         filter: What may answer.
+        window: What may not, of that; None leaves nothing out.
         vector: (dim,) float32 unit vector, or None.
         minimum_cosine: The vector path stops at this cosine.
         terms: Analysed terms of the query, at most 32 are used.
@@ -51,6 +60,7 @@ class GroupQuery:
 
     name: str
     filter: Filter
+    window: SessionWindow | None = None
     vector: NDArray[np.float32] | None = None
     minimum_cosine: float = -1.0
     terms: tuple[str, ...] = ()
@@ -84,7 +94,7 @@ class Candidates:
 
     Attributes:
         name: The group's.
-        searched: Memories that passed the filter.
+        searched: Memories that passed the filter, outside the window.
         doc: (n,) int64, the store's number for each; never reused.
         ids: Gives the n memory ids. They decide ties and nothing else, and reading them costs as much as all columns.
         kind: (n,) uint8, MemoryKind.
@@ -105,6 +115,7 @@ class Candidates:
         best_chunk: (n,) int64, which chunk `cosine` and `vector` are of; 0 also when there is none.
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
+        in_window: Memories that passed the filter, inside the window.
         is_cut: Whether there were texts that were not searched for the substrings, since there are too many.
     """
 
@@ -129,6 +140,7 @@ class Candidates:
     best_chunk: NDArray[np.int64]
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
+    in_window: int = 0
     is_cut: bool = False
 
     def __len__(self) -> int:
@@ -186,7 +198,8 @@ class Standing:
 
     Attributes:
         failed: Names of the filter's fields whose condition it does not meet.
-        searched: Memories that pass the filter.
+        turns_ago: Which turn of its session it is, counted from the last, 1; 0 unless the window holds it.
+        searched: Memories that pass the filter, outside the window.
         cosine: Of its best chunk; NaN without a vector.
         keyword: BM25 score; 0 where no term matched, and with substrings.
         matched: Bit i is set when terms[i], or substrings[i], of the query matched.
@@ -195,6 +208,7 @@ class Standing:
     """
 
     failed: tuple[str, ...]
+    turns_ago: int
     searched: int
     cosine: float
     keyword: float

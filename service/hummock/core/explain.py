@@ -9,7 +9,7 @@ from hummock.core.recall import Degradation, RecallQuery
 
 
 class LossStage(IntEnum):
-    """Where a recall loses a memory, in the order of its stages."""
+    """Where a recall loses a memory, in the order of its stages; WINDOW stands behind FILTER."""
 
     QUERY = 1
     GROUP = 2
@@ -21,6 +21,7 @@ class LossStage(IntEnum):
     RANK = 8
     NEAR_TWIN = 9
     DIVERSITY = 10
+    WINDOW = 11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from hummock.core.candidates import FoundBy
+from hummock.core.candidates import FoundBy, SessionWindow
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin, QueryVector
 
@@ -188,6 +188,7 @@ class Plan:
         neighbours: Whether sentences gain from those beside them in their session.
         substrings: What the keyword path looks for in the texts themselves; empty when it looks for terms.
         times: What the query speaks of.
+        window: The turns that need not be recalled; None for none.
         as_of: Unix seconds.
     """
 
@@ -204,6 +205,7 @@ class Plan:
     times: tuple[TimeInterval, ...]
     intent: Intent
     as_of: float
+    window: SessionWindow | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +267,7 @@ class GroupCount:
     duplicate: int = 0
     below_min_similarity: int = 0
     returned: int = 0
+    in_window: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

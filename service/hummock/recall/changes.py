@@ -24,6 +24,7 @@ _PATHS: Mapping[str, str] = {
     "decay_mode": "decay.mode",
     "relevance_weight": "relevance_weight",
     "near_twin_bar": "near_twin_bar",
+    "window_turns": "window_turns",
 }
 _NAMES = {path: name for name, path in _PATHS.items()}
 

@@ -87,6 +87,11 @@ class _Case:
         numbers = self._standing_numbers()
         if standing.failed:
             return Verdict(stage=LossStage.FILTER, failed=standing.failed, numbers=numbers)
+        if standing.turns_ago:
+            turns = self.plan.window.turns if self.plan.window else 0
+            return Verdict(
+                stage=LossStage.WINDOW, value=float(standing.turns_ago), threshold=float(turns), numbers=numbers
+            )
         ranks = [rank for rank in (standing.vector_rank, standing.keyword_rank) if rank]
         return Verdict(
             stage=LossStage.CANDIDATES,

@@ -30,6 +30,7 @@ _EN = _Words(
         LossStage.QUERY: "The query says too little to recall for.",
         LossStage.GROUP: "No group of this recall takes memories of its kind.",
         LossStage.FILTER: "It does not meet the filter: {failed}.",
+        LossStage.WINDOW: "It is of turn {turns} from the session's end; the last {threshold} turns are left out.",
         LossStage.CANDIDATES: (
             "It was not among the {pool} candidates of a path: {vector_rank} by meaning, {keyword_rank} by words."
         ),
@@ -57,6 +58,7 @@ _ZH = _Words(
         LossStage.QUERY: "查询内容太少，不做召回。",
         LossStage.GROUP: "本次召回没有任何一组接收它这一类记忆。",
         LossStage.FILTER: "它不满足过滤条件：{failed}。",
+        LossStage.WINDOW: "它是本会话倒数第 {turns} 轮说的；最近 {threshold} 轮不参与召回。",
         LossStage.CANDIDATES: "它不在每条路径的 {pool} 条候选之内：按语义{vector_rank}，按词语{keyword_rank}。",
         LossStage.ECHO: "它只是重复了查询本身。",
         LossStage.MIN_SIMILARITY: "它的相似度为 {value}，低于下限 {threshold}，词语也没有找到它。",
@@ -102,6 +104,7 @@ def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
         "failed": words.joint.join(verdict.failed),
         "other": verdict.others[0] if verdict.others else "",
         "value": f"{verdict.value:.3f}",
+        "turns": f"{verdict.value:.0f}",
         "threshold": f"{verdict.threshold:g}",
         "place": numbers.place,
         "top_k": numbers.top_k,

@@ -82,6 +82,7 @@ def _group_query(plan: Plan, group: GroupPlan, probe: Probe) -> GroupQuery:
     return GroupQuery(
         name=group.name,
         filter=plan.filter if group.kinds == ALL_KINDS else replace(plan.filter, kinds=group.kinds),
+        window=plan.window,
         vector=probe.vector if RecallPath.VECTOR in group.paths else None,
         terms=probe.terms if RecallPath.KEYWORD in group.paths else (),
         exact_name=probe.exact_name if looks_up else "",

@@ -150,6 +150,7 @@ def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
         duplicate=fused.duplicate,
         below_min_similarity=fused.below_min_similarity,
         returned=returned,
+        in_window=found.in_window,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from hummock.core.candidates import SessionWindow
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, GroupPlan, Intent, KeywordMode, Plan, Preset, RecallPath, RecallQuery
 from hummock.recall.presets import ALL_ORIGINS, PRESETS, Defaults
@@ -44,12 +45,19 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         times=times,
         intent=replace(intent, times=times) if times else intent,
         as_of=as_of,
+        window=_window(query, defaults),
     )
 
 
 def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
     """The query's filter, with the preset's origins where it names none; no condition where those are all."""
     return asked if asked.origins or origins == ALL_ORIGINS else replace(asked, origins=origins)
+
+
+def _window(query: RecallQuery, defaults: Defaults) -> SessionWindow | None:
+    """What was said last need not be recalled: whoever asks has it in the history (S4-55)."""
+    turns = _or(query.window_turns, defaults.window_turns)
+    return SessionWindow(session_id=query.session_id, turns=turns) if query.session_id and turns else None
 
 
 def decay_of(query: RecallQuery) -> Decay:

@@ -26,6 +26,7 @@ class Defaults:
     decay_mode: DecayMode
     half_life_days: float
     relevance_weight: float
+    window_turns: int
 
 
 PRESETS: Mapping[Preset, Defaults] = {
@@ -40,6 +41,7 @@ PRESETS: Mapping[Preset, Defaults] = {
         decay_mode=DecayMode.EXPONENTIAL,
         half_life_days=14.0,
         relevance_weight=1.0,
+        window_turns=10,
     ),
     Preset.CODE: Defaults(
         main_kinds=frozenset({MemoryKind.LEARNING_RECORD, MemoryKind.NOTE, MemoryKind.ENTRY}),
@@ -52,6 +54,7 @@ PRESETS: Mapping[Preset, Defaults] = {
         decay_mode=DecayMode.OFF,
         half_life_days=14.0,
         relevance_weight=0.7,
+        window_turns=0,
     ),
     Preset.AGENT: Defaults(
         main_kinds=ALL_KINDS,
@@ -64,5 +67,6 @@ PRESETS: Mapping[Preset, Defaults] = {
         decay_mode=DecayMode.OFF,
         half_life_days=14.0,
         relevance_weight=0.7,
+        window_turns=0,
     ),
 }

@@ -88,6 +88,11 @@ def _path_of(memory: Memory) -> str:
     return detail.path if isinstance(detail, CodeFragment) else ""
 
 
+def _shorten_window(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuery | None:
+    del memory
+    return replace(query, window_turns=int(verdict.value) - 1)
+
+
 def _widen(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuery | None:
     rank, pool = int(verdict.value), int(verdict.threshold)
     # A prefilter may miss one whose rank would do.
@@ -168,6 +173,7 @@ _REMEDIES: Mapping[LossStage, Callable[[RecallQuery, Verdict, Memory], RecallQue
     LossStage.QUERY: _say_more,
     LossStage.GROUP: _open_group,
     LossStage.FILTER: _loosen,
+    LossStage.WINDOW: _shorten_window,
     LossStage.CANDIDATES: _widen,
     LossStage.ECHO: _reword,
     LossStage.MIN_SIMILARITY: _lower_minimum,

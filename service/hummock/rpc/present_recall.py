@@ -107,6 +107,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
                 duplicate=group.duplicate,
                 below_min_similarity=group.below_min_similarity,
                 returned=group.returned,
+                in_window=group.in_window,
             )
             for group in kept.groups
         ],

@@ -18,6 +18,7 @@ from hummock.store.planner import nearest
 from hummock.store.postings import NO_TERM
 from hummock.store.substrings import ReadRecords, SubstringScan, holds_name
 from hummock.store.view import ProjectView
+from hummock.store.window import last_turns
 from hummock_kernels.cosine import best_chunks, scan
 from hummock_kernels.topk import top_k
 
@@ -75,12 +76,15 @@ class Search:
     def standing(self, query: GroupQuery, ordinal: int) -> Standing:
         """Where one memory stands among all that pass the query's filter."""
         allowed = passing(self._view, query.filter, self._numbers_of)
+        window = last_turns(self._view, query.window, self._numbers_of)
+        window.leave_out(allowed)
         searched = int(np.count_nonzero(allowed))
         allowed[ordinal] = 1
         cosine, vector_rank = self._standing_by_vector(query, allowed, ordinal)
         keyword, matched, keyword_rank = self._standing_by_keyword(query, allowed, ordinal)
         return Standing(
             failed=failed_conditions(self._view, query.filter, self._numbers_of, ordinal),
+            turns_ago=window.turn_of(ordinal),
             searched=searched,
             cosine=cosine,
             keyword=keyword,
@@ -117,6 +121,7 @@ class Search:
         if query.vector is not None and query.vector.shape != (dim,):
             raise ValueError(f"the query vector has shape {query.vector.shape}; the store's dim is {dim}")
         allowed = passing(self._view, query.filter, self._numbers_of)
+        in_window = last_turns(self._view, query.window, self._numbers_of).leave_out(allowed)
         # Before the look-up below: the domains of this very group do not count.
         key_files = self._by_key_file(query, allowed)
         domain_names, by_domain = self._by_domain(query, allowed)
@@ -135,6 +140,8 @@ class Search:
             found[FoundBy.NEIGHBOUR] = self._beside([by_vector, by_keyword], allowed)
         searched = int(np.count_nonzero(allowed))
         candidates = self._candidates(query, searched, found, keywords, domain_names)
+        if in_window:
+            candidates = replace(candidates, in_window=in_window)
         return _with_substrings(candidates, texts) if texts else candidates
 
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:

@@ -80,6 +80,10 @@ class _LossStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LossStage.V
     """Its score would do, but others differ more from the better hits; it is nearest to the other one, at a cosine that is
     the value.
     """
+    LOSS_STAGE_WINDOW: _LossStage.ValueType  # 11
+    """Behind FILTER: one of the session's last turns holds it, counted from the end by the value; so many turns are left
+    out, the threshold.
+    """
 
 class LossStage(_LossStage, metaclass=_LossStageEnumTypeWrapper):
     """Where a recall loses a memory, in the order of its stages."""
@@ -109,6 +113,10 @@ LOSS_STAGE_NEAR_TWIN: LossStage.ValueType  # 9
 LOSS_STAGE_DIVERSITY: LossStage.ValueType  # 10
 """Its score would do, but others differ more from the better hits; it is nearest to the other one, at a cosine that is
 the value.
+"""
+LOSS_STAGE_WINDOW: LossStage.ValueType  # 11
+"""Behind FILTER: one of the session's last turns holds it, counted from the end by the value; so many turns are left
+out, the threshold.
 """
 Global___LossStage: _TypeAlias = LossStage  # noqa: Y015
 

@@ -698,7 +698,8 @@ class RecallRequest(_message.Message):
     """The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. Empty means none."""
     window_turns: _builtins.int
     """So many of the last turns of the session are left out, 0 to 1000: its memories of origin USER_INPUT and AI_OUTPUT,
-    back to the so many'th USER_INPUT from the end. Unset means 10 under CHAT and 0 otherwise. Needs session_id.
+    back to the so many'th USER_INPUT from the end. They may still come beside a hit (context_window). Unset means 10
+    under CHAT and 0 otherwise. Needs session_id.
     """
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Vector:

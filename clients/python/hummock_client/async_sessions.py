@@ -1,0 +1,149 @@
+"""The part of the client for asyncio that keeps conversations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from typing import Any
+
+from google.protobuf.message import Message
+
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import session_pb2
+from hummock.v1 import session_service_pb2 as pb
+from hummock_client import session_requests
+from hummock_client.sending import AsyncSend
+
+Stream = Callable[[Message, float | None], AsyncGenerator[Any, None]]
+
+
+class AsyncSessions:
+    """Chat sessions and their messages; `AsyncClient.sessions`. Every call raises HummockCallError when it fails."""
+
+    def __init__(self, send: AsyncSend, stream: Stream) -> None:
+        self._send = send
+        self._stream = stream
+
+    async def active(self, project: str, *, timeout_s: float | None = None) -> session_pb2.Session:
+        """The session that is not archived and was written to last; a new one where there is none."""
+        request = pb.SessionServiceGetOrCreateActiveRequest(project=project)
+        return (await self._send(request, timeout_s=timeout_s)).session
+
+    async def create(
+        self,
+        project: str,
+        session_id: str = "",
+        *,
+        title: str = "",
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> session_pb2.Session:
+        """A new session, which is then the active one; without an id the service makes one."""
+        request = session_requests.create(project, session_id, title, request_id)
+        return (await self._send(request, timeout_s=timeout_s)).session
+
+    async def get(self, project: str, session_id: str, *, timeout_s: float | None = None) -> session_pb2.Session:
+        """One session."""
+        request = pb.SessionServiceGetRequest(project=project, id=session_id)
+        return (await self._send(request, timeout_s=timeout_s)).session
+
+    async def list(
+        self, project: str, *, archived: bool = False, page_size: int = 0, timeout_s: float | None = None
+    ) -> AsyncIterator[session_pb2.Session]:
+        """All sessions, the active one first, or all archived ones; pages are fetched as they are needed."""
+        request = pb.SessionServiceListRequest(project=project, archived=archived, page_size=page_size)
+        while True:
+            page = await self._send(request, timeout_s=timeout_s)
+            for session in page.sessions:
+                yield session
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def update(
+        self,
+        project: str,
+        session_id: str,
+        *,
+        title: str | None = None,
+        archived: bool | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> session_pb2.Session:
+        """Changes what is not None."""
+        request = session_requests.update(project, session_id, title, archived, request_id)
+        return (await self._send(request, timeout_s=timeout_s)).session
+
+    async def delete(
+        self, project: str, session_id: str, *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> pb.SessionServiceDeleteResponse:
+        """Removes a session and its messages; memories stay."""
+        return await self._send(session_requests.delete(project, session_id, request_id), timeout_s=timeout_s)
+
+    async def append(
+        self,
+        project: str,
+        session_id: str,
+        content: str,
+        *,
+        role: context_pb.PromptRole.ValueType = context_pb.PROMPT_ROLE_USER,
+        raw: str = "",
+        message_id: str = "",
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> pb.SessionServiceAppendMessageResponse:
+        """Appends a message, the user's unless said otherwise."""
+        request = session_requests.append(
+            project, session_id, content, role=role, raw=raw, message_id=message_id, request_id=request_id
+        )
+        return await self._send(request, timeout_s=timeout_s)
+
+    async def messages(
+        self,
+        project: str,
+        session_id: str,
+        *,
+        page_size: int = 0,
+        max_characters: int = 0,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[pb.SessionServiceListMessagesResponse]:
+        """Pages of messages, the newest page first, each in the order of time; fetched as they are needed."""
+        request = pb.SessionServiceListMessagesRequest(
+            project=project, session_id=session_id, page_size=page_size, max_characters=max_characters
+        )
+        while True:
+            page = await self._send(request, timeout_s=timeout_s)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def watch(
+        self,
+        project: str,
+        session_id: str,
+        *,
+        newest: int | None = None,
+        after_position: int | None = None,
+        timeout_s: float | None = None,
+    ) -> AsyncGenerator[pb.SessionServiceWatchResponse, None]:
+        """The newest messages (20 if unset), or those behind a position, then each that is appended, without end.
+
+        Close the iterator (`aclosing`) to hang up. When it raises, watch again with the last message's position as
+        after_position. No deadline unless `timeout_s` sets one.
+        """
+        return self._stream(session_requests.watch(project, session_id, newest, after_position), timeout_s)
+
+    async def learn_turn(
+        self,
+        project: str,
+        session_id: str,
+        user: str | context_pb.TurnSide,
+        assistant: str | context_pb.TurnSide,
+        *,
+        used_memory_ids: Iterable[str] = (),
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> context_pb.LearnResponse:
+        """Stores a finished turn: both sides as memories and as messages, as far as they are not there yet."""
+        request = session_requests.learn_turn(project, session_id, user, assistant, used_memory_ids, request_id)
+        return await self._send(request, timeout_s=timeout_s)
