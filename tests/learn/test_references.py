@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from hummock.core.learning import Entry, Reference
-from hummock.learn.references import NameIndex, references
+from hummock.learn.references import NameIndex, ProjectReferences, references
 from tests.learn.said import World, worlds
 
 FUSE = 0.6
@@ -172,3 +172,12 @@ def test_of_ten_thousand_entries_few_are_looked_at(monkeypatch: pytest.MonkeyPat
         == "77"
     )
     assert compared < 1000
+
+
+def test_what_is_kept_of_a_project_serves_no_other() -> None:
+    find = ProjectReferences()
+    ours, theirs = (entry("a", "潮汐"),), (entry("b", "火山"),)
+    assert [one.memory_id for one in find("p", "潮汐和火山", ours, FUSE)] == ["a"]
+    assert [one.memory_id for one in find("q", "潮汐和火山", theirs, FUSE)] == ["b"]
+    assert [one.memory_id for one in find("p", "潮汐和火山", (*ours, *theirs), FUSE)] == ["a", "b"]
+    assert find("p", "潮汐和火山", (), FUSE) == []

@@ -10,8 +10,10 @@ never found inside another word.
 from __future__ import annotations
 
 from array import array
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -20,10 +22,21 @@ from rapidfuzz.distance import OSA
 from hummock.core.learning import Entry, Reference
 from hummock.learn.phrases import Phrase, Spoken, may_stand_for, phrases_of, spoken, stands
 
+MAX_PROJECTS: Final = 64
+"""Whose names are kept; those of a thousand entries are about a megabyte."""
+
 _TOLERATED_DISTANCE: Final = 0.4
 _ALMOST = 1e-9
 _NEVER = np.iinfo(np.int32).max
 _LEAST_DEAD = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """The names of a project, and who may look at them."""
+
+    index: NameIndex = field(default_factory=lambda: NameIndex())
+    lock: Lock = field(default_factory=Lock)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +48,25 @@ class _Match:
     similarity: float
     phrase: str
     memory_id: str
+
+
+class ProjectReferences:
+    """`ports.FindReferences` that keeps the names of the projects that were asked about last."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /) -> list[Reference]:
+        """The entries that a text refers to, the most similar first, equal ones by id; each once."""
+        with self._lock:
+            kept = self._kept.setdefault(project, _Kept())
+            self._kept.move_to_end(project)
+            if len(self._kept) > MAX_PROJECTS:
+                self._kept.popitem(last=False)
+        with kept.lock:
+            kept.index.follow(entries)
+            return kept.index.references(text, min_similarity)
 
 
 def references(text: str, entries: Sequence[Entry], min_similarity: float) -> list[Reference]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hummock.ports.clock import Clock
+from hummock.ports.learner import EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
 from hummock.ports.learning import FindReferences, LearningReader, LearningRows, LearningUnit, LearningView
 from hummock.ports.llm import Llm, LlmFailed, LlmLate, LlmQuestion
 from hummock.ports.models import Embedder, EmbeddingLate, Pair, Reranker
@@ -14,8 +15,12 @@ __all__ = [
     "Clock",
     "Embedder",
     "EmbeddingLate",
+    "EntryText",
     "FindReferences",
     "Generation",
+    "KeywordLearner",
+    "KeywordQuestion",
+    "LearnerFailed",
     "LearningReader",
     "LearningRows",
     "LearningUnit",
