@@ -11,7 +11,7 @@ import pytest
 from hummock.core.errors import StorageFull, Unavailable
 from hummock.store import EmbeddedStore
 from hummock.store.group import GroupCommit, Job, Outcome
-from hummock.store.unit import Unit
+from hummock.store.shelf import Shelf
 from tests.ports.asking import ask, put
 from tests.store.answering import answers
 from tests.store.opening import Blocker, opened
@@ -24,16 +24,16 @@ CHANGE = (Entry(id="a", words=("loan", "core"), seeds=(3,)), Entry(id="c", tags=
 def fail_at(patch: pytest.MonkeyPatch, step: int) -> list[int]:
     """Makes the step-th put into a table fail as in a full map; the list grows with every put."""
     puts: list[int] = []
-    original = Unit._put
+    original = Shelf.put
 
-    def failing(unit: Unit, table: lmdb._Database, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    def failing(shelf: Shelf, table: lmdb._Database, entries: Iterable[tuple[bytes, bytes]]) -> None:
         for entry in entries:
             puts.append(len(puts))
             if len(puts) == step:
                 raise lmdb.MapFullError("put")
-            original(unit, table, [entry])
+            original(shelf, table, [entry])
 
-    patch.setattr(Unit, "_put", failing)
+    patch.setattr(Shelf, "put", failing)
     return puts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from hashlib import blake2b
 
 from hummock.ports import TextKey
@@ -67,11 +68,18 @@ def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
 
 def name_key(project: int, name: str) -> bytes:
     """A memory's id, a term, a session or a request by its name; very long names by their hash."""
-    raw = name.encode()
-    if len(raw) > _LONGEST_NAME:
-        # No UTF-8 begins with 0xff: a hash never equals a name.
-        raw = b"\xff" + blake2b(raw, digest_size=32).digest()
-    return _PROJECT.pack(project) + raw
+    return name_keys(project, (name,))[0]
+
+
+def name_keys(project: int, names: Sequence[str]) -> list[bytes]:
+    """The keys of several names, in order."""
+    prefix = _PROJECT.pack(project)
+    return [prefix + (raw if len(raw) <= _LONGEST_NAME else _hashed(raw)) for raw in map(str.encode, names)]
+
+
+def _hashed(raw: bytes) -> bytes:
+    # No UTF-8 begins with 0xff: a hash never equals a name.
+    return b"\xff" + blake2b(raw, digest_size=32).digest()
 
 
 def text_bytes(key: TextKey) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -93,18 +94,18 @@ def _slice(terms: Terms) -> slice:
 
 
 def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], places: Sequence[int]) -> list[str]:
-    """The terms at some places, which ascend, of what was gathered."""
+    """The terms at some places, which ascend, of what was gathered; neighbours in a batch are spelt together."""
     spelt: list[str] = []
     ends = indptr.tolist()
-    owner = 0
-    for batch, several in itertools.groupby(terms, lambda one: one.batch):
-        forms: list[int] = []
-        for one in several:
-            shift = _slice(one).start - ends[owner]
-            owner += 1
-            while len(spelt) + len(forms) < len(places) and places[len(spelt) + len(forms)] < ends[owner]:
-                forms.append(places[len(spelt) + len(forms)] + shift)
-        spelt += batch.spell(forms)
+    start = 0
+    for _, several in itertools.groupby(enumerate(terms), lambda one: (id(one[1].batch), one[1].place - one[0])):
+        run = list(several)
+        owner, first = run[0]
+        end = bisect_left(places, ends[owner + len(run)], start)
+        if start < end:
+            shift = int(first.batch.indptr[first.place]) - ends[owner]
+            spelt += first.batch.spell([place + shift for place in places[start:end]])
+        start = end
     return spelt
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import lmdb
-import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory
@@ -14,34 +13,14 @@ from hummock.core.project import ProjectInfo
 from hummock.core.settings import ProjectSettings
 from hummock.core.terms import Terms
 from hummock.ports import LearningUnit, TextKey
-from hummock.store import codec, keys, operations, scan, terms
-from hummock.store.columns import pack_row
+from hummock.store import codec, keys, operations, scan
 from hummock.store.environment import Environment
 from hummock.store.learned import learned_of, move_doc, with_learned
 from hummock.store.learning import LearningWriting
 from hummock.store.session_unit import SessionUnit
 from hummock.store.settings_records import read_settings, write_settings
-from hummock.store.vocabulary import Vocabulary
+from hummock.store.shelf import Entry, Put, Shelf, Waiting, packed
 from hummock.text.terms import learned_terms
-
-_NUMBER_BYTES = 8
-_TERM_BYTES = 4
-
-Entry = tuple[bytes, bytes]
-"""A key and its value."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Put:
-    """A memory that waits to be written with its neighbours."""
-
-    memory: Memory
-    doc: int
-    position: int
-    text: bytes
-    terms: Terms
-    learned: bytes
-    embeddings: Sequence[Embedding]
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +33,7 @@ class Writing:
 class Unit:
     """The store's UnitOfWork. It changes tables and its project's record; the writer stores the record.
 
-    Memories that are put one after the other are written together, table by table, by `finish` at the latest.
+    Memories that are put wait, and go to the shelf with `finish`: those of several requests are written together.
     """
 
     def __init__(
@@ -63,33 +42,31 @@ class Unit:
         txn: lmdb.Transaction[bytes],
         number: int,
         record: codec.ProjectRecord,
-        vocabulary: Vocabulary,
+        shelf: Shelf,
         writing: Writing,
         now: float,
     ) -> None:
-        """Args are the transaction, the project's number, record with the write's seq, vocabulary, mark and time."""
+        """Args are the transaction, the project's number, record with the write's seq, shelf, mark and time."""
         self._environment = environment
         self._tables = environment.tables
         self._txn = txn
         self._number = number
         self._record = record
-        self._vocabulary = vocabulary
+        self._shelf = shelf
         self._writing = writing
-        self._waiting: list[_Put] = []
-        self._ids: dict[str, _Put] = {}
-        self._texts: dict[bytes, str] = {}
+        self._waiting = Waiting()
         self._sessions: dict[bytes, int] = {}
-        self._notes: list[Entry] = []
         self._learning = LearningWriting(txn, environment.tables, number, now, self._set_learned)
         self._removed: list[Entry] = []
         self.operations = 0
         self.has_put = False
+        self.put_bytes = 0
         self.has_changed = False
         self.sessions = SessionUnit(txn, environment.tables, number, self._begin)
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory as this unit of work sees it, with its payload."""
-        waiting = self._ids.get(memory_id)
+        waiting = self._waiting.ids.get(memory_id) or self._shelf.waiting.ids.get(memory_id)
         if waiting is not None:
             return waiting.memory
         doc = self._doc(memory_id)
@@ -101,32 +78,28 @@ class Unit:
     def find_by_text(self, key: TextKey) -> str | None:
         """The id of the oldest memory that was put with this key."""
         stored = find_by_text(self._txn, self._environment, self._number, key)
-        return self._texts.get(keys.text_bytes(key)) if stored is None else stored
+        text = keys.text_bytes(key)
+        return stored or self._shelf.waiting.texts.get(text) or self._waiting.texts.get(text)
 
     def put(self, memory: Memory, key: TextKey | None, terms_of: Terms, embeddings: Sequence[Embedding]) -> None:
         """Stores a memory; one with its id is replaced and keeps its place in its session."""
         if memory.payload is None or memory.chunk_count != len(embeddings):
             raise ValueError(f"a memory of {memory.chunk_count} chunks came with {len(embeddings)} embeddings")
-        if memory.id in self._ids:
-            self._write()
         old_doc = self._doc(memory.id)
         old = None if old_doc is None else self._memory(old_doc)
         learned = b"" if old_doc is None else learned_of(self._remove(old_doc))
         doc = self._next_doc()
         position = self._session_position(memory, old)
         text = b"" if key is None else keys.text_bytes(key)
-        put = _Put(memory, doc, position, text, terms_of, learned, embeddings)
-        self._waiting.append(put)
-        self._ids[memory.id] = put
-        if text:
-            self._texts.setdefault(text, memory.id)
+        payload = codec.encode(codec.payload_record(memory.payload))
+        self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, embeddings))
         self._count(memory.kind, 1)
         self._note(operations.pack_put(doc))
         self.has_put = True
+        self.put_bytes += len(payload) + sum(2 * len(one.vector) + one.tokens.size for one in embeddings)
 
     def delete(self, memory_id: str) -> bool:
         """Removes a memory. False when there is none."""
-        self._write()
         doc = self._doc(memory_id)
         if doc is None:
             return False
@@ -149,12 +122,10 @@ class Unit:
         return self.has_put or self.sessions.has_put or self._learning.has_grown
 
     def finish(self) -> None:
-        """Writes what is still to be written; the unit of work is over."""
-        self._write()
-        sessions = [(key, _packed(memories)) for key, memories in sorted(self._sessions.items())]
-        self._put(self._tables.session, sessions)
-        self._put(self._tables.ops, self._notes)
-        self._put(self._tables.removed, self._removed)
+        """Hands over what is still to be written; the unit of work is over."""
+        self._shelf.put(self._tables.session, [(key, packed(turns)) for key, turns in sorted(self._sessions.items())])
+        self._shelf.put(self._tables.removed, self._removed)
+        self._shelf.waiting.take(self._waiting)
 
     def info(self) -> ProjectInfo:
         """The project's information."""
@@ -180,6 +151,11 @@ class Unit:
         self._writing.has_begun = True
 
     def _doc(self, memory_id: str) -> int | None:
+        """The document that has this id in the tables; one that waits is written first."""
+        if memory_id in self._waiting.ids or memory_id in self._shelf.waiting.ids:
+            self._writing.has_begun = True
+            self._shelf.waiting.take(self._waiting)
+            self._shelf.write(self._record)
         return doc_of(self._txn, self._environment, self._number, memory_id)
 
     def _memory(self, doc: int) -> codec.MemoryRecord:
@@ -191,18 +167,17 @@ class Unit:
 
     def _set_learned(self, memory_id: str, keywords: Sequence[str]) -> None:
         """Lets a memory be found by these keywords, and by none that it was given before."""
-        self._write()
         doc = self._doc(memory_id)
         if doc is None:
             return
-        learned = terms.pack([learned_terms(keywords)], self._vocabulary, self._term_numbers)[0]
+        learned = self._shelf.forward_lists([learned_terms(keywords)], self._record)[0]
         old = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.terms)
         new = with_learned(old, learned)
         if new != old:
             moved, space = self._next_doc(), self._record.active_space
             record = move_doc(self._txn, self._tables, self._number, space, doc, moved, new)
             self._remove(doc)
-            self._txn.put(keys.name_key(self._number, memory_id), _packed(moved), db=self._tables.by_id)
+            self._txn.put(keys.name_key(self._number, memory_id), packed(moved), db=self._tables.by_id)
             self._count(record.kind, 1)
             self._note(operations.pack_put(moved))
             self.has_put = True
@@ -226,61 +201,6 @@ class Unit:
         self._note(operations.pack_removal(doc, forward_list))
         return forward_list
 
-    def _write(self) -> None:
-        """Writes the memories that wait, each table's in the order of its keys."""
-        waiting = self._waiting
-        if not waiting:
-            return
-        self._writing.has_begun = True
-        tables = self._tables
-        doc_keys = [keys.doc_key(self._number, put.doc) for put in waiting]
-        records = [codec.encode(codec.memory_record(put.memory, put.text, put.position)) for put in waiting]
-        rows = [
-            pack_row(put.memory, put.doc, terms.length(put.terms), put.position, len(put.embeddings)) for put in waiting
-        ]
-        lists = terms.pack([put.terms for put in waiting], self._vocabulary, self._term_numbers)
-        self._put(tables.memory, zip(doc_keys, records, strict=True))
-        self._put(tables.payload, zip(doc_keys, map(_payload, waiting), strict=True))
-        self._put(tables.column, zip(doc_keys, rows, strict=True))
-        lists = [
-            with_learned(one, put.learned) if put.learned else one for one, put in zip(lists, waiting, strict=True)
-        ]
-        self._put(tables.terms, zip(doc_keys, lists, strict=True))
-        self._put_embeddings(waiting)
-        ids = sorted((keys.name_key(self._number, put.memory.id), _packed(put.doc)) for put in waiting)
-        self._put(tables.by_id, ids)
-        texts = sorted(keys.text_key(self._number, put.text, put.doc) for put in waiting if put.text)
-        self._put(tables.by_text, [(key, b"") for key in texts])
-        self._waiting, self._ids, self._texts = [], {}, {}
-
-    def _put_embeddings(self, waiting: Sequence[_Put]) -> None:
-        dim = self._environment.space.dim
-        chunks = [
-            (keys.chunk_key(self._number, self._record.active_space, put.doc, chunk), embedding)
-            for put in waiting
-            for chunk, embedding in enumerate(put.embeddings)
-        ]
-        for _, embedding in chunks:
-            if embedding.vector.shape != (dim,):
-                raise ValueError(f"a vector of shape {embedding.vector.shape} is not {dim} finite numbers")
-        if not chunks:
-            return
-        vectors = np.concatenate([embedding.vector for _, embedding in chunks])
-        if not np.isfinite(vectors).all():
-            raise ValueError(f"a vector is not {dim} finite numbers")
-        halves = vectors.astype("<f2").tobytes()
-        size = 2 * dim
-        self._put(
-            self._tables.vector,
-            [(key, halves[at * size : (at + 1) * size]) for at, (key, _) in enumerate(chunks)],
-        )
-        tokens = [
-            (key, embedding.tokens.astype(np.int8, copy=False).tobytes())
-            for key, embedding in chunks
-            if embedding.tokens.size
-        ]
-        self._put(self._tables.token, tokens)
-
     def _session_position(self, memory: Memory, old: codec.MemoryRecord | None) -> int:
         if not memory.session_id:
             return -1
@@ -293,39 +213,17 @@ class Unit:
         self._sessions[key] = position + 1
         return position
 
-    def _term_numbers(self, spelt: Sequence[str]) -> list[int]:
-        """The numbers of these terms; those that the project does not have are made, in their order."""
-        names = [keys.name_key(self._number, term) for term in spelt]
-        with self._txn.cursor(self._tables.term) as cursor:
-            numbers = {name: int.from_bytes(value, "little") for name, value in cursor.getmulti(sorted(set(names)))}
-        made = []
-        for name in names:
-            if name not in numbers:
-                numbers[name] = self._record.next_term
-                self._record.next_term += 1
-                made.append((name, numbers[name].to_bytes(_TERM_BYTES, "little")))
-        self._put(self._tables.term, sorted(made))
-        return [numbers[name] for name in names]
-
     def _count(self, kind: int, by: int) -> None:
         self._record.kinds[kind] = self._record.kinds.get(kind, 0) + by
 
     def _note(self, operation: bytes) -> None:
-        self._notes.append((self._op_key(), operation))
+        self._waiting.notes.append((self._op_key(), operation))
         self.operations += 1
         self.has_changed = True
 
     def _op_key(self) -> bytes:
         """Of the next operation."""
         return keys.op_key(self._number, self._record.seq, self.operations)
-
-    def _put(self, table: lmdb._Database, entries: Iterable[Entry]) -> None:
-        entries = list(entries)
-        if len(entries) == 1:
-            self._txn.put(*entries[0], db=table)
-        elif entries:
-            with self._txn.cursor(table) as cursor:
-                cursor.putmulti(entries)
 
 
 def doc_of(txn: lmdb.Transaction[bytes], environment: Environment, number: int, memory_id: str) -> int | None:
@@ -342,13 +240,3 @@ def find_by_text(txn: lmdb.Transaction[bytes], environment: Environment, number:
         value = txn.get(keys.doc_key(number, doc), b"", db=environment.tables.memory)
         return codec.decode_memory(value).id
     return None
-
-
-def _packed(number: int) -> bytes:
-    return number.to_bytes(_NUMBER_BYTES, "little")
-
-
-def _payload(put: _Put) -> bytes:
-    if put.memory.payload is None:
-        raise ValueError(f"memory {put.memory.id} has no payload")
-    return codec.encode(codec.payload_record(put.memory.payload))
