@@ -32,7 +32,9 @@ from hummock.usecases.ask_intent import AskIntent
 from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.explain import Explain
+from hummock.usecases.export import Export
 from hummock.usecases.garden import Garden
+from hummock.usecases.import_parts import Import
 from hummock.usecases.learn import Learn, Preparation
 from hummock.usecases.learn_turn import LearnTurn
 from hummock.usecases.projects import Projects
@@ -104,6 +106,8 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),
+            export=Export(opened),
+            import_parts=Import(opened, embedder, preparation, clock),
             sessions=Sessions(opened, clock, make_id),
             settings=ProjectsSettings(opened, embedder.space.calibration.near_twin_bar),
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),

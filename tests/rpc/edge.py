@@ -114,6 +114,8 @@ def use_cases(**chosen: Any) -> UseCases:
         "explain": samples.explained,
         "garden": FixedGarden(),
         "projects": FixedProjects(),
+        "export": samples.exported,
+        "import_parts": samples.imported,
         "sessions": FixedSessions(),
         "settings": FixedSettings(),
         "status": samples.status,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from hummock.core.candidates import FoundBy
-from hummock.core.embedding import Calibration, EmbeddingSpace
+from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
 from hummock.core.learn import Deleted, LearnCommand, Learned, LearnResult, LearnStatus, Updated
 from hummock.core.memory import CodeFragment, Memory, MemoryIndex, MemoryKind, Origin, Payload
@@ -27,6 +30,7 @@ from hummock.core.search import Searched, SearchQuery, SearchResult
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
 from hummock.core.status import ServiceStatus, StoreStatus
+from hummock.core.transfer import Given, GivenMemory, Imported, KeptMemory, KeptPage
 
 SPACE = EmbeddingSpace(
     id="0123456789abcdef0123456789abcdef",
@@ -244,6 +248,18 @@ def status() -> ServiceStatus:
             loaded_bytes=4,
         ),
     )
+
+
+def exported(project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
+    embedding = Embedding(vector=np.array([0.6, 0.8, 0, 0], np.float32), tokens=np.array([[1, -127]], np.int8))
+    embeddings = (embedding,) if with_vectors else ()
+    kept = KeptMemory(memory=MEMORY, session_position=3, embeddings=embeddings)
+    yield KeptPage(memories=(kept,), removed_ids=("gone",), next_after=None, seq=project.seq)
+
+
+def imported(project: str, parts: Sequence[Given]) -> Imported:
+    memories = sum(isinstance(part, GivenMemory) for part in parts)
+    return Imported(seq=11, created=memories, updated=0, unchanged=0, removed=0, embedded=memories, failures=())
 
 
 UPDATED = Updated(memory=MEMORY, seq=9)

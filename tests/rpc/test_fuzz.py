@@ -29,7 +29,7 @@ SERVICERS: dict[str, object] = {
     "ContextService": ContextServicer(CASES),
     "MemoryService": MemoryServicer(CASES.garden),
     "SessionService": SessionServicer(CASES.sessions),
-    "ProjectService": ProjectServicer(CASES.projects, CASES.settings),
+    "ProjectService": ProjectServicer(CASES),
     "AdminService": AdminServicer(CASES.status, lambda: Load(running=0, waiting=0)),
 }
 METHODS = {

@@ -13,15 +13,17 @@ from grpc import aio
 
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2
+from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transfer_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import requests
 from hummock_client.async_sessions import AsyncSessions
-from hummock_client.channel import LEARN_STREAM, ROUTES, STREAMS, Deadlines, channel_options
+from hummock_client.async_streaming import exchange, replies
+from hummock_client.channel import IMPORT, LEARN_STREAM, ROUTES, Deadlines, channel_options
 from hummock_client.errors import FailedCall, HummockCallError, call_error, not_ready
 from hummock_client.sending import AsyncSend
 from hummock_client.target import resolve_target
+from hummock_client.transfer import import_messages
 
 _PAUSE_S = 0.1
 _NOT_YET = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
@@ -93,30 +95,15 @@ class AsyncClient:
         """Stores one sentence."""
         return await self.learn(project, [requests.note(text, tags)], timeout_s=timeout_s)
 
-    async def learn_stream(
+    def learn_stream(
         self, batches: AsyncIterable[context_pb.LearnRequest], *, timeout_s: float | None = None
     ) -> AsyncIterator[context_pb.LearnStreamResponse]:
         """Stores batches and yields the answer to each in order; a batch that fails does not end the stream.
 
         What `batches` raises ends the stream and is raised here. No deadline unless `timeout_s` sets one.
         """
-        raised: list[BaseException] = []
-        call = self._channel.stream_stream(
-            LEARN_STREAM,
-            request_serializer=_to_bytes,
-            response_deserializer=context_pb.LearnStreamResponse.FromString,
-        )(_wrapped(batches, raised), timeout=timeout_s)
-        try:
-            async for reply in call:
-                yield reply
-        except (aio.AioRpcError, asyncio.CancelledError) as failed:
-            if raised:
-                raise raised[0] from None
-            if isinstance(failed, asyncio.CancelledError):
-                raise
-            raise call_error(cast(FailedCall, failed)) from failed
-        finally:
-            call.cancel()
+        messages = (context_pb.LearnStreamRequest(batch=batch) async for batch in batches)
+        return exchange(self._channel, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
 
     async def search(
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]
@@ -223,6 +210,26 @@ class AsyncClient:
                 return
             request.page_token = page.next_page_token
 
+    async def export_project(
+        self, name: str, *, with_vectors: bool = False, timeout_s: float | None = None
+    ) -> AsyncIterator[transfer_pb2.TransferRecord]:
+        """All of a project as records, in the order in which they make it again. No deadline unless one is given."""
+        request = projects_pb.ProjectServiceExportRequest(project=name, with_vectors=with_vectors)
+        async for message in self._stream(request, timeout_s):
+            for record in message.records:
+                yield record
+
+    def import_project(
+        self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
+    ) -> AsyncIterator[projects_pb.ProjectServiceImportResponse]:
+        """Takes in records and yields what became of them, some at a time; failures name them by place, from 1.
+
+        What `records` raises ends the import and is raised here. What is cut off may be done again. No deadline unless
+        `timeout_s` sets one.
+        """
+        messages = _async(import_messages(name, enumerate(records, start=1)))
+        return exchange(self._channel, IMPORT, projects_pb.ProjectServiceImportResponse, messages, timeout_s)
+
     async def update_project(
         self,
         name: str,
@@ -295,31 +302,14 @@ class AsyncClient:
         except aio.AioRpcError as failed:
             raise call_error(cast(FailedCall, failed)) from failed
 
-    async def _stream(self, request: Message, timeout_s: float | None) -> AsyncGenerator[Any, None]:
-        route = STREAMS[request.DESCRIPTOR.full_name]
-        method = self._channel.unary_stream(
-            route.path, request_serializer=_to_bytes, response_deserializer=route.reply_type.FromString
-        )
-        call = method(request, timeout=timeout_s)
-        try:
-            async for reply in call:
-                yield reply
-        except aio.AioRpcError as failed:
-            raise call_error(cast(FailedCall, failed)) from failed
-        finally:
-            call.cancel()
+    def _stream(self, request: Message, timeout_s: float | None) -> AsyncGenerator[Any, None]:
+        return replies(self._channel, request, timeout_s)
 
 
 def _to_bytes(request: Message) -> bytes:
     return request.SerializeToString()
 
 
-async def _wrapped(
-    batches: AsyncIterable[context_pb.LearnRequest], raised: list[BaseException]
-) -> AsyncIterator[context_pb.LearnStreamRequest]:
-    try:
-        async for batch in batches:
-            yield context_pb.LearnStreamRequest(batch=batch)
-    except Exception as error:
-        raised.append(error)
-        raise
+async def _async(messages: Iterable[projects_pb.ProjectServiceImportRequest]) -> AsyncIterator[Message]:
+    for message in messages:
+        yield message

@@ -38,6 +38,7 @@ _SERVICES: tuple[ServiceDescriptor, ...] = (
 )
 
 LEARN_STREAM = "/hummock.v1.ContextService/LearnStream"
+IMPORT = "/hummock.v1.ProjectService/Import"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

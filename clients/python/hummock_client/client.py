@@ -12,15 +12,17 @@ from google.protobuf.message import Message
 
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2
+from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transfer_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import requests
-from hummock_client.channel import LEARN_STREAM, ROUTES, STREAMS, Deadlines, channel_options
+from hummock_client.channel import IMPORT, LEARN_STREAM, ROUTES, Deadlines, channel_options
 from hummock_client.errors import FailedCall, HummockCallError, call_error, not_ready
 from hummock_client.sending import Send
 from hummock_client.sessions import Sessions
+from hummock_client.streaming import exchange, replies
 from hummock_client.target import resolve_target
+from hummock_client.transfer import import_messages
 
 _PAUSE_S = 0.1
 _NOT_YET = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
@@ -101,20 +103,8 @@ class Client:
         `batches` is read on a thread of gRPC's; what it raises ends the stream and is raised here. No deadline
         unless `timeout_s` sets one.
         """
-        raised: list[BaseException] = []
-        call = self._channel.stream_stream(
-            LEARN_STREAM,
-            request_serializer=_to_bytes,
-            response_deserializer=context_pb.LearnStreamResponse.FromString,
-        )(_wrapped(batches, raised), timeout=timeout_s)
-        try:
-            yield from call
-        except grpc.RpcError as failed:
-            if raised:
-                raise raised[0] from None
-            raise call_error(cast(FailedCall, failed)) from failed
-        finally:
-            call.cancel()
+        messages = (context_pb.LearnStreamRequest(batch=batch) for batch in batches)
+        return exchange(self._channel, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
 
     def search(
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]
@@ -217,6 +207,25 @@ class Client:
                 return
             request.page_token = page.next_page_token
 
+    def export_project(
+        self, name: str, *, with_vectors: bool = False, timeout_s: float | None = None
+    ) -> Iterator[transfer_pb2.TransferRecord]:
+        """All of a project as records, in the order in which they make it again. No deadline unless one is given."""
+        request = projects_pb.ProjectServiceExportRequest(project=name, with_vectors=with_vectors)
+        for message in self._stream(request, timeout_s):
+            yield from message.records
+
+    def import_project(
+        self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
+    ) -> Iterator[projects_pb.ProjectServiceImportResponse]:
+        """Takes in records and yields what became of them, some at a time; failures name them by place, from 1.
+
+        `records` is read on a thread of gRPC's; what it raises ends the import and is raised here. What is cut off may
+        be done again. No deadline unless `timeout_s` sets one.
+        """
+        messages = import_messages(name, enumerate(records, start=1))
+        return exchange(self._channel, IMPORT, projects_pb.ProjectServiceImportResponse, messages, timeout_s)
+
     def update_project(
         self,
         name: str,
@@ -288,29 +297,8 @@ class Client:
             raise call_error(cast(FailedCall, failed)) from failed
 
     def _stream(self, request: Message, timeout_s: float | None) -> Generator[Any, None, None]:
-        route = STREAMS[request.DESCRIPTOR.full_name]
-        method = self._channel.unary_stream(
-            route.path, request_serializer=_to_bytes, response_deserializer=route.reply_type.FromString
-        )
-        call = method(request, timeout=timeout_s)
-        try:
-            yield from call
-        except grpc.RpcError as failed:
-            raise call_error(cast(FailedCall, failed)) from failed
-        finally:
-            call.cancel()
+        return replies(self._channel, request, timeout_s)
 
 
 def _to_bytes(request: Message) -> bytes:
     return request.SerializeToString()
-
-
-def _wrapped(
-    batches: Iterable[context_pb.LearnRequest], raised: list[BaseException]
-) -> Iterator[context_pb.LearnStreamRequest]:
-    try:
-        for batch in batches:
-            yield context_pb.LearnStreamRequest(batch=batch)
-    except Exception as error:
-        raised.append(error)
-        raise

@@ -15,6 +15,7 @@ from hummock.core.project import Project, ProjectInfo
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.status import StoreStatus
 from hummock.core.terms import Terms
+from hummock.core.transfer import KeptPage
 from hummock.ports.learning import LearningReader, LearningUnit
 from hummock.ports.sessions import Sessions, SessionWork
 
@@ -43,8 +44,18 @@ class UnitOfWork(Protocol):
     def find_by_text(self, key: TextKey) -> str | None:
         """The id of the memory that was put with this key; the oldest of several."""
 
-    def put(self, memory: Memory, key: TextKey | None, terms: Terms, embeddings: Sequence[Embedding]) -> None:
-        """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text."""
+    def put(
+        self,
+        memory: Memory,
+        key: TextKey | None,
+        terms: Terms,
+        embeddings: Sequence[Embedding],
+        session_position: int | None = None,
+    ) -> None:
+        """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text.
+
+        None puts it behind the memories of its session, or where the one that it replaces was.
+        """
 
     def delete(self, memory_id: str) -> bool:
         """Removes a memory, and what was learnt of it. False when there is none."""
@@ -186,6 +197,12 @@ class Store(Protocol):
 
         Read at one moment. What a later write has undone is left out, so the last event of a memory tells what is,
         wherever one begins. An unknown project has seq 0.
+        """
+
+    def kept(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> KeptPage:
+        """The memories behind position `after` (0: the first), whole, in the order of their writes, some MiB at once.
+
+        With them the ids of memories up to `after` that were removed, or written again, behind the write `after_seq`.
         """
 
     def generation(self, project: str) -> Generation:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
@@ -25,6 +24,7 @@ from hummock.rpc.feed import Feed
 from hummock.rpc.gate import Gate, Load
 from hummock.rpc.learn_stream import Learn, LearnStream
 from hummock.rpc.memory_servicer import MemoryServicer
+from hummock.rpc.message_stream import answer_each
 from hummock.rpc.parse import check_size, compile_rules, parse
 from hummock.rpc.project_servicer import ProjectServicer
 from hummock.rpc.reply_stream import ReplyStream
@@ -108,7 +108,7 @@ def handlers(use_cases: UseCases, gates: Gates, door: Door, feed: Feed) -> list[
         "ContextService": ContextServicer(use_cases),
         "MemoryService": MemoryServicer(use_cases.garden),
         "SessionService": SessionServicer(use_cases.sessions),
-        "ProjectService": ProjectServicer(use_cases.projects, use_cases.settings),
+        "ProjectService": ProjectServicer(use_cases),
         "AdminService": AdminServicer(use_cases.status, gates.load),
     }
     compile_rules(GetMessageClass(method.input_type) for method in _methods())
@@ -131,11 +131,14 @@ def _handler(
 ) -> grpc.RpcMethodHandler[bytes, bytes]:
     """The servicer's method of the same name answers. Without (de)serialisers a handler sees bytes."""
     name = f"/{method.containing_service.full_name}/{method.name}"
-    if method.client_streaming:
-        stream = _StreamCall(name, cast(ContextServicer, servicer).Learn, gates.writes, door)
+    if isinstance(servicer, ContextServicer) and method.client_streaming:
+        stream = _StreamCall(name, servicer.Learn, gates.writes, door)
         return grpc.stream_stream_rpc_method_handler(stream.answer)
     gate = gates.reads if _is_read(method) else gates.writes
     request_type, servicer_method = GetMessageClass(method.input_type), getattr(servicer, method.name)
+    if method.client_streaming:
+        work = partial(_reply, request_type, servicer_method)
+        return grpc.stream_stream_rpc_method_handler(_MessageStreamCall(name, work, gate, door).answer)
     if method.server_streaming:
         reply_stream = ReplyStream(request_type, servicer_method, gate, feed)
         return grpc.unary_stream_rpc_method_handler(_ReplyStreamCall(name, reply_stream, door).answer)
@@ -191,6 +194,25 @@ class _ReplyStreamCall:
             with self._door.pass_through():
                 check_size(data)
                 return await self._stream.answer(data, context)
+        except Exception as error:
+            failure = known(error, self._name)
+        await context.abort_with_status(to_grpc(failure))
+
+
+class _MessageStreamCall:
+    """Answers the calls of one method that answers each message of a stream."""
+
+    def __init__(self, name: str, work: Callable[[bytes], bytes], gate: Gate, door: Door) -> None:
+        self._name = name
+        self._work = work
+        self._gate = gate
+        self._door = door
+
+    async def answer(self, _: object, context: Context) -> None:
+        """Answers every message, or ends the stream with a status with details."""
+        try:
+            with self._door.pass_through():
+                return await answer_each(self._work, self._gate, context)
         except Exception as error:
             failure = known(error, self._name)
         await context.abort_with_status(to_grpc(failure))

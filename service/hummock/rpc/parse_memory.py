@@ -67,15 +67,16 @@ def _lessons(sent: Sequence[memory_pb2.MemoryInput]) -> tuple[Lesson, ...]:
 
 def _lesson(index: int, sent: memory_pb2.MemoryInput, vectors: Iterator[QueryVector] | None) -> Lesson:
     try:
-        draft = _draft(sent)
+        made = draft(sent)
         if not sent.HasField("vector"):
-            return Lesson(draft=draft)
-        return Lesson(draft=draft, vector=next(vectors) if vectors else values.vector("vector", sent.vector))
+            return Lesson(draft=made)
+        return Lesson(draft=made, vector=next(vectors) if vectors else values.vector("vector", sent.vector))
     except InvalidRequest as error:
         raise InvalidRequest(f"memories[{index}].{error.field}", error.rule) from error
 
 
-def _draft(sent: memory_pb2.MemoryInput) -> Draft:
+def draft(sent: memory_pb2.MemoryInput) -> Draft:
+    """A memory that is to be stored. Raises: InvalidRequest."""
     return Draft(
         id=values.identifier("id", sent.id),
         kind=_KINDS[sent.kind],

@@ -51,7 +51,7 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory) -> None:
     if stored.event_time is not None:
         values.set_timestamp(message.event_time, stored.event_time)
     if stored.payload is not None:
-        _fill_payload(message.payload, stored.payload)
+        fill_payload(message.payload, stored.payload)
 
 
 def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
@@ -101,7 +101,8 @@ def memory_event(event: MemoryEvent) -> memory_service_pb2.MemoryEvent:
     return message
 
 
-def _fill_payload(message: memory_pb2.MemoryPayload, payload: Payload) -> None:
+def fill_payload(message: memory_pb2.MemoryPayload, payload: Payload) -> None:
+    """Writes a payload into an empty message."""
     message.SetInParent()
     message.content = payload.content
     message.raw = payload.raw

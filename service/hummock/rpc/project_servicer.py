@@ -5,9 +5,12 @@ from __future__ import annotations
 from hummock.core.errors import InvalidRequest
 from hummock.rpc import parse_values as values
 from hummock.rpc import present_service, present_settings
+from hummock.rpc.export_project import export_project
+from hummock.rpc.import_project import import_lines
 from hummock.rpc.page_token import page_position, page_token
 from hummock.rpc.parse_settings import project_settings, setting_paths
-from hummock.rpc.use_cases import Projects, Settings
+from hummock.rpc.reply_stream import Steps
+from hummock.rpc.use_cases import UseCases
 from hummock.v1 import project_service_pb2 as pb
 
 _DEFAULT_PAGE_SIZE = 100
@@ -15,11 +18,12 @@ _UPDATABLE = ("tech_stack", "path")
 
 
 class ProjectServicer:
-    """Each method is a call of the projects, or of their settings."""
+    """Each method is a call of the projects, of their settings, or of what brings them out and in."""
 
-    def __init__(self, projects: Projects, settings: Settings) -> None:
-        self._projects = projects
-        self._settings = settings
+    def __init__(self, use_cases: UseCases) -> None:
+        self._use_cases = use_cases
+        self._projects = use_cases.projects
+        self._settings = use_cases.settings
 
     def Get(self, request: pb.ProjectServiceGetRequest) -> pb.ProjectServiceGetResponse:
         """Returns one project."""
@@ -75,3 +79,11 @@ class ProjectServicer:
             values=present_settings.settings(shown.settings),
             seq=shown.seq,
         )
+
+    def Export(self, request: pb.ProjectServiceExportRequest) -> Steps:
+        """Gives out all of a project."""
+        return export_project(self._use_cases, request)
+
+    def Import(self, request: pb.ProjectServiceImportRequest) -> pb.ProjectServiceImportResponse:
+        """Takes in the records of one message of a stream."""
+        return import_lines(self._use_cases, request)

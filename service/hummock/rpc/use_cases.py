@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from hummock.core.search import Searched, SearchQuery
 from hummock.core.session import LearnedTurn, LearnTurnCommand
 from hummock.core.settings import ProjectSettings, SettingsShown
 from hummock.core.status import ServiceStatus
+from hummock.core.transfer import Given, Imported, KeptPage
 from hummock.ports import Page
 from hummock.usecases.sessions import Sessions
 
@@ -70,6 +71,13 @@ class Settings(Protocol):
         """Gives the named settings these values; creates the project."""
 
 
+class Export(Protocol):
+    """Gives out projects."""
+
+    def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
+        """The memories of a project, page by page."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseCases:
     """One of each. All are synchronous and safe to call from several threads."""
@@ -82,6 +90,8 @@ class UseCases:
     explain: Callable[[ExplainQuery], Explained]
     garden: Garden
     projects: Projects
+    export: Export
+    import_parts: Callable[[str, Sequence[Given]], Imported]
     sessions: Sessions
     settings: Settings
     status: Callable[[], ServiceStatus]

@@ -18,12 +18,14 @@ from hummock.core.memory import Filter, Memory
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
 from hummock.core.status import StoreStatus
+from hummock.core.transfer import KeptPage
 from hummock.ports import Beside, Clock, Generation, LearningReader, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store import codec, keys, scan
 from hummock.store.beside import Reading, ReadPayload, Surroundings, record_bytes
 from hummock.store.environment import Environment
 from hummock.store.filters import TermNumbers, passing
 from hummock.store.group import GroupCommit
+from hummock.store.kept import kept_behind
 from hummock.store.learning import StoredLearning
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.memory_events import events_behind
@@ -198,6 +200,14 @@ class EmbeddedStore:
             if number is None:
                 return EventPage(events=(), seq=0, is_reset=after > 0)
             return events_behind(self._environment, txn, number, after, full=full)
+
+    def kept(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> KeptPage:
+        """All memories whole, page by page; see `ports.Store`."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return KeptPage(memories=(), removed_ids=(), next_after=None, seq=0, is_reset=after_seq > 0)
+            return kept_behind(self._environment, txn, number, after, after_seq, with_vectors=with_vectors)
 
     def generation(self, project: str) -> Generation:
         """A project's newest generation; see `ports.Store`."""

@@ -56,9 +56,19 @@ def doc_key(project: int, doc: int) -> bytes:
     return _DOC.pack(project, doc)
 
 
+def doc_of_doc_key(key: bytes) -> int:
+    """The memory's number in a `doc_key`."""
+    return int(_DOC.unpack(key)[1])
+
+
 def space_prefix(project: int, space: int) -> bytes:
     """What the chunks of one embedding space begin with."""
     return _SPACE.pack(project, space)
+
+
+def chunks_prefix(project: int, space: int, doc: int) -> bytes:
+    """What the chunks of a memory begin with."""
+    return _SPACE.pack(project, space) + _NUMBER.pack(doc)
 
 
 def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:

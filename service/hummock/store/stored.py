@@ -66,7 +66,7 @@ def read_docs(
         key = keys.doc_key(number, doc)
         columns.append(txn.get(key, b"", db=tables.column))
         lists.append(txn.get(key, b"", db=tables.terms))
-        chunks = keys.space_prefix(number, space) + key[-8:]
+        chunks = keys.chunks_prefix(number, space, doc)
         vectors.extend(value for _, value in scan.entries(txn, tables.vector, chunks))
     rows, ids = unpack_rows(columns)
     halves = Growing.of(_halves(vectors, environment.space.dim))

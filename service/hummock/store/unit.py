@@ -81,15 +81,22 @@ class Unit:
         text = keys.text_bytes(key)
         return stored or self._shelf.waiting.texts.get(text) or self._waiting.texts.get(text)
 
-    def put(self, memory: Memory, key: TextKey | None, terms_of: Terms, embeddings: Sequence[Embedding]) -> None:
-        """Stores a memory; one with its id is replaced and keeps its place in its session."""
+    def put(
+        self,
+        memory: Memory,
+        key: TextKey | None,
+        terms_of: Terms,
+        embeddings: Sequence[Embedding],
+        session_position: int | None = None,
+    ) -> None:
+        """Stores a memory; one with its id is replaced and, where no other is given, keeps its place in its session."""
         if memory.payload is None or memory.chunk_count != len(embeddings):
             raise ValueError(f"a memory of {memory.chunk_count} chunks came with {len(embeddings)} embeddings")
         old_doc = self._doc(memory.id)
         old = None if old_doc is None else self._memory(old_doc)
         learned = b"" if old_doc is None else learned_of(self._remove(old_doc))
         doc = self._next_doc()
-        position = self._session_position(memory, old)
+        position = self._session_position(memory, old, session_position)
         text = b"" if key is None else keys.text_bytes(key)
         payload = codec.encode(codec.payload_record(memory.payload))
         self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, embeddings))
@@ -201,16 +208,17 @@ class Unit:
         self._note(operations.pack_removal(doc, forward_list))
         return forward_list
 
-    def _session_position(self, memory: Memory, old: codec.MemoryRecord | None) -> int:
+    def _session_position(self, memory: Memory, old: codec.MemoryRecord | None, given: int | None) -> int:
         if not memory.session_id:
             return -1
-        if old is not None and old.session_id == memory.session_id:
+        if given is None and old is not None and old.session_id == memory.session_id:
             return old.session_position
         key = keys.name_key(self._number, memory.session_id)
-        position = self._sessions.get(key)
-        if position is None:
-            position = int.from_bytes(self._txn.get(key, b"", db=self._tables.session), "little")
-        self._sessions[key] = position + 1
+        end = self._sessions.get(key)
+        if end is None:
+            end = int.from_bytes(self._txn.get(key, b"", db=self._tables.session), "little")
+        position = end if given is None else given
+        self._sessions[key] = max(end, position + 1)
         return position
 
     def _count(self, kind: int, by: int) -> None:

@@ -5,7 +5,7 @@ The version of the template is part of the embedding space: change it with every
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, LearningRecord, MemoryIndex, MemoryKind, Payload
 
@@ -75,6 +75,17 @@ def derived_index(draft: Draft) -> MemoryIndex:
         summary=draft.index.summary if draft.index.summary.strip() else _cut(summary, _SUMMARY_CHARACTERS),
         tags=draft.index.tags,
     )
+
+
+def left_open(draft: Draft) -> Draft:
+    """The draft without the title and the summary that would be derived from its payload."""
+    derived = derived_index(replace(draft, index=MemoryIndex(tags=draft.index.tags)))
+    index = replace(
+        draft.index,
+        title="" if draft.index.title == derived.title else draft.index.title,
+        summary="" if draft.index.summary == derived.summary else draft.index.summary,
+    )
+    return replace(draft, index=index)
 
 
 def is_code(draft: Draft) -> bool:

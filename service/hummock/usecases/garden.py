@@ -12,7 +12,7 @@ from hummock.core.learn import Changes, Deleted, Updated
 from hummock.core.memory import Draft, Filter, Memory, MemoryIndex, Payload
 from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
 from hummock.ports import Clock, Page, Store, UnitOfWork, WriteRequest
-from hummock.text.template import derived_index
+from hummock.text.template import left_open
 from hummock.usecases.learn import Preparation, make_memory
 
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)
@@ -126,30 +126,22 @@ def as_draft(memory: Memory) -> Draft:
     """The draft that a memory with a payload was made from; what the server had derived is left open again."""
     if memory.payload is None:
         raise ValueError("the memory was read without its payload")
-    draft = Draft(
-        id=memory.id,
-        kind=memory.kind,
-        origin=memory.origin,
-        index=MemoryIndex(tags=memory.index.tags),
-        payload=memory.payload,
-        session_id=memory.session_id,
-        speaker=memory.speaker,
-        event_time=memory.event_time,
-        emotion_label=memory.emotion_label,
-        trust=memory.trust,
-        supersedes=memory.supersedes,
-        create_time=memory.create_time,
-        source_hash=memory.source_hash,
-    )
-    derived = derived_index(draft)
-    index = memory.index
-    return replace(
-        draft,
-        index=MemoryIndex(
-            title="" if index.title == derived.title else index.title,
-            summary="" if index.summary == derived.summary else index.summary,
-            tags=index.tags,
-        ),
+    return left_open(
+        Draft(
+            id=memory.id,
+            kind=memory.kind,
+            origin=memory.origin,
+            index=memory.index,
+            payload=memory.payload,
+            session_id=memory.session_id,
+            speaker=memory.speaker,
+            event_time=memory.event_time,
+            emotion_label=memory.emotion_label,
+            trust=memory.trust,
+            supersedes=memory.supersedes,
+            create_time=memory.create_time,
+            source_hash=memory.source_hash,
+        )
     )
 
 

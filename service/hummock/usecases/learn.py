@@ -22,7 +22,7 @@ from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.given_vector import given_embedding
 
 _CLOCK_SKEW_S = 60.0
-"""How far ahead of our clock a caller's create_time may be."""
+"""How far ahead of our clock a caller's times may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +108,7 @@ class Learn:
             return self._write(command, prepared, self._vectors(prepared, given, [False] * len(prepared)), now)
 
     def _given_vector(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
-        created = lesson.draft.create_time
-        if created is not None and created > now + _CLOCK_SKEW_S:
-            raise InvalidRequest(
-                f"memories[{place}].create_time",
-                f"is {created - now:.0f} s in the future; the limit is {_CLOCK_SKEW_S:.0f} s",
-            )
+        require_past(f"memories[{place}].create_time", lesson.draft.create_time, now)
         if lesson.vector is None:
             return None
         return (given_embedding(f"memories[{place}].vector", lesson.vector, self._embedder.space),)
@@ -202,6 +197,12 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         token_count=one.token_count,
         chunk_count=chunk_count,
     )
+
+
+def require_past(field: str, time: float | None, now: float) -> None:
+    """Checks that a caller's time has come, by a clock that may differ from ours. Raises: InvalidRequest."""
+    if time is not None and time > now + _CLOCK_SKEW_S:
+        raise InvalidRequest(field, f"is {time - now:.0f} s in the future; the limit is {_CLOCK_SKEW_S:.0f} s")
 
 
 def _text_key(draft: Draft, text: str, content_hash: bytes) -> TextKey | None:

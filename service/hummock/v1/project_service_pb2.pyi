@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from hummock.v1 import settings_pb2 as _settings_pb2
+from hummock.v1 import transfer_pb2 as _transfer_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -420,3 +421,191 @@ class ProjectServiceUpdateSettingsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProjectServiceUpdateSettingsResponse: _TypeAlias = ProjectServiceUpdateSettingsResponse  # noqa: Y015
+
+@_typing.final
+class ProjectServiceExportRequest(_message.Message):
+    """Asks for all of a project."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    WITH_VECTORS_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    with_vectors: _builtins.bool
+    """Whether memories come with their vectors, so that a service of the same embedding space need not embed them again."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        with_vectors: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project", "with_vectors", b"with_vectors"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceExportRequest: _TypeAlias = ProjectServiceExportRequest  # noqa: Y015
+
+@_typing.final
+class ProjectServiceExportResponse(_message.Message):
+    """Some records of a project."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDS_FIELD_NUMBER: _builtins.int
+    MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    memory_count: _builtins.int
+    """Memories of the project when the export began, to show how far it is."""
+    @_builtins.property
+    def records(self) -> _containers.RepeatedCompositeFieldContainer[_transfer_pb2.TransferRecord]:
+        """In their order."""
+
+    def __init__(
+        self,
+        *,
+        records: _abc.Iterable[_transfer_pb2.TransferRecord] | None = ...,
+        memory_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_count", b"memory_count", "records", b"records"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceExportResponse: _TypeAlias = ProjectServiceExportResponse  # noqa: Y015
+
+@_typing.final
+class ProjectServiceImportRequest(_message.Message):
+    """Some records to be taken in."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    LINES_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project to store in. Required, 1 to 256 characters."""
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportLine]:
+        """At most 512 and 4 MiB."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        lines: _abc.Iterable[Global___ImportLine] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceImportRequest: _TypeAlias = ProjectServiceImportRequest  # noqa: Y015
+
+@_typing.final
+class ImportLine(_message.Message):
+    """A record and where it comes from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    RECORD_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """Names the record in answers, for example by its line in a file."""
+    @_builtins.property
+    def record(self) -> _transfer_pb2.TransferRecord:
+        """The record. Each is checked by itself."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        record: _transfer_pb2.TransferRecord | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "record", b"record"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportLine: _TypeAlias = ImportLine  # noqa: Y015
+
+@_typing.final
+class ProjectServiceImportResponse(_message.Message):
+    """What became of the records of one message."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    CREATED_COUNT_FIELD_NUMBER: _builtins.int
+    UPDATED_COUNT_FIELD_NUMBER: _builtins.int
+    UNCHANGED_COUNT_FIELD_NUMBER: _builtins.int
+    REMOVED_COUNT_FIELD_NUMBER: _builtins.int
+    EMBEDDED_COUNT_FIELD_NUMBER: _builtins.int
+    FAILURES_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
+    created_count: _builtins.int
+    """Memories that were not there."""
+    updated_count: _builtins.int
+    """Memories that were there and differed."""
+    unchanged_count: _builtins.int
+    """Memories that were there already, as they are."""
+    removed_count: _builtins.int
+    """Memories that were removed."""
+    embedded_count: _builtins.int
+    """Memories that the service has embedded."""
+    @_builtins.property
+    def failures(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportFailure]:
+        """Records that were not taken in. The others were."""
+
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        created_count: _builtins.int = ...,
+        updated_count: _builtins.int = ...,
+        unchanged_count: _builtins.int = ...,
+        removed_count: _builtins.int = ...,
+        embedded_count: _builtins.int = ...,
+        failures: _abc.Iterable[Global___ImportFailure] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_count", b"created_count", "embedded_count", b"embedded_count", "failures", b"failures", "removed_count", b"removed_count", "seq", b"seq", "unchanged_count", b"unchanged_count", "updated_count", b"updated_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceImportResponse: _TypeAlias = ProjectServiceImportResponse  # noqa: Y015
+
+@_typing.final
+class ImportFailure(_message.Message):
+    """A record that was not taken in."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    FIELD_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    number: _builtins.int
+    """The line's number."""
+    field: _builtins.str
+    """The field that is wrong, for example "memory.memory.payload". Empty when no field is."""
+    message: _builtins.str
+    """What is wrong, for people."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.int = ...,
+        field: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "message", b"message", "number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportFailure: _TypeAlias = ImportFailure  # noqa: Y015

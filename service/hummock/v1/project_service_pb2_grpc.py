@@ -60,6 +60,16 @@ class ProjectServiceStub:
                 request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.FromString,
                 _registered_method=True)
+        self.Export = channel.unary_stream(
+                '/hummock.v1.ProjectService/Export',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportResponse.FromString,
+                _registered_method=True)
+        self.Import = channel.stream_stream(
+                '/hummock.v1.ProjectService/Import',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportResponse.FromString,
+                _registered_method=True)
 
 
 class ProjectServiceServicer:
@@ -102,6 +112,26 @@ class ProjectServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Export(self, request, context):
+        """Gives out all of a project as records: a header, its memories in the order of their writes, an end. Taken in their
+        order they make the project as it was when the last one was sent: what changes meanwhile comes once more, what is
+        removed meanwhile is named. Where so much changes that this cannot be kept up, the stream ends with UNAVAILABLE.
+        An unknown project is NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Import(self, request_iterator, context):
+        """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
+        record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
+        Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
+        embedding space are taken as they are, other memories are embedded again. The first message creates the project.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ProjectServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -129,6 +159,16 @@ def add_ProjectServiceServicer_to_server(servicer, server):
                     servicer.UpdateSettings,
                     request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.SerializeToString,
+            ),
+            'Export': grpc.unary_stream_rpc_method_handler(
+                    servicer.Export,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportResponse.SerializeToString,
+            ),
+            'Import': grpc.stream_stream_rpc_method_handler(
+                    servicer.Import,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -267,6 +307,60 @@ class ProjectService:
             '/hummock.v1.ProjectService/UpdateSettings',
             hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.SerializeToString,
             hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Export(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/hummock.v1.ProjectService/Export',
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Import(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/hummock.v1.ProjectService/Import',
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportResponse.FromString,
             options,
             channel_credentials,
             insecure,

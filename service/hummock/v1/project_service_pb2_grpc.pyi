@@ -45,6 +45,18 @@ class ProjectServiceStub:
     """
     UpdateSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateSettingsRequest, _project_service_pb2.ProjectServiceUpdateSettingsResponse]
     """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
+    Export: _grpc.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceExportRequest, _project_service_pb2.ProjectServiceExportResponse]
+    """Gives out all of a project as records: a header, its memories in the order of their writes, an end. Taken in their
+    order they make the project as it was when the last one was sent: what changes meanwhile comes once more, what is
+    removed meanwhile is named. Where so much changes that this cannot be kept up, the stream ends with UNAVAILABLE.
+    An unknown project is NOT_FOUND.
+    """
+    Import: _grpc.StreamStreamMultiCallable[_project_service_pb2.ProjectServiceImportRequest, _project_service_pb2.ProjectServiceImportResponse]
+    """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
+    record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
+    Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
+    embedding space are taken as they are, other memories are embedded again. The first message creates the project.
+    """
 
 @_typing.type_check_only
 class ProjectServiceAsyncStub(ProjectServiceStub):
@@ -63,6 +75,18 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """
     UpdateSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateSettingsRequest, _project_service_pb2.ProjectServiceUpdateSettingsResponse]  # type: ignore[assignment]
     """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
+    Export: _aio.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceExportRequest, _project_service_pb2.ProjectServiceExportResponse]  # type: ignore[assignment]
+    """Gives out all of a project as records: a header, its memories in the order of their writes, an end. Taken in their
+    order they make the project as it was when the last one was sent: what changes meanwhile comes once more, what is
+    removed meanwhile is named. Where so much changes that this cannot be kept up, the stream ends with UNAVAILABLE.
+    An unknown project is NOT_FOUND.
+    """
+    Import: _aio.StreamStreamMultiCallable[_project_service_pb2.ProjectServiceImportRequest, _project_service_pb2.ProjectServiceImportResponse]  # type: ignore[assignment]
+    """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
+    record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
+    Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
+    embedding space are taken as they are, other memories are embedded again. The first message creates the project.
+    """
 
 class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
     """Information about projects. A project is created by the first Learn or Update that names it."""
@@ -108,5 +132,29 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_project_service_pb2.ProjectServiceUpdateSettingsResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceUpdateSettingsResponse]]:
         """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
+
+    @_abc_1.abstractmethod
+    def Export(
+        self,
+        request: _project_service_pb2.ProjectServiceExportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ProjectServiceExportResponse], _abc.AsyncIterator[_project_service_pb2.ProjectServiceExportResponse]]:
+        """Gives out all of a project as records: a header, its memories in the order of their writes, an end. Taken in their
+        order they make the project as it was when the last one was sent: what changes meanwhile comes once more, what is
+        removed meanwhile is named. Where so much changes that this cannot be kept up, the stream ends with UNAVAILABLE.
+        An unknown project is NOT_FOUND.
+        """
+
+    @_abc_1.abstractmethod
+    def Import(
+        self,
+        request_iterator: _MaybeAsyncIterator[_project_service_pb2.ProjectServiceImportRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ProjectServiceImportResponse], _abc.AsyncIterator[_project_service_pb2.ProjectServiceImportResponse]]:
+        """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
+        record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
+        Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
+        embedding space are taken as they are, other memories are embedded again. The first message creates the project.
+        """
 
 def add_ProjectServiceServicer_to_server(servicer: ProjectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,96 @@
+"""Projects on their way out of a store, and into one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.embedding import Embedding
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Draft, Memory
+from hummock.core.project import ProjectInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeptMemory:
+    """A memory with its payload and all that is kept of it.
+
+    Attributes:
+        session_position: Its place among the memories of its session; -1 without one.
+        embeddings: Of its chunks; empty where they were not asked for.
+    """
+
+    memory: Memory
+    session_position: int
+    embeddings: tuple[Embedding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeptPage:
+    """Some memories in the order of their writes.
+
+    Attributes:
+        removed_ids: Of memories before this page that are gone, or written anew behind it.
+        next_after: Continues behind the page; None on the last one.
+        seq: Writes that the page knows of.
+        is_reset: Whether what was removed is no longer known.
+    """
+
+    memories: tuple[KeptMemory, ...]
+    removed_ids: tuple[str, ...]
+    next_after: int | None
+    seq: int
+    is_reset: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GivenChunk:
+    """A chunk's vectors as they came: (n,) float32, and the bytes of int8 token vectors."""
+
+    values: NDArray[np.float32]
+    tokens: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GivenMemory:
+    """A memory that is taken in.
+
+    Attributes:
+        draft: Has an id.
+        update_time: Unix seconds; None when not known.
+        session_position: None puts it behind the memories of its session.
+        emb_space: Of the chunks.
+        chunks: Empty when it must be embedded.
+    """
+
+    draft: Draft
+    update_time: float | None = None
+    session_position: int | None = None
+    emb_space: str = ""
+    chunks: tuple[GivenChunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenRemoval:
+    """The id of a memory that is to be removed."""
+
+    memory_id: str
+
+
+Given = GivenMemory | GivenRemoval | ProjectInfo
+"""A part of a project that is taken in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Imported:
+    """What became of some parts: the project's seq, counts of memories, and what was wrong by its place."""
+
+    seq: int
+    created: int
+    updated: int
+    unchanged: int
+    removed: int
+    embedded: int
+    failures: tuple[tuple[int, InvalidRequest], ...]

@@ -1,0 +1,52 @@
+"""Records of a project that are taken in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.project import ProjectInfo
+from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenRemoval
+from hummock.rpc import parse_values as values
+from hummock.rpc.parse import check
+from hummock.rpc.parse_memory import draft
+from hummock.v1 import transfer_pb2 as pb
+
+_FLOAT_BYTES = 4
+
+
+def given(record: pb.TransferRecord) -> Given | None:
+    """The part of a project that a record holds; None for the end of an export. Raises: InvalidRequest."""
+    check(record)
+    match record.WhichOneof("record"):
+        case "header":
+            return ProjectInfo(tech_stack=tuple(record.header.tech_stack), path=record.header.path)
+        case "memory":
+            return _memory(record.memory)
+        case "removed_id":
+            return GivenRemoval(memory_id=values.identifier("removed_id", record.removed_id))
+        case "end":
+            return None
+    raise InvalidRequest("", "is no record of a kind that is known here")
+
+
+def _memory(sent: pb.TransferMemory) -> GivenMemory:
+    try:
+        made = draft(sent.memory)
+    except InvalidRequest as error:
+        error.move_into("memory.memory.")
+        raise
+    return GivenMemory(
+        draft=made,
+        update_time=values.time("memory.update_time", sent, "update_time"),
+        session_position=sent.session_position if sent.HasField("session_position") else None,
+        emb_space=sent.emb_space,
+        chunks=tuple(_chunk(at, chunk) for at, chunk in enumerate(sent.chunks)),
+    )
+
+
+def _chunk(at: int, sent: pb.TransferChunk) -> GivenChunk:
+    if len(sent.values) % _FLOAT_BYTES:
+        field = f"memory.chunks[{at}].values"
+        raise InvalidRequest(field, f"has {len(sent.values)} bytes; float32 takes 4 for each component")
+    return GivenChunk(values=np.frombuffer(sent.values, "<f4").astype(np.float32), tokens=sent.tokens)

@@ -1,0 +1,46 @@
+"""Export: all of a project, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hummock.core.errors import Unavailable
+from hummock.core.project import Project
+from hummock.core.transfer import KeptPage
+from hummock.ports import Store
+
+
+class Export:
+    """Gives out projects. Safe to call from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
+        """The memories of a project in the order of their writes, then the ids of those removed meanwhile.
+
+        Pages are read one by one, so that nothing is held while the reader is slow. What is written meanwhile comes
+        behind what was there, and of what came twice the later one counts: all pages together are the project as it is
+        when the last one is read.
+
+        Raises: Unavailable when more was written between two pages than is kept.
+        """
+        after, seq = 0, project.seq
+        gone: dict[str, None] = {}
+        while True:
+            page = self._store.kept(project.name, after, seq, with_vectors=with_vectors)
+            if page.is_reset:
+                raise Unavailable(f"project {project.name} changes faster than it is read; export it again")
+            gone.update(dict.fromkeys(page.removed_ids))
+            for kept in page.memories:
+                gone.pop(kept.memory.id, None)
+            is_last = page.next_after is None
+            yield KeptPage(
+                memories=page.memories,
+                removed_ids=tuple(gone) if is_last else (),
+                next_after=page.next_after,
+                seq=page.seq,
+            )
+            if page.next_after is None:
+                return
+            after, seq = page.next_after, page.seq

@@ -1,0 +1,92 @@
+"""Export and import by the Python clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import grpc
+import pytest
+
+from hummock.core.memory import Origin
+from hummock.core.project import ProjectInfo
+from hummock.core.transfer import Given, GivenMemory, Imported
+from hummock.v1.transfer_pb2 import TransferChunk, TransferRecord
+from hummock_client import AsyncClient, Client, HummockCallError
+from hummock_client.transfer import import_messages
+from tests.rpc import samples
+from tests.rpc.edge import edge_on_a_thread, use_cases
+
+
+def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
+    """S1-07."""
+    taken: list[Given] = []
+
+    def take(project: str, parts: list[Given]) -> Imported:
+        assert project == "moved"
+        taken.extend(parts)
+        return samples.imported(project, parts)
+
+    with edge_on_a_thread(use_cases(import_parts=take)) as address, Client(address) as client:
+        records = list(client.export_project("loan", with_vectors=True))
+        assert [record.WhichOneof("record") for record in records] == ["header", "memory", "removed_id", "end"]
+        assert len(records[1].memory.chunks[0].values) == 4 * samples.SPACE.dim
+        (reply,) = client.import_project("moved", records)
+    assert reply.created_count == 1
+    info, memory, _ = taken
+    assert info == ProjectInfo(tech_stack=("Spring Boot", "MySQL"), path="/srv/loan")
+    assert isinstance(memory, GivenMemory)
+    assert (memory.draft.id, memory.draft.origin, memory.session_position) == (samples.MEMORY.id, Origin.INDEXER, 3)
+    assert (memory.update_time, memory.emb_space) == (samples.MEMORY.update_time, samples.SPACE.id)
+    assert memory.chunks[0].values.tolist() == pytest.approx([0.6, 0.8, 0, 0])
+    assert memory.chunks[0].tokens == b"\x01\x81"
+
+
+def test_the_async_client_does_the_same() -> None:
+    async def run(address: str) -> list[int]:
+        async with AsyncClient(address) as client:
+            records = [record async for record in client.export_project("loan")]
+            return [reply.created_count async for reply in client.import_project("moved", records)]
+
+    with edge_on_a_thread(use_cases()) as address:
+        assert asyncio.run(run(address)) == [1]
+
+
+def test_what_the_records_raise_ends_the_import() -> None:
+    def records() -> Iterator[TransferRecord]:
+        yield TransferRecord(removed_id="a")
+        raise OSError("the file is gone")
+
+    with (
+        edge_on_a_thread(use_cases()) as address,
+        Client(address) as client,
+        pytest.raises(OSError, match="the file is gone"),
+    ):
+        list(client.import_project("loan", records()))
+
+
+def test_an_export_that_is_refused_raises_the_error_of_calls() -> None:
+    with edge_on_a_thread(use_cases()) as address, Client(address) as client:
+        with pytest.raises(HummockCallError) as caught:
+            list(client.export_project(""))
+        assert caught.value.code is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_messages_are_bounded_and_keep_the_order_and_the_numbers() -> None:
+    records = [(number, TransferRecord(removed_id="x" * 200)) for number in range(1, 150)]
+    messages = list(import_messages("p", records))
+    assert [len(message.lines) for message in messages] == [64, 64, 21]
+    assert [line.number for message in messages for line in message.lines] == list(range(1, 150))
+    large = TransferRecord()
+    large.memory.memory.payload.content = "x" * 900_000
+    assert [len(message.lines) for message in import_messages("p", enumerate([large] * 3))] == [1, 1, 1]
+    assert len(list(import_messages("p", []))) == 1
+
+
+def test_a_record_that_is_too_large_with_its_vectors_goes_without_them() -> None:
+    record = TransferRecord()
+    record.memory.memory.id = "a"
+    record.memory.chunks.extend([TransferChunk(values=bytes(4096))] * 1000)
+    ((line,),) = [message.lines for message in import_messages("p", [(7, record)])]
+    assert (line.number, line.record.memory.memory.id, len(line.record.memory.chunks)) == (7, "a", 0)
+    assert len(record.memory.chunks) == 1000

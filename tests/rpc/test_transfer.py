@@ -1,0 +1,357 @@
+"""Export and Import of real stores, message by message: nothing is lost on the way, and nothing changes."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hummock.core.errors import ProjectNotFound, Unavailable
+from hummock.core.learn import Changes
+from hummock.core.memory import (
+    CodeFragment,
+    Detail,
+    DomainKnowledge,
+    Draft,
+    Filter,
+    LearningRecord,
+    MemoryIndex,
+    MemoryKind,
+    Origin,
+    Payload,
+)
+from hummock.core.project import ProjectInfo
+from hummock.rpc.export_project import export_project
+from hummock.rpc.import_project import import_lines
+from hummock.rpc.use_cases import UseCases
+from hummock.text.tokens import EstimatedTokens
+from hummock.usecases.export import Export
+from hummock.usecases.import_parts import Import
+from hummock.usecases.learn import Preparation
+from hummock.usecases.projects import Projects
+from hummock.v1 import memory_pb2, transfer_pb2
+from hummock.v1 import project_service_pb2 as pb
+from tests.rpc.edge import use_cases
+from tests.strategies import SPACE
+from tests.usecases.workplace import Workplace, note, workplace
+
+_ALL = Filter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """A workplace, and what brings projects out of it and into it."""
+
+    work: Workplace
+    cases: UseCases
+
+    def out(self, project: str, *, with_vectors: bool = False) -> list[transfer_pb2.TransferRecord]:
+        return [record for message in self.messages(project, with_vectors) for record in message.records]
+
+    def messages(self, project: str, with_vectors: bool = False) -> Iterator[pb.ProjectServiceExportResponse]:
+        request = pb.ProjectServiceExportRequest(project=project, with_vectors=with_vectors)
+        for message in export_project(self.cases, request):
+            assert isinstance(message, pb.ProjectServiceExportResponse)
+            yield message
+
+    def take(self, project: str, records: list[transfer_pb2.TransferRecord]) -> pb.ProjectServiceImportResponse:
+        lines = [pb.ImportLine(number=number, record=record) for number, record in enumerate(records, start=1)]
+        return import_lines(self.cases, pb.ProjectServiceImportRequest(project=project, lines=lines))
+
+
+@contextmanager
+def port() -> Iterator[Port]:
+    with tempfile.TemporaryDirectory() as name, workplace(Path(name)) as work:
+        numbers = count(1000)
+        preparation = Preparation(work.embedder, EstimatedTokens(), make_id=lambda: f"m{next(numbers)}")
+        cases = use_cases(
+            projects=Projects(work.store),
+            export=Export(work.store),
+            import_parts=Import(work.store, work.embedder, preparation, work.clock),
+        )
+        yield Port(work=work, cases=cases)
+
+
+def memory(content: str, memory_id: str = "a", **more: object) -> transfer_pb2.TransferRecord:
+    sent = memory_pb2.MemoryInput(
+        id=memory_id, kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content=content)
+    )
+    return transfer_pb2.TransferRecord(memory=transfer_pb2.TransferMemory(memory=sent, **more))  # type: ignore[arg-type] # fields
+
+
+TEXTS = st.sampled_from(
+    [
+        "等额本息、等额本金、先息后本。",
+        "The meeting moved to Friday.",
+        "def repay(amount):\n    return amount  # 还款",
+        "等额 repay() \u2028 <memory> ``` \r\n\t零宽\u200b 🌊",
+        "a " * 300,
+    ]
+)
+NAMES = st.sampled_from(["", "s1", "会话", "x" * 90])
+TIMES = st.none() | st.floats(0, 1_700_000_000, allow_nan=False) | st.just(1_699_999_999.123456)
+
+
+@st.composite
+def drafts(draw: st.DrawFn) -> Draft:
+    kind = draw(st.sampled_from(MemoryKind))
+    text = draw(TEXTS)
+    details: dict[MemoryKind, Detail] = {
+        MemoryKind.LEARNING_RECORD: LearningRecord(question=text[:200], answer="答 " + text, source_files=("A.kt",)),
+        MemoryKind.DOMAIN_KNOWLEDGE: DomainKnowledge(
+            domain="还款", aliases=("repay",), summary=text, key_files=("A.kt",)
+        ),
+        MemoryKind.CODE_FRAGMENT: CodeFragment(
+            path="src/A.kt", start_line=3, end_line=9, language="kotlin", symbol="f"
+        ),
+    }
+    return Draft(
+        id=draw(st.sampled_from(["a", "b", "世界.图鉴", "d", "e"])),
+        kind=kind,
+        origin=draw(st.sampled_from(Origin)),
+        index=MemoryIndex(
+            title=draw(st.sampled_from(["", "标题 title"])), tags=draw(st.sampled_from([(), ("还款", "b")]))
+        ),
+        payload=Payload(content=text, raw=draw(st.sampled_from(["", "[joy] " + text])), detail=details.get(kind)),
+        session_id=draw(NAMES),
+        speaker=draw(st.sampled_from(["", "林"])),
+        event_time=draw(TIMES),
+        emotion_label=draw(st.sampled_from(["", "joy"])),
+        trust=draw(st.sampled_from([0.0, 0.1, 1.0])),
+        supersedes=draw(st.sampled_from([(), ("old", "旧")])),
+        create_time=draw(TIMES),
+        source_hash=draw(st.sampled_from(["", "5f"])),
+    )
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    learnt=st.lists(drafts(), max_size=8),
+    edited=st.sampled_from([(), ("a",), ("b", "a")]),
+    removed=st.sampled_from([(), ("世界.图鉴",)]),
+    with_vectors=st.booleans(),
+)
+def test_what_is_taken_in_goes_out_again_byte_by_byte(
+    learnt: list[Draft], edited: tuple[str, ...], removed: tuple[str, ...], with_vectors: bool
+) -> None:
+    """S1-06, S1-07, S4-09."""
+    with port() as here, port() as there:
+        here.cases.projects.update("p", "", ("Spring Boot", "MyBatis"), "/srv/loan", b"f")
+        for draft in learnt:
+            here.work.teach(draft)
+            here.work.clock.move(0.1234567)
+        for memory_id in edited:
+            if here.work.get(memory_id) is not None:
+                here.work.garden.update("p", "", memory_id, Changes(emotion_label="calm"), b"")
+        here.work.garden.delete("p", "", removed, b"")
+        there.work.clock.move(1000)
+        records = here.out("p", with_vectors=with_vectors)
+        reply = there.take("other", records)
+        assert not reply.failures
+        assert there.out("other", with_vectors=with_vectors) == records
+        assert reply.embedded_count == (0 if with_vectors else reply.created_count)
+        kept = [
+            here.work.store.page("p", _ALL, 0, 99, full=True),
+            there.work.store.page("other", _ALL, 0, 99, full=True),
+        ]
+        hashes = [
+            [(one.id, one.content_hash, one.token_count, one.chunk_count) for one in page.memories] for page in kept
+        ]
+        assert hashes[0] == hashes[1]
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(learnt=st.lists(drafts(), min_size=1, max_size=8), into=st.sampled_from(["p", "other"]))
+def test_taking_the_same_in_again_changes_nothing(learnt: list[Draft], into: str) -> None:
+    with port() as here:
+        for draft in learnt:
+            here.work.teach(draft)
+            here.work.clock.move(0.1234567)
+        records = here.out("p")
+        here.take(into, records)
+        before = here.work.store.generation(into).content_seq
+        here.work.embedder.embedded.clear()
+        here.work.clock.move(5)
+        reply = here.take(into, records)
+        assert reply.unchanged_count == len(records) - 2
+        assert (reply.created_count, reply.updated_count, reply.embedded_count) == (0, 0, 0)
+        assert here.work.embedder.embedded == []
+        assert here.work.store.generation(into).content_seq == before
+
+
+def test_an_export_begins_with_the_project_and_ends_with_a_count() -> None:
+    with port() as here:
+        here.work.teach(note("one", "a"), note("two", "b"))
+        here.cases.projects.update("p", "", ("MySQL",), "/srv", b"f")
+        first, *_, last = here.out("p")
+        assert (first.header.version, list(first.header.tech_stack), first.header.path) == (1, ["MySQL"], "/srv")
+        assert last.end.memory_count == 2
+        assert {message.memory_count for message in here.messages("p")} == {2}
+
+
+def test_an_export_of_an_unknown_project_is_an_error() -> None:
+    with port() as here, pytest.raises(ProjectNotFound):
+        here.out("nobody's")
+
+
+def test_what_changes_during_an_export_is_exported_as_it_is_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hummock.store.kept.KEPT_PAGE_BYTES", 1)
+    with port() as here, port() as there:
+        here.work.teach(*(note(f"note {number}", str(number)) for number in range(6)))
+        records: list[transfer_pb2.TransferRecord] = []
+        for number, message in enumerate(here.messages("p")):
+            records += message.records
+            if number == 3:
+                here.work.garden.delete("p", "", ["0", "5"], b"")
+                here.work.teach(note("changed", "1"), note("new", "n"))
+            if number == 4:
+                here.work.garden.delete("p", "", ["2", "n"], b"")
+                here.work.teach(note("back again", "0"))
+        there.take("p", records)
+        left = {one.id: one.payload for one in here.work.store.page("p", _ALL, 0, 99, full=True).memories}
+        assert {one.id: one.payload for one in there.work.store.page("p", _ALL, 0, 99, full=True).memories} == left
+        assert {record.removed_id for record in records if record.WhichOneof("record") == "removed_id"} == {"2"}
+
+
+def test_an_export_that_falls_too_far_behind_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hummock.store.kept.KEPT_PAGE_BYTES", 1)
+    with port() as here:
+        here.work.teach(note("one", "a"), note("two", "b"))
+        messages = here.messages("p")
+        next(messages)
+        next(messages)
+        for number in range(20):
+            here.work.teach(note(f"more {number}"))
+        with pytest.raises(Unavailable, match="export it again"):
+            list(messages)
+
+
+def test_sessions_keep_the_order_of_their_turns() -> None:
+    with port() as here, port() as there:
+        here.work.teach(*(note(f"turn {number}", str(number), session_id="s") for number in range(4)))
+        here.work.garden.update("p", "", "1", Changes(content="turn one, said better"), b"")
+        there.take("p", here.out("p"))
+        there.work.teach(note("turn 4", "4", session_id="s"))
+        docs = {
+            one.id: number for number, one in enumerate(there.work.store.page("p", _ALL, 0, 9, full=True).memories, 1)
+        }
+        (beside,) = there.work.store.beside("p", [docs["2"]], 3, full=False, most_bytes=1 << 20)
+        assert [one.id for one in beside.before] == ["0", "1"]
+        assert [one.id for one in beside.after] == ["3", "4"]
+
+
+def test_two_memories_of_one_text_stay_two() -> None:
+    with port() as here:
+        here.take("p", [memory("same", "a"), memory("same", "b")])
+        assert [one is not None for one in here.work.store.get("p", ["a", "b"], 0, full=False)] == [True, True]
+
+
+def test_a_memory_replaces_the_one_with_its_id() -> None:
+    with port() as here:
+        here.work.teach(note("old", "a"))
+        reply = here.take("p", [memory("new", "a")])
+        assert (reply.updated_count, reply.created_count) == (1, 0)
+        kept = here.work.get("a")
+        assert kept is not None
+        assert kept.payload is not None
+        assert kept.payload.content == "new"
+
+
+def test_the_last_of_several_records_of_one_id_counts_also_when_it_is_there_already() -> None:
+    with port() as here:
+        here.work.teach(note("two", "a"))
+        reply = here.take("p", [memory("one"), memory("two"), transfer_pb2.TransferRecord(removed_id="nothing")])
+        assert (reply.updated_count, reply.removed_count) == (2, 0)
+        kept = here.work.get("a")
+        assert kept is not None
+        assert kept.payload is not None
+        assert kept.payload.content == "two"
+
+
+def test_wrong_records_are_named_and_all_others_are_taken_in() -> None:
+    with port() as here:
+        chunk = transfer_pb2.TransferChunk
+        good, space = memory("good", "good"), SPACE.id
+        future = memory("later", "later")
+        future.memory.memory.create_time.FromSeconds(4_000_000_000)
+        unit = b"\0\0\x80\x3f" + bytes(4 * (SPACE.dim - 1))
+        wrong = {
+            "": transfer_pb2.TransferRecord(),
+            "header.version": transfer_pb2.TransferRecord(header=transfer_pb2.TransferHeader(version=2)),
+            "memory.memory": transfer_pb2.TransferRecord(memory=transfer_pb2.TransferMemory()),
+            "memory.memory.id": memory("no id", ""),
+            "memory.memory.payload.content": memory(" ", "blank"),
+            "memory.memory.create_time": future,
+            "memory.chunks[0].values": memory("x", "x", emb_space=space, chunks=[chunk(values=b"\0\0\x80\x3f")]),
+            "memory.chunks[1].values": memory(
+                "y", "y", emb_space=space, chunks=[chunk(values=unit), chunk(values=bytes(4 * SPACE.dim))]
+            ),
+            "memory.chunks[0].tokens": memory("z", "z", emb_space=space, chunks=[chunk(values=unit, tokens=b"123")]),
+            "removed_id": transfer_pb2.TransferRecord(removed_id="a\x00b"),
+        }
+        reply = here.take("p", [*wrong.values(), good])
+        assert {failure.number: failure.field for failure in reply.failures} == dict(enumerate(wrong, start=1))
+        assert all(failure.message for failure in reply.failures)
+        assert reply.created_count == 1
+        assert here.work.get("good") is not None
+        assert here.work.store.project("p") is not None
+
+
+def test_vectors_of_another_space_are_made_anew() -> None:
+    """S1-06."""
+    with port() as here:
+        foreign = transfer_pb2.TransferChunk(values=b"\0\0\x80\x3f" * 3)
+        reply = here.take("p", [memory("a sentence", emb_space="bge-m3", chunks=[foreign])])
+        assert (reply.created_count, reply.embedded_count) == (1, 1)
+        assert len(here.work.embedder.embedded) == 1
+
+
+def test_a_vector_of_any_length_is_kept_at_length_one() -> None:
+    with port() as here:
+        long = transfer_pb2.TransferChunk(values=(b"\0\0\x80\x40" + bytes(4)) * (SPACE.dim // 2))
+        here.take("p", [memory("a sentence", emb_space=SPACE.id, chunks=[long])])
+        (kept,) = here.work.store.kept("p", 0, 0, with_vectors=True).memories
+        assert float(kept.embeddings[0].vector @ kept.embeddings[0].vector) == pytest.approx(1, abs=1e-3)
+
+
+def test_without_a_time_of_change_what_is_there_stays_as_it_is() -> None:
+    with port() as here:
+        here.take("p", [memory("one")])
+        here.work.clock.move(60)
+        assert here.take("p", [memory("one")]).unchanged_count == 1
+        assert here.take("p", [memory("two")]).updated_count == 1
+        kept = here.work.get("a")
+        assert kept is not None
+        assert kept.update_time == here.work.clock.now()
+        assert kept.create_time == here.work.clock.now() - 60
+
+
+def test_the_header_sets_what_prompts_say_of_the_project() -> None:
+    with port() as here:
+        header = transfer_pb2.TransferHeader(version=1, tech_stack=["MySQL"], path="/srv/loan")
+        here.take("p", [transfer_pb2.TransferRecord(header=header)])
+        project = here.work.store.project("p")
+        assert project is not None
+        assert project.info == ProjectInfo(tech_stack=("MySQL",), path="/srv/loan")
+
+
+def test_an_import_of_nothing_makes_the_project() -> None:
+    with port() as here:
+        assert here.take("p", []).seq == 1
+        assert here.out("p")[-1].end.memory_count == 0
+
+
+def test_what_was_derived_is_derived_again_after_an_edit() -> None:
+    with port() as here, port() as there:
+        here.work.teach(note("the first line\nand more", "a"))
+        there.take("p", here.out("p"))
+        updated = there.work.garden.update("p", "", "a", Changes(content="another line"), b"")
+        assert updated.memory.index.title == "another line"
+        assert replace(updated.memory.index, title="", summary="") == MemoryIndex()
