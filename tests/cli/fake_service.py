@@ -21,6 +21,8 @@ from hummock.v1 import memory_service_pb2 as memory_service_pb
 from hummock.v1 import memory_service_pb2_grpc as memory_grpc
 from hummock.v1 import project_service_pb2 as project_pb
 from hummock.v1 import project_service_pb2_grpc as project_grpc
+from hummock.v1 import session_service_pb2 as session_pb
+from hummock.v1 import session_service_pb2_grpc as session_grpc
 
 NOTE = {
     "id": "世界.图鉴.物品.潮汐木芯",
@@ -111,6 +113,30 @@ PROJECT = {
     "embSpace": "abc",
     "createTime": "2026-01-02T03:04:05Z",
 }
+SESSION = {
+    "id": "会话-1",
+    "title": "还款 \u001b[31mday",
+    "createTime": "2026-01-02T03:04:05Z",
+    "updateTime": "2026-01-02T03:05:06Z",
+    "messageCount": "2",
+}
+MESSAGES = [
+    {
+        "id": "m-1",
+        "position": "1",
+        "role": "PROMPT_ROLE_USER",
+        "content": "还款日是哪天?\u001b[2J\nand why",
+        "sendTime": "2026-01-02T03:05:05Z",
+    },
+    {
+        "id": "m-2",
+        "position": "2",
+        "role": "PROMPT_ROLE_ASSISTANT",
+        "content": "The tenth.",
+        "raw": "[calm]The tenth.",
+        "sendTime": "2026-01-02T03:05:06Z",
+    },
+]
 SETTINGS = {
     "settings": {"chat": {"topK": 8, "origins": ["ORIGIN_MANUAL", "ORIGIN_AI_OUTPUT"]}},
     "values": [
@@ -183,6 +209,24 @@ class FakeService:
         for news in ({"seq": "7", "start": {}}, {"seq": "9", "events": {"events": events}}, {"seq": "99", "reset": {}}):
             yield ParseDict(news, memory_service_pb.MemoryServiceWatchResponse())
 
+    def list_sessions(
+        self, request: session_pb.SessionServiceListRequest, context: grpc.ServicerContext
+    ) -> session_pb.SessionServiceListResponse:
+        """A page of one session, and no archived ones."""
+        del context
+        self.asked.append(request)
+        page = {} if request.archived else {"sessions": [SESSION], "nextPageToken": "t1"}
+        return ParseDict(page, session_pb.SessionServiceListResponse())
+
+    def watch_session(
+        self, request: session_pb.SessionServiceWatchRequest, context: grpc.ServicerContext
+    ) -> Iterator[session_pb.SessionServiceWatchResponse]:
+        """Nothing at first, then two messages."""
+        del context
+        self.asked.append(request)
+        for messages in ([], MESSAGES):
+            yield ParseDict({"messages": messages}, session_pb.SessionServiceWatchResponse())
+
     def learn_stream(
         self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
     ) -> Iterator[context_pb.LearnStreamResponse]:
@@ -238,6 +282,18 @@ def running_fake() -> Iterator[FakeService]:
                 "Delete": fake.answer(
                     memory_service_pb.MemoryServiceDeleteResponse(), {"deletedCount": 1, "missingIds": ["gone"]}
                 ),
+            },
+        ),
+        server,
+    )
+    listed = {"messages": MESSAGES, "nextPageToken": "t2"}
+    session_grpc.add_SessionServiceServicer_to_server(
+        _servicer(
+            session_grpc.SessionServiceServicer,
+            {
+                "List": fake.list_sessions,
+                "ListMessages": fake.answer(session_pb.SessionServiceListMessagesResponse(), listed),
+                "Watch": fake.watch_session,
             },
         ),
         server,

@@ -31,8 +31,9 @@ from hummock.wiring import open_use_cases
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stubs:
-    """A stub of each service over one channel."""
+    """A stub of each service over one channel to the target."""
 
+    target: str
     channel: grpc.Channel
     context: ContextServiceStub
     memory: MemoryServiceStub
@@ -47,6 +48,7 @@ def connected(target: str) -> Iterator[Stubs]:
     with grpc.insecure_channel(target, options=[("grpc.max_receive_message_length", 16 << 20)]) as channel:
         grpc.channel_ready_future(channel).result(timeout=30)
         yield Stubs(
+            target=target,
             channel=channel,
             context=ContextServiceStub(channel),
             memory=MemoryServiceStub(channel),

@@ -13,6 +13,7 @@ from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock_client.channel import channel_options
 from hummock_client.target import DEFAULT_TARGET, resolve_target
 
@@ -29,6 +30,7 @@ class Service:
     context: ContextServiceStub
     memories: MemoryServiceStub
     projects: ProjectServiceStub
+    sessions: SessionServiceStub
     admin: AdminServiceStub
 
 
@@ -49,5 +51,6 @@ def connect(target: str) -> Iterator[Service]:
             context=ContextServiceStub(channel),
             memories=MemoryServiceStub(channel),
             projects=ProjectServiceStub(channel),
+            sessions=SessionServiceStub(channel),
             admin=AdminServiceStub(channel),
         )

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from google.protobuf.json_format import Parse
+
+from hummock.v1 import session_pb2
+from hummock.v1 import session_service_pb2 as pb
+from tests.cli.conftest import Run
+from tests.cli.fake_service import FakeService
+
+
+def test_sessions_are_listed_with_their_titles(run: Run) -> None:
+    result = run("sessions", "ls")
+    assert result.exit_code == 0
+    assert "会话-1" in result.stdout
+    assert "2026-01-02 03:05" in result.stdout
+    assert "\x1b" not in result.stdout
+    assert "--page t1" in result.stderr
+
+
+def test_archived_sessions_are_listed_apart(run: Run, fake: FakeService) -> None:
+    """S4-07."""
+    result = run("sessions", "ls", "--archived")
+    assert "no archived sessions" in result.stderr
+    request = fake.asked[0]
+    assert isinstance(request, pb.SessionServiceListRequest)
+    assert request.archived
+
+
+def test_messages_are_shown_with_who_said_them_and_nothing_a_terminal_would_obey(run: Run, fake: FakeService) -> None:
+    """S4-13."""
+    result = run("sessions", "show", "会话-1", "--limit", "2")
+    assert result.stdout.splitlines() == [
+        "1  user  2026-01-02 03:05:05",
+        "    还款日是哪天?[2J",
+        "    and why",
+        "2  assistant  2026-01-02 03:05:06",
+        "    The tenth.",
+    ]
+    assert "--page t2" in result.stderr
+    request = fake.asked[0]
+    assert isinstance(request, pb.SessionServiceListMessagesRequest)
+    assert (request.session_id, request.page_size) == ("会话-1", 2)
+
+
+def test_without_an_id_the_active_session_is_shown(run: Run, fake: FakeService) -> None:
+    """S4-11."""
+    assert run("sessions", "show").exit_code == 0
+    listed, shown = fake.asked
+    assert isinstance(listed, pb.SessionServiceListRequest)
+    assert isinstance(shown, pb.SessionServiceListMessagesRequest)
+    assert (listed.page_size, shown.session_id) == (1, "会话-1")
+
+
+def test_a_watch_prints_messages_as_they_come(run: Run, fake: FakeService) -> None:
+    """S4-12."""
+    result = run("sessions", "watch", "会话-1", "--after", "0")
+    assert result.exit_code == 0
+    assert "    The tenth." in result.stdout.splitlines()
+    request = fake.asked[0]
+    assert isinstance(request, pb.SessionServiceWatchRequest)
+    assert (request.session_id, request.after_position, request.HasField("newest")) == ("会话-1", 0, False)
+
+
+def test_a_watch_prints_a_line_of_json_for_each_message(run: Run) -> None:
+    lines = run("sessions", "watch", "--json").stdout.splitlines()
+    messages = [Parse(line, session_pb2.SessionMessage()) for line in lines]
+    assert [message.raw for message in messages] == ["", "[calm]The tenth."]
+
+
+def test_json_is_the_services_reply(run: Run) -> None:
+    sessions = Parse(run("sessions", "ls", "--json").stdout, pb.SessionServiceListResponse())
+    assert sessions.sessions[0].id == "会话-1"
+    messages = Parse(run("sessions", "show", "--json").stdout, pb.SessionServiceListMessagesResponse())
+    assert messages.next_page_token == "t2"
