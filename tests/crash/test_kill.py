@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from struct import pack
 
@@ -13,6 +15,7 @@ from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory
 from hummock.v1 import recall_pb2 as recall
+from hummock.v1 import session_service_pb2 as session
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process
 
@@ -81,6 +84,44 @@ def test_every_acknowledged_memory_of_a_killed_stream_is_recalled_after_a_restar
     with in_process(tmp_path, models_dir, model) as process, connected(process.target) as stubs:
         assert missing(stubs, acknowledged) == []
         assert all(recalled(stubs, memory_id) for memory_id in acknowledged)
+
+
+def append_until_killed(process: Process, stubs: Stubs, writers: int, kill_after: int) -> dict[int, str]:
+    """Every message that was acknowledged, by its position; the service is killed while others are on their way."""
+    acknowledged: dict[int, str] = {}
+
+    def write(writer: int) -> None:
+        for number in count():
+            content = f"消息 {writer}/{number}"
+            request = session.SessionServiceAppendMessageRequest(
+                project=PROJECT, session_id="s", role=context.PROMPT_ROLE_USER, content=content
+            )
+            try:
+                acknowledged[stubs.session.AppendMessage(request).position] = content
+            except grpc.RpcError:
+                return
+            if len(acknowledged) == kill_after:
+                process.kill()
+
+    with ThreadPoolExecutor(writers) as pool:
+        list(pool.map(write, range(writers)))
+    return acknowledged
+
+
+def test_every_acknowledged_message_is_in_its_place_after_a_restart(
+    tmp_path: Path, models_dir: Path, model: str
+) -> None:
+    """S4-02, S4-14, S4-33."""
+    with in_process(tmp_path, models_dir, model) as process, connected(process.target) as stubs:
+        stubs.session.Create(session.SessionServiceCreateRequest(project=PROJECT, id="s"))
+        acknowledged = append_until_killed(process, stubs, writers=4, kill_after=200)
+    assert len(acknowledged) >= 200
+    with in_process(tmp_path, models_dir, model) as process, connected(process.target) as stubs:
+        request = session.SessionServiceListMessagesRequest(project=PROJECT, session_id="s", page_size=1000)
+        kept = {one.position: one.content for one in stubs.session.ListMessages(request).messages}
+        assert {position: kept.get(position) for position in acknowledged} == acknowledged
+        # What was not acknowledged may be there as well, but leaves no gap.
+        assert sorted(kept) == list(range(1, len(kept) + 1))
 
 
 def test_a_restart_answers_as_before(tmp_path: Path, models_dir: Path, model: str) -> None:

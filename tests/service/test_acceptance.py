@@ -1,0 +1,220 @@
+"""The six acceptance tests of the chat document, by the turn of docs/turn.md, over a service that is killed between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import recall_pb2 as recall
+from hummock_client import Client, note, vector
+from tests.service.running import in_process
+from tests.service.turns import Model, documented_answer
+
+PROJECT = "朋友"
+AS_OF = datetime(2024, 6, 15, 12, tzinfo=UTC)
+answer = documented_answer()
+
+
+@dataclass
+class App:
+    """An app over a service of its own, which `restart` kills and starts anew."""
+
+    start: Callable[[ExitStack], Client]
+    running: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        self.client = self.start(self.running)
+
+    def restart(self) -> None:
+        self.running.close()
+        self.client = self.start(self.running)
+
+    def say(self, text: str, model: Model) -> str:
+        return answer(self.client, PROJECT, text, model)
+
+    def recalled(self, text: str, *origins: pb.Origin.ValueType) -> list[str]:
+        where = pb.Filter(origins=origins)
+        reply = self.client.recall(PROJECT, text, preset=recall.PRESET_CHAT, min_similarity=-1, filter=where)
+        return [hit.memory.payload.content for hit in reply.hits]
+
+    def shown(self) -> list[str]:
+        """The messages of the active session, as a window would show them."""
+        session = self.client.sessions.active(PROJECT)
+        return [one.content for one in next(self.client.sessions.messages(PROJECT, session.id)).messages]
+
+
+@pytest.fixture
+def app(tmp_path: Path, models_dir: Path, model: str) -> Iterator[App]:
+    def start(stack: ExitStack) -> Client:
+        process = stack.enter_context(in_process(tmp_path, models_dir, model))
+        stack.callback(process.kill)
+        client = stack.enter_context(Client(process.target))
+        client.wait_until_ready()
+        return client
+
+    made = App(start)
+    with made.running:
+        yield made
+
+
+def test_t1_a_message_is_sent_shown_and_answered(app: App) -> None:
+    """S4-47 (T1), S4-32, S4-33, S4-37, S4-39."""
+    session = app.client.sessions.active(PROJECT)
+    with watching(app.client, session.id) as seen:
+        assert seen() == []
+
+        def model(messages: object) -> str:
+            # The user sees the message while the model still thinks.
+            assert seen() == [("你好", "")]
+            return "[joy]Hello, 你好!"
+
+        assert answer(app.client, PROJECT, "你好", model) == "Hello, 你好!"
+        assert seen() == [("Hello, 你好!", "[joy]Hello, 你好!")]
+    assert app.shown() == ["你好", "Hello, 你好!"]
+
+
+def test_t2_what_was_just_said_is_never_recalled_however_often(app: App) -> None:
+    """S4-48 (T2), S4-27, 1.1-2."""
+    text = "Do you remember my cat 团子?"
+    app.client.learn(PROJECT, [note("我的猫叫团子 (my cat)")])
+    for number in range(3):
+        model = Model(f"[joy]Yes, answer {number}")
+        app.say(text, model)
+        assert "我的猫叫团子" in model.memories
+        assert text not in model.memories
+        assert model.said.count(text) == number + 1
+    app.restart()
+    assert text not in app.recalled(text)
+    # In a new conversation as well, where no window leaves it out.
+    app.client.sessions.create(PROJECT)
+    model = Model("[joy]Yes")
+    app.say(text, model)
+    assert text not in model.memories
+    assert model.said == [text]
+
+
+def test_t3_a_restart_restores_the_conversation(app: App) -> None:
+    """S4-49 (T3), S4-02, S4-11, S4-13."""
+    app.client.sessions.create(PROJECT, "older")
+    session = app.client.sessions.create(PROJECT, "会话")
+    app.say("我叫小林", Model("[calm]记住了"))
+    app.say("and I like tea", Model("[calm]noted"))
+    app.restart()
+    assert app.client.sessions.active(PROJECT).id == session.id
+    assert app.client.sessions.active(PROJECT).title == "我叫小林"
+    assert app.shown() == ["我叫小林", "记住了", "and I like tea", "noted"]
+    model = Model("[calm]小林")
+    app.say("what is my name?", model)
+    assert model.said == ["我叫小林", "记住了", "and I like tea", "noted", "what is my name?"]
+
+
+def test_t4_a_manual_memory_is_recalled_in_the_next_dialogue(app: App) -> None:
+    """S4-50 (T4), S4-40, 1.1-1."""
+    app.say("what do I drink in the evening?", Model("[calm]I do not know"))
+    app.client.learn(PROJECT, [note("In the evening I drink 龙井 tea")])
+    model = Model("[calm]龙井")
+    app.say("what do I drink in the evening?", model)
+    assert "In the evening I drink 龙井 tea" in model.memories
+    app.restart()
+    app.client.sessions.create(PROJECT)
+    model = Model("[calm]龙井")
+    app.say("what do I drink in the evening, please?", model)
+    assert "In the evening I drink 龙井 tea" in model.memories
+    assert model.said == ["what do I drink in the evening, please?"]
+
+
+def test_t5_what_the_model_said_is_recalled_only_when_it_is_switched_on(app: App) -> None:
+    """S4-51 (T5), S4-23, S4-53."""
+    app.say("tell me of the harbour", Model("[calm]The harbour lamp is lit at seven"))
+    app.restart()
+    assert app.recalled("when is the harbour lamp lit?") == ["tell me of the harbour"]
+    switched_on = app.recalled("when is the harbour lamp lit?", pb.ORIGIN_USER_INPUT, pb.ORIGIN_AI_OUTPUT)
+    assert set(switched_on) == {"tell me of the harbour", "The harbour lamp is lit at seven"}
+
+
+def test_t6_cosine_filter_dedupe_and_ranking_are_those_of_the_document(app: App) -> None:
+    """S4-52 (T6), S4-24 to S4-30."""
+    status = app.client.status()
+    space, dim = status.model.emb_space, status.model.dim
+
+    def remembered(name: str, text: str, cosine: float, days_ago: float, origin: pb.Origin.ValueType) -> None:
+        # At this angle to the query, which is the first axis.
+        components = [cosine, math.sqrt(1 - cosine**2), *([0.0] * (dim - 2))]
+        app.client.learn(
+            PROJECT,
+            [
+                pb.MemoryInput(
+                    id=name,
+                    kind=pb.MEMORY_KIND_NOTE,
+                    origin=origin,
+                    payload=pb.MemoryPayload(content=text),
+                    vector=vector(components, space),
+                    create_time=stamp(AS_OF - timedelta(days=days_ago)),
+                    session_id="s" if origin == pb.ORIGIN_USER_INPUT else "",
+                )
+            ],
+        )
+
+    remembered("near but old", "alpha", 0.95, 14, pb.ORIGIN_MANUAL)
+    remembered("fresh", "beta", 0.80, 0, pb.ORIGIN_MANUAL)
+    remembered("older copy", "gamma", 0.90, 3, pb.ORIGIN_USER_INPUT)
+    remembered("newer copy", "gamma", 0.90, 1, pb.ORIGIN_USER_INPUT)
+    remembered("unlike", "delta", -0.5, 0, pb.ORIGIN_MANUAL)
+    remembered("of the model", "epsilon", 0.99, 0, pb.ORIGIN_AI_OUTPUT)
+    app.restart()
+    reply = app.client.recall(
+        PROJECT,
+        "a question",
+        preset=recall.PRESET_CHAT,
+        paths=[recall.RECALL_PATH_VECTOR],
+        query_vector=vector([1.0] + [0.0] * (dim - 1), space),
+        as_of=stamp(AS_OF),
+    )
+    cosine = {hit.memory.id: hit.cosine for hit in reply.hits}
+    assert cosine == pytest.approx({"newer copy": 0.9, "fresh": 0.8, "near but old": 0.95}, abs=1e-3)
+    assert [hit.memory.id for hit in reply.hits] == ["newer copy", "fresh", "near but old"]
+    for hit, days in zip(reply.hits, (1, 0, 14), strict=True):
+        assert hit.score == pytest.approx(hit.similarity * math.exp(-days / 14), rel=1e-3)
+    (counts,) = reply.receipt.groups
+    assert (counts.duplicate, counts.below_min_similarity) == (1, 1)
+
+
+def stamp(moment: datetime) -> Timestamp:
+    time = Timestamp()
+    time.FromDatetime(moment)
+    return time
+
+
+@contextmanager
+def watching(client: Client, session_id: str) -> Iterator[Callable[[], list[tuple[str, str]]]]:
+    """A function that gives the next news of a session: contents, and raw texts."""
+    news = client.sessions.watch(PROJECT, session_id)
+    try:
+        yield lambda: [(one.content, one.raw) for one in next(news).messages]
+    finally:
+        news.close()
+
+
+def test_the_order_of_a_turn_is_append_recall_history_model_learn(app: App) -> None:
+    """S4-32, S4-34, S4-35, S4-38: when the model is asked, the message is in the session and is no memory yet."""
+    seen: list[tuple[list[str], int]] = []
+
+    def model(messages: Sequence[context.PromptMessage]) -> str:
+        seen.append((app.shown(), len(list(app.client.list_memories(PROJECT)))))
+        assert [one.role for one in messages][-1] == context.PROMPT_ROLE_USER
+        return "[calm]answer"
+
+    answer(app.client, PROJECT, "first question", model)
+    answer(app.client, PROJECT, "second question", model)
+    assert seen == [(["first question"], 0), (["first question", "answer", "second question"], 2)]
+    origins = [one.origin for one in app.client.list_memories(PROJECT)]
+    assert origins == [pb.ORIGIN_USER_INPUT, pb.ORIGIN_AI_OUTPUT] * 2
