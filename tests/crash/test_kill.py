@@ -100,7 +100,7 @@ def append_until_killed(process: Process, stubs: Stubs, writers: int, kill_after
                 acknowledged[stubs.session.AppendMessage(request).position] = content
             except grpc.RpcError:
                 return
-            if len(acknowledged) == kill_after:
+            if len(acknowledged) >= kill_after:
                 process.kill()
 
     with ThreadPoolExecutor(writers) as pool:
