@@ -143,7 +143,7 @@ def test_what_is_taken_in_goes_out_again_byte_by_byte(
 ) -> None:
     """S1-06, S1-07, S4-09."""
     with port() as here, port() as there:
-        here.cases.projects.update("p", "", ("Spring Boot", "MyBatis"), "/srv/loan", b"f")
+        here.cases.projects.update("p", "", ("Spring Boot", "MyBatis"), "/srv/loan", Origin.MANUAL, b"f")
         for draft in learnt:
             here.work.teach(draft)
             here.work.clock.move(0.1234567)
@@ -189,7 +189,7 @@ def test_taking_the_same_in_again_changes_nothing(learnt: list[Draft], into: str
 def test_an_export_begins_with_the_project_and_ends_with_a_count() -> None:
     with port() as here:
         here.work.teach(note("one", "a"), note("two", "b"))
-        here.cases.projects.update("p", "", ("MySQL",), "/srv", b"f")
+        here.cases.projects.update("p", "", ("MySQL",), "/srv", Origin.MANUAL, b"f")
         first, *_, last = here.out("p")
         assert (first.header.version, list(first.header.tech_stack), first.header.path) == (1, ["MySQL"], "/srv")
         assert last.end.memory_count == 2
