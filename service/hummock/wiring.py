@@ -20,6 +20,7 @@ from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
 from hummock.core.recall import CrossEncoding, IntentMode
+from hummock.learn import ProjectReferences
 from hummock.ports import Clock, Reranker
 from hummock.rpc.address import Address
 from hummock.rpc.gate import Gate
@@ -31,15 +32,18 @@ from hummock.text.warm import warm as warm_texts
 from hummock.usecases.ask_intent import AskIntent
 from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.cross_encode import CrossEncode
+from hummock.usecases.entries import Entries
 from hummock.usecases.explain import Explain
 from hummock.usecases.export import Export
 from hummock.usecases.garden import Garden
 from hummock.usecases.import_parts import Import
 from hummock.usecases.learn import Learn, Preparation
 from hummock.usecases.learn_turn import LearnTurn
+from hummock.usecases.learning import Learning
 from hummock.usecases.projects import Projects
 from hummock.usecases.recall import Recall
 from hummock.usecases.render import Render
+from hummock.usecases.render_turn import RenderTurn
 from hummock.usecases.search import Search
 from hummock.usecases.sessions import Sessions
 from hummock.usecases.settings import Settings as ProjectsSettings
@@ -97,9 +101,12 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         ask_intent = stack.enter_context(_ask_intent(settings, clock, say))
         uncached = Recall(opened, embedder, clock, cross_encode, ask_intent)
         recall = CachedRecall(uncached, opened, embedder.space.id, clock)
+        entries = Entries(opened)
+        render = Render(recall, opened, counter, clock, RenderTurn(opened, entries, ProjectReferences()))
         yield UseCases(
             recall=recall,
-            render=Render(recall, opened, counter, clock),
+            render=render,
+            render_turn=render.prepare,
             learn=Learn(opened, embedder, preparation, clock),
             learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=()),
             search=Search(recall),
@@ -110,6 +117,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             import_parts=Import(opened, embedder, preparation, clock),
             sessions=Sessions(opened, clock, make_id),
             settings=ProjectsSettings(opened, embedder.space.calibration.near_twin_bar),
+            learning=Learning(opened, entries),
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),
             follow=opened.follow,
         )

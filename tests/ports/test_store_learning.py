@@ -22,6 +22,7 @@ from hummock.core.learning_events import (
     TurnObserved,
     Verdict,
 )
+from hummock.core.memory import MemoryKind
 from hummock.learn import Rebuilt, digest, record
 from hummock.ports import Store, UnitOfWork
 from tests.fakes import FakeClock
@@ -168,7 +169,7 @@ def test_a_unit_of_work_reads_what_it_wrote(store: Store) -> None:
 
     def apply(work: UnitOfWork) -> None:
         record(work.learning, Injected(scope="s", turn=3, referenced_ids=("a",), injected_ids=("a",)))
-        seen.extend([work.learning.used("s", "a"), work.learning.turn("s"), len(work.learning.events(0, 9))])
+        seen.extend([work.learning.used("s", "a"), work.learning.turn("s"), work.learning.state().events])
 
     store.write("p", write_request(apply)).result(30)
     assert seen == [Usage(frequency=1, last_sent_turn=3), 3, 1]
@@ -181,3 +182,20 @@ def test_a_repeated_request_is_noted_once(store: Store) -> None:
     for _ in range(3):
         store.write("p", write_request(apply, request_id="r")).result(30)
     assert usage(store, "") == {"a": Usage(frequency=1, last_sent_turn=1)}
+
+
+def entries_seq(store: Store) -> int:
+    return store.read_learning("p", lambda learning: learning.entries_seq())
+
+
+def test_entries_seq_moves_with_entries_and_with_nothing_else(store: Store) -> None:
+    assert entries_seq(store) == 0
+    put(store, "p", Entry(id="note", kind=MemoryKind.NOTE))
+    note(store, *EVENTS)
+    assert entries_seq(store) == 0
+    stored = put(store, "p", Entry(id="entry", kind=MemoryKind.ENTRY))
+    assert entries_seq(store) == stored
+    put(store, "p", Entry(id="note", kind=MemoryKind.NOTE, words=("changed",)))
+    assert entries_seq(store) == stored
+    removed = store.write("p", delete_request(["entry"])).result(30).seq
+    assert entries_seq(store) == removed

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Seque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import grpc
@@ -16,7 +17,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
 from hummock.core.learn import Changes, Deleted, Updated
-from hummock.core.memory import Filter, Memory, Origin
+from hummock.core.memory import Filter, Memory
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
 from hummock.core.settings import ProjectSettings, SettingsShown
@@ -26,6 +27,7 @@ from hummock.rpc.handlers import Gates
 from hummock.rpc.server import Server
 from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples
+from tests.rpc.fixed_learning import FixedLearning
 from tests.rpc.fixed_sessions import FixedSessions
 
 LOOPBACK = "127.0.0.1:0"
@@ -80,15 +82,9 @@ class FixedProjects:
         return [replace(samples.PROJECT, name=name) for name in behind[:limit]]
 
     def update(
-        self,
-        name: str,
-        request_id: str,
-        tech_stack: tuple[str, ...] | None,
-        path: str | None,
-        origin: Origin,
-        fingerprint: bytes,
+        self, name: str, request_id: str, tech_stack: tuple[str, ...] | None, path: str | None, fingerprint: bytes
     ) -> Project:
-        self.asked.append((name, request_id, tech_stack, path, origin, fingerprint))
+        self.asked.append((name, request_id, tech_stack, path, fingerprint))
         return replace(samples.PROJECT, name=name)
 
 
@@ -122,7 +118,9 @@ def use_cases(**chosen: Any) -> UseCases:
         "projects": FixedProjects(),
         "export": samples.exported,
         "import_parts": samples.imported,
+        "render_turn": lambda query: partial(samples.rendered, query),
         "sessions": FixedSessions(),
+        "learning": FixedLearning(),
         "settings": FixedSettings(),
         "status": samples.status,
         "follow": lambda follower: None,

@@ -16,11 +16,13 @@ from hummock.rpc.admin_servicer import AdminServicer
 from hummock.rpc.context_servicer import ContextServicer
 from hummock.rpc.gate import Load
 from hummock.rpc.handlers import SERVICES
+from hummock.rpc.learning_servicer import LearningServicer
 from hummock.rpc.memory_servicer import MemoryServicer
 from hummock.rpc.parse import parse
 from hummock.rpc.project_servicer import ProjectServicer
 from hummock.rpc.session_servicer import SessionServicer
 from hummock.rpc.status import to_proto
+from hummock.rpc.write_half import WriteHalf
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc.edge import use_cases
 
@@ -30,6 +32,7 @@ SERVICERS: dict[str, object] = {
     "MemoryService": MemoryServicer(CASES.garden),
     "SessionService": SessionServicer(CASES.sessions),
     "ProjectService": ProjectServicer(CASES),
+    "LearningService": LearningServicer(CASES.learning),
     "AdminService": AdminServicer(CASES.status, lambda: Load(running=0, waiting=0)),
 }
 METHODS = {
@@ -60,8 +63,10 @@ def answer(method: str, data: bytes) -> Message | HummockError:
     return heard
 
 
-def _first(reply: Message | Iterator[Message]) -> Message:
-    """A reply, or the first of a stream."""
+def _first(reply: Message | WriteHalf | Iterator[Message]) -> Message:
+    """A reply, both halves of it, or the first of a stream."""
+    if isinstance(reply, WriteHalf):
+        return reply.finish()
     return reply if isinstance(reply, Message) else next(reply)
 
 

@@ -34,6 +34,7 @@ RECALL = "ContextService/Recall"
 SERVICES = (
     "hummock.v1.AdminService",
     "hummock.v1.ContextService",
+    "hummock.v1.LearningService",
     "hummock.v1.MemoryService",
     "hummock.v1.ProjectService",
 )

@@ -23,6 +23,7 @@ from hummock.rpc.handlers import Gates
 from hummock.rpc.server import Server
 from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock.v1.session_service_pb2_grpc import SessionServiceStub
@@ -37,6 +38,7 @@ class Stubs:
     channel: grpc.Channel
     context: ContextServiceStub
     memory: MemoryServiceStub
+    learning: LearningServiceStub
     project: ProjectServiceStub
     admin: AdminServiceStub
     session: SessionServiceStub
@@ -52,6 +54,7 @@ def connected(target: str) -> Iterator[Stubs]:
             channel=channel,
             context=ContextServiceStub(channel),
             memory=MemoryServiceStub(channel),
+            learning=LearningServiceStub(channel),
             project=ProjectServiceStub(channel),
             admin=AdminServiceStub(channel),
             session=SessionServiceStub(channel),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -17,11 +17,14 @@ from hummock.core.prompt import PromptMessage, PromptRole
 from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery, Receipt
 from hummock.core.render import Locale, PartialQuotas, Rendered, RenderForm, RenderQuery, Tier
 from hummock.core.settings import NO_SETTINGS, FormBudgets, ProjectSettings
+from hummock.learn import ProjectReferences
 from hummock.ports import Generation, Store
 from hummock.render import FORMS, Frame, Section, Selected
 from hummock.render.forms import FormOfText
 from hummock.text.tokens import EstimatedTokens
+from hummock.usecases.entries import Entries
 from hummock.usecases.render import Render
+from hummock.usecases.render_turn import RenderTurn
 from tests.fakes import FakeClock
 from tests.render.golden import assert_golden
 from tests.render.samples import PROJECT, domain, fragment, memory, note, record
@@ -76,6 +79,12 @@ class Shelf:
         return [self._memories.get(memory_id) for memory_id in memory_ids]
 
 
+def rendering(recall: Callable[[RecallQuery], Recalled], shelf: Shelf, clock: FakeClock) -> Render:
+    store = cast(Store, shelf)
+    turn = RenderTurn(store, Entries(store), ProjectReferences())
+    return Render(recall, store, EstimatedTokens(), clock, turn)
+
+
 class Answer:
     """A recall with an answer that is known beforehand; it keeps the query."""
 
@@ -98,7 +107,7 @@ class Answer:
 
 
 def render(answer: Answer, shelf: Shelf, query: RenderQuery) -> Rendered:
-    return Render(answer, cast(Store, shelf), EstimatedTokens(), FakeClock())(query)
+    return rendering(answer, shelf, FakeClock())(query)
 
 
 def asked(
@@ -223,7 +232,7 @@ def test_what_the_recall_raises_comes_through() -> None:
         raise SeqNotReached(query.min_seq, 0)
 
     with pytest.raises(SeqNotReached):
-        Render(refuse, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked())
+        rendering(refuse, Shelf(PROJECT), FakeClock())(asked())
 
 
 def test_a_field_that_the_recall_finds_wrong_is_named_where_it_stands() -> None:
@@ -231,7 +240,7 @@ def test_a_field_that_the_recall_finds_wrong_is_named_where_it_stands() -> None:
         raise EmbSpaceMismatch("query_vector.emb_space", "a", "b")
 
     with pytest.raises(EmbSpaceMismatch, match=r"^recall\.query_vector\.emb_space: ") as refused:
-        Render(refuse, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked())
+        rendering(refuse, Shelf(PROJECT), FakeClock())(asked())
     assert refused.value.field == "recall.query_vector.emb_space"
 
 
@@ -242,7 +251,7 @@ def test_the_time_that_rendering_took_does_not_include_the_recall() -> None:
         clock.move(5.0)
         return Answer()(query)
 
-    assert Render(slow, cast(Store, Shelf(PROJECT)), EstimatedTokens(), clock)(asked()).render_elapsed_s == 0.0
+    assert rendering(slow, Shelf(PROJECT), clock)(asked()).render_elapsed_s == 0.0
 
 
 def test_a_recall_that_breaks_leaves_the_project() -> None:
@@ -251,7 +260,7 @@ def test_a_recall_that_breaks_leaves_the_project() -> None:
     def broken(query: RecallQuery) -> Recalled:
         raise RuntimeError("the disk is on fire")
 
-    rendered = Render(broken, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked())
+    rendered = rendering(broken, Shelf(PROJECT), FakeClock())(asked())
     assert rendered.text == "## 项目背景\n- 技术栈: Spring Boot, MyBatis, MySQL\n- 项目路径: /srv/loan-service\n\n"
     (why,) = rendered.degraded
     assert (why.path, why.reason, why.message) == ("recall", "RECALL_FAILED", "RuntimeError")
@@ -262,7 +271,7 @@ def test_a_recall_that_breaks_is_an_error_where_nothing_can_be_said_without_it()
         raise RuntimeError("the disk is on fire")
 
     with pytest.raises(RuntimeError):
-        Render(broken, cast(Store, Shelf(PROJECT)), EstimatedTokens(), FakeClock())(asked(form=RenderForm.INDEX))
+        rendering(broken, Shelf(PROJECT), FakeClock())(asked(form=RenderForm.INDEX))
 
 
 def test_a_whole_chat_turn() -> None:

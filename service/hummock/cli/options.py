@@ -40,6 +40,7 @@ class PresetName(StrEnum):
     CHAT = "chat"
     CODE = "code"
     AGENT = "agent"
+    CODEX = "codex"
 
 
 class KindName(StrEnum):

@@ -182,3 +182,16 @@ class Injection:
     def injected(self) -> bool:
         """Whether it is part of the turn's prompt, as far as the budget allows."""
         return self.status is InjectionStatus.INJECTING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnDecision:
+    """What was decided for a turn.
+
+    Attributes:
+        enabled: Whether learning is on. Off, every entry is part of the prompt and nothing was decided.
+        injections: The table, as `learn.decide` orders it; empty while learning is off.
+    """
+
+    enabled: bool
+    injections: tuple[Injection, ...] = ()

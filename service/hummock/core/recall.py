@@ -20,6 +20,7 @@ class Preset(IntEnum):
     CHAT = 1
     CODE = 2
     AGENT = 3
+    CODEX = 4
 
 
 class RecallPath(IntEnum):

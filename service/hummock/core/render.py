@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 
 from hummock.core.errors import InvalidRequest
+from hummock.core.learning import TurnDecision
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.prompt import PromptMessage, PromptTarget, PromptTemplate
 from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
@@ -117,6 +118,23 @@ class TailPlacement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RenderCommit:
+    """That a rendering is a turn's prompt, and counts.
+
+    Attributes:
+        scope: A session's id, or empty for the project itself.
+        turn: Its number in the scope, at most MAX_TURN.
+        request_id: UUID; empty when repeats are turns of their own.
+        fingerprint: Hash of the request but for its id.
+    """
+
+    scope: str
+    turn: int
+    request_id: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RenderQuery:
     """A rendering as it was asked for: either of a recall, or of memories by id.
 
@@ -133,6 +151,7 @@ class RenderQuery:
         as_of: The "now" of ages in Unix seconds; None means the clock's.
         utc_offset_minutes: By which the reader's clock is ahead.
         read_tool: The name of the tool that reads a memory, one of `READ_TOOLS`.
+        commit: None for a preview, which counts nothing.
     """
 
     project: str
@@ -153,10 +172,13 @@ class RenderQuery:
     utc_offset_minutes: int = 0
     read_tool: str = READ_TOOLS[0]
     session: HistoryQuery | None = None
+    commit: RenderCommit | None = None
 
     def __post_init__(self) -> None:
         if (self.recall is None) == (not self.memory_ids):
             raise InvalidRequest("source", "must be either recall or memories")
+        if self.commit is not None and self.recall is None:
+            raise InvalidRequest("commit", "is for a recall: what is said decides which entries are referred to")
         if self.budget_tokens is not None and not 1 <= self.budget_tokens <= MAX_BUDGET_TOKENS:
             raise InvalidRequest("budget_tokens", f"is {self.budget_tokens}; it must be 1 to {MAX_BUDGET_TOKENS}")
         if self.form is RenderForm.MESSAGES:
@@ -234,6 +256,7 @@ class Rendered:
         prefix: None unless a stable prefix was asked for.
         counter: What counted the tokens.
         intent: None without a recall, as is `receipt`.
+        decision: None without a commit.
     """
 
     text: str
@@ -252,3 +275,4 @@ class Rendered:
     degraded: tuple[Degradation, ...]
     render_elapsed_s: float
     seq: int
+    decision: TurnDecision | None = None

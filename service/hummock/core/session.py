@@ -151,13 +151,12 @@ class AppendedMessage:
 class HistoryQuery:
     """The newest messages of a session: at most so many, and of so many characters together.
 
-    The newest one is kept whatever its length. None means what the project says, or else `HISTORY_MESSAGES` and
-    `HISTORY_CHARACTERS`.
+    The newest one is kept whatever its length.
     """
 
     session_id: str
-    max_messages: int | None = None
-    max_characters: int | None = None
+    max_messages: int = HISTORY_MESSAGES
+    max_characters: int = HISTORY_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,23 +67,15 @@ class FormBudgets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistorySettings:
-    """The newest messages of a session that a rendering shows: so many, and of so many characters together."""
-
-    messages: int | None = None
-    characters: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSettings:
     """All that a project may set. A value's path is its group and its name, for example "chat.top_k"."""
 
     chat: PresetSettings = field(default_factory=PresetSettings)
     code: PresetSettings = field(default_factory=PresetSettings)
     agent: PresetSettings = field(default_factory=PresetSettings)
+    codex: PresetSettings = field(default_factory=PresetSettings)
     budget_tokens: FormBudgets = field(default_factory=FormBudgets)
     quotas: PartialQuotas = field(default_factory=PartialQuotas)
-    history: HistorySettings = field(default_factory=HistorySettings)
 
     def preset(self, preset: Preset) -> PresetSettings:
         """What is set for one preset."""
@@ -94,6 +86,8 @@ class ProjectSettings:
                 return self.code
             case Preset.AGENT:
                 return self.agent
+            case Preset.CODEX:
+                return self.codex
 
     def value(self, path: str) -> Value:
         """What stands at a path of `SETTING_PATHS`."""

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from hummock.learn.digest import digest
 from hummock.learn.fold import fold, merged
-from hummock.learn.inject import decide, idle
+from hummock.learn.inject import decide, idle, plain
 from hummock.learn.rebuilt import Rebuilt
 from hummock.learn.record import record
+from hummock.learn.references import ProjectReferences
+from hummock.learn.replay import ForkedHistory
 
-__all__ = ["Rebuilt", "decide", "digest", "fold", "idle", "merged", "record"]
+__all__ = [
+    "ForkedHistory",
+    "ProjectReferences",
+    "Rebuilt",
+    "decide",
+    "digest",
+    "fold",
+    "idle",
+    "merged",
+    "plain",
+    "record",
+]

@@ -11,6 +11,7 @@ _FORCED: Final = "referenced in this turn"
 _NEVER_SENT: Final = "never sent so far"
 _AGAIN: Final = "not sent before this turn"
 _UNUSED: Final = "nobody has referred to it here"
+_OFF: Final = "learning is off: every entry comes"
 
 
 def decide(
@@ -44,6 +45,11 @@ def decide(
 def idle(memory_id: str) -> Injection:
     """The row of an entry that the scope has never used."""
     return Injection(memory_id=memory_id, usage=Usage(), probability=0.0, status=InjectionStatus.IDLE, reason=_UNUSED)
+
+
+def plain(memory_id: str, usage: Usage | None) -> Injection:
+    """The row of an entry while learning is off."""
+    return _injecting(memory_id, usage or Usage(), _OFF)
 
 
 def _forced(memory_id: str, usage: Usage) -> Injection:

@@ -41,11 +41,14 @@ class LearningRows(LearningView, Protocol):
 class LearningReader(LearningRows, Protocol):
     """A project's learning with its log. An unknown project has learnt nothing."""
 
+    def entries_seq(self) -> int:
+        """The project's seq after the newest write that stored or removed an entry; 0 when none did."""
+
     def events(self, after: int, limit: int) -> Sequence[LoggedEvent]:
         """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
 
 
-class LearningUnit(LearningReader, Protocol):
+class LearningUnit(LearningRows, Protocol):
     """The learning of a unit of work: what it reads, it has written itself or found when it began."""
 
     def append(self, event: LearningEvent, changes: LearningChanges) -> None:
@@ -56,7 +59,12 @@ class LearningUnit(LearningReader, Protocol):
 
 
 class FindReferences(Protocol):
-    """Finds the entries that a text refers to."""
+    """Finds the entries of a project that a text refers to. Safe to call from several threads."""
 
-    def __call__(self, text: str, entries: Sequence[Entry], min_similarity: float) -> Sequence[Reference]:
-        """Those that are at least so similar, the most similar first, equal ones by id; each once."""
+    def __call__(
+        self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /
+    ) -> Sequence[Reference]:
+        """Those that are at least so similar, the most similar first, equal ones by id; each once.
+
+        As long as a project's entries stay what they are, it is given the very same sequence of them.
+        """

@@ -54,7 +54,8 @@ class UnitOfWork(Protocol):
     ) -> None:
         """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text.
 
-        None puts it behind the memories of its session, or where the one that it replaces was.
+        None puts it behind the memories of its session, or where the one that it replaces was. What was learnt of it
+        stays, unless it was an ENTRY and is none any more.
         """
 
     def delete(self, memory_id: str) -> bool:

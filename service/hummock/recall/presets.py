@@ -69,4 +69,17 @@ PRESETS: Mapping[Preset, Defaults] = {
         relevance_weight=0.7,
         window_turns=0,
     ),
+    Preset.CODEX: Defaults(
+        main_kinds=frozenset({MemoryKind.ENTRY}),
+        origins=ALL_ORIGINS,
+        candidates=50,
+        top_k=20,
+        code_top_k=0,
+        domain_top_k=0,
+        min_similarity=0.60,
+        decay_mode=DecayMode.OFF,
+        half_life_days=14.0,
+        relevance_weight=1.0,
+        window_turns=0,
+    ),
 }

@@ -15,6 +15,7 @@ from hummock.rpc import (
     present_session,
 )
 from hummock.rpc.use_cases import UseCases
+from hummock.rpc.write_half import WriteHalf
 from hummock.v1 import context_service_pb2, explain_pb2, recall_pb2
 
 
@@ -28,10 +29,13 @@ class ContextServicer:
         """Finds the memories that bear on a query."""
         return present_recall.recall_response(self._use_cases.recall(parse_recall.recall_query(request)))
 
-    def Render(self, request: context_service_pb2.RenderRequest) -> context_service_pb2.RenderResponse:
+    def Render(self, request: context_service_pb2.RenderRequest) -> context_service_pb2.RenderResponse | WriteHalf:
         """Writes a prompt section."""
-        rendered = self._use_cases.render(parse_render.render_query(request))
-        return present_render.render_response(request.project, rendered)
+        query = parse_render.render_query(request)
+        if query.commit is None:
+            return present_render.render_response(request.project, self._use_cases.render(query))
+        count = self._use_cases.render_turn(query)
+        return WriteHalf(lambda: present_render.render_response(request.project, count()))
 
     def Search(self, request: context_service_pb2.SearchRequest) -> context_service_pb2.SearchResponse:
         """Searches code and knowledge together."""

@@ -23,6 +23,7 @@ from hummock.rpc.deadline import work_until
 from hummock.rpc.feed import Feed
 from hummock.rpc.gate import Gate, Load
 from hummock.rpc.learn_stream import Learn, LearnStream
+from hummock.rpc.learning_servicer import LearningServicer
 from hummock.rpc.memory_servicer import MemoryServicer
 from hummock.rpc.message_stream import answer_each
 from hummock.rpc.parse import check_size, compile_rules, parse
@@ -31,9 +32,11 @@ from hummock.rpc.reply_stream import ReplyStream
 from hummock.rpc.session_servicer import SessionServicer
 from hummock.rpc.status import MAX_REPLY_BYTES, ReplyTooLarge, known, to_grpc
 from hummock.rpc.use_cases import UseCases
+from hummock.rpc.write_half import WriteHalf
 from hummock.v1 import (
     admin_service_pb2,
     context_service_pb2,
+    learning_service_pb2,
     memory_service_pb2,
     project_service_pb2,
     session_service_pb2,
@@ -48,6 +51,7 @@ SERVICES: tuple[ServiceDescriptor, ...] = tuple(
         (memory_service_pb2, "MemoryService"),
         (session_service_pb2, "SessionService"),
         (project_service_pb2, "ProjectService"),
+        (learning_service_pb2, "LearningService"),
         (admin_service_pb2, "AdminService"),
     )
 )
@@ -109,6 +113,7 @@ def handlers(use_cases: UseCases, gates: Gates, door: Door, feed: Feed) -> list[
         "MemoryService": MemoryServicer(use_cases.garden),
         "SessionService": SessionServicer(use_cases.sessions),
         "ProjectService": ProjectServicer(use_cases),
+        "LearningService": LearningServicer(use_cases.learning),
         "AdminService": AdminServicer(use_cases.status, gates.load),
     }
     compile_rules(GetMessageClass(method.input_type) for method in _methods())
@@ -137,13 +142,13 @@ def _handler(
     gate = gates.reads if _is_read(method) else gates.writes
     request_type, servicer_method = GetMessageClass(method.input_type), getattr(servicer, method.name)
     if method.client_streaming:
-        work = partial(_reply, request_type, servicer_method)
-        return grpc.stream_stream_rpc_method_handler(_MessageStreamCall(name, work, gate, door).answer)
+        each = partial(_reply, request_type, servicer_method)
+        return grpc.stream_stream_rpc_method_handler(_MessageStreamCall(name, each, gate, door).answer)
     if method.server_streaming:
         reply_stream = ReplyStream(request_type, servicer_method, gate, feed)
         return grpc.unary_stream_rpc_method_handler(_ReplyStreamCall(name, reply_stream, door).answer)
-    work = partial(_reply, request_type, servicer_method)
-    return grpc.unary_unary_rpc_method_handler(_UnaryCall(name, work, gate, door).answer)
+    work = partial(_reply_or_half, request_type, servicer_method)
+    return grpc.unary_unary_rpc_method_handler(_UnaryCall(name, work, gate, gates.writes, door).answer)
 
 
 def _is_read(method: MethodDescriptor) -> bool:
@@ -152,7 +157,19 @@ def _is_read(method: MethodDescriptor) -> bool:
 
 def _reply(request_type: type[Message], servicer_method: Callable[[Message], Message], data: bytes) -> bytes:
     """The whole of a call on its worker: bytes, request, reply, bytes."""
-    reply = servicer_method(parse(request_type, data)).SerializeToString()
+    return _serialised(servicer_method(parse(request_type, data)))
+
+
+def _reply_or_half(
+    request_type: type[Message], servicer_method: Callable[[Message], Message | WriteHalf], data: bytes
+) -> bytes | WriteHalf:
+    """The whole of a call on its worker, or what is left of it for where writes run."""
+    reply = servicer_method(parse(request_type, data))
+    return reply if isinstance(reply, WriteHalf) else _serialised(reply)
+
+
+def _serialised(message: Message) -> bytes:
+    reply = message.SerializeToString()
     if len(reply) > MAX_REPLY_BYTES:
         raise ReplyTooLarge(len(reply), MAX_REPLY_BYTES)
     return reply
@@ -161,10 +178,13 @@ def _reply(request_type: type[Message], servicer_method: Callable[[Message], Mes
 class _UnaryCall:
     """Answers the calls of one unary method."""
 
-    def __init__(self, name: str, work: Callable[[bytes], bytes], gate: Gate, door: Door) -> None:
+    def __init__(
+        self, name: str, work: Callable[[bytes], bytes | WriteHalf], gate: Gate, writes: Gate, door: Door
+    ) -> None:
         self._name = name
         self._work = work
         self._gate = gate
+        self._writes = writes
         self._door = door
 
     async def answer(self, data: bytes, context: Context) -> bytes:
@@ -174,7 +194,12 @@ class _UnaryCall:
                 check_size(data)
                 left_s = context.time_remaining()
                 at_s = None if left_s is None else time.monotonic() + left_s
-                return await self._gate.run(partial(work_until, at_s, self._work, data), time_left_s=left_s)
+                reply = await self._gate.run(partial(work_until, at_s, self._work, data), time_left_s=left_s)
+                if isinstance(reply, WriteHalf):
+                    finish = reply.finish
+                    left_s = context.time_remaining()
+                    return await self._writes.run(lambda: _serialised(finish()), time_left_s=left_s, patient=True)
+                return reply
         except Exception as error:
             failure = known(error, self._name)
         await context.abort_with_status(to_grpc(failure))

@@ -5,8 +5,16 @@ from __future__ import annotations
 from hummock.core.errors import InvalidRequest
 from hummock.core.prompt import PromptMessage, PromptRole, PromptTarget, PromptTemplate
 from hummock.core.recall import RecallQuery
-from hummock.core.render import Locale, PartialQuotas, RenderForm, RenderQuery, TailPlacement
-from hummock.core.session import HistoryQuery
+from hummock.core.render import (
+    READ_TOOLS,
+    Locale,
+    PartialQuotas,
+    RenderCommit,
+    RenderForm,
+    RenderQuery,
+    TailPlacement,
+)
+from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES, HistoryQuery
 from hummock.rpc import parse_values as values
 from hummock.rpc.parse import check
 from hummock.rpc.parse_recall import recall_query
@@ -35,8 +43,9 @@ def render_query(request: pb.RenderRequest) -> RenderQuery:
         tail=_tail(project, request),
         as_of=values.time("as_of", request, "as_of"),
         utc_offset_minutes=request.utc_offset_minutes,
+        read_tool=request.read_tool or READ_TOOLS[0],
         session=_session(request.session) if request.HasField("session") else None,
-        **({"read_tool": request.read_tool} if request.read_tool else {}),
+        commit=_commit(request) if request.HasField("commit") else None,
     )
 
 
@@ -52,6 +61,18 @@ def _inner_recall(request: pb.RenderRequest) -> RecallQuery:
     return recall_query(recall, "recall.")
 
 
+def _commit(request: pb.RenderRequest) -> RenderCommit:
+    bare = pb.RenderRequest()
+    bare.CopyFrom(request)
+    bare.commit.ClearField("request_id")
+    return RenderCommit(
+        scope=values.identifier("commit.scope", request.commit.scope),
+        turn=request.commit.turn,
+        request_id=values.request_id(request.commit.request_id),
+        fingerprint=values.hashed(bare),
+    )
+
+
 def _message(field: str, sent: pb.PromptMessage) -> PromptMessage:
     return PromptMessage(
         id=values.identifier(f"{field}.id", sent.id),
@@ -64,8 +85,8 @@ def _message(field: str, sent: pb.PromptMessage) -> PromptMessage:
 def _session(sent: pb.SessionHistory) -> HistoryQuery:
     return HistoryQuery(
         session_id=values.identifier("session.session_id", sent.session_id),
-        max_messages=sent.max_messages if sent.HasField("max_messages") else None,
-        max_characters=sent.max_characters if sent.HasField("max_characters") else None,
+        max_messages=sent.max_messages if sent.HasField("max_messages") else HISTORY_MESSAGES,
+        max_characters=sent.max_characters if sent.HasField("max_characters") else HISTORY_CHARACTERS,
     )
 
 

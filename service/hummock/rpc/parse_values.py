@@ -53,9 +53,14 @@ def fingerprint(request: Message) -> bytes:
     bare = type(request)()
     bare.CopyFrom(request)
     bare.ClearField("request_id")
-    hashed = blake2b(request.DESCRIPTOR.full_name.encode() + b"\0", digest_size=16)
-    hashed.update(bare.SerializeToString(deterministic=True))
-    return hashed.digest()
+    return hashed(bare)
+
+
+def hashed(message: Message) -> bytes:
+    """16 bytes that are equal for messages that are equal."""
+    digest = blake2b(message.DESCRIPTOR.full_name.encode() + b"\0", digest_size=16)
+    digest.update(message.SerializeToString(deterministic=True))
+    return digest.digest()
 
 
 def tags(field: str, values: Iterable[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from hummock.core.prompt import PromptMessage
 from hummock.core.render import Rendered, RenderedMemory, StablePrefix, ToolDefinition
 from hummock.rpc import present_values as values
 from hummock.rpc.prefix_token import prefix_token
+from hummock.rpc.present_learning import turn_decision
 from hummock.rpc.present_recall import degradations, intent, receipt
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2
@@ -32,6 +33,7 @@ def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
         instructions=rendered.instructions,
         prefix=None if rendered.prefix is None else _prefix(project, rendered.prefix),
         counter=rendered.counter,
+        decision=None if rendered.decision is None else turn_decision(rendered.decision),
     )
 
 

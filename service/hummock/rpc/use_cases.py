@@ -8,7 +8,9 @@ from typing import Protocol
 
 from hummock.core.explain import Explained, ExplainQuery
 from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
-from hummock.core.memory import Filter, Memory, Origin
+from hummock.core.learning_events import LoggedEvent
+from hummock.core.learning_queries import LearningCommand, LearningPage, LearningUpdated, Replayed, SettingsChanges
+from hummock.core.memory import Filter, Memory
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
@@ -54,15 +56,9 @@ class Projects(Protocol):
         """At most `limit` projects behind the name `after`."""
 
     def update(
-        self,
-        name: str,
-        request_id: str,
-        tech_stack: tuple[str, ...] | None,
-        path: str | None,
-        origin: Origin,
-        fingerprint: bytes,
+        self, name: str, request_id: str, tech_stack: tuple[str, ...] | None, path: str | None, fingerprint: bytes
     ) -> Project:
-        """Changes what is not None and may be changed by this origin; creates the project."""
+        """Changes what is not None; creates the project."""
 
 
 class Settings(Protocol):
@@ -84,12 +80,36 @@ class Export(Protocol):
         """The memories of a project, page by page."""
 
 
+class Learning(Protocol):
+    """How projects learn."""
+
+    def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> LearningPage:
+        """At most `limit` entries behind position `after`, as the scope's turn would inject them."""
+
+    def whole(self, project: str, scope: str) -> LearningPage:
+        """All entries, as the turn behind the scope's newest would inject them."""
+
+    def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
+        """At most `limit` events behind the one of number `after`, oldest first."""
+
+    def event_count(self, project: str) -> int:
+        """Events in the log."""
+
+    def update(self, command: LearningCommand) -> LearningUpdated:
+        """Changes all of it or nothing."""
+
+    def replay(self, project: str, fork: SettingsChanges | None) -> Replayed:
+        """Folds the log again, and compares."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseCases:
     """One of each. All are synchronous and safe to call from several threads."""
 
     recall: Callable[[RecallQuery], Recalled]
     render: Callable[[RenderQuery], Rendered]
+    render_turn: Callable[[RenderQuery], Callable[[], Rendered]]
+    """Renders a query with a commit; what is returned counts it, and waits for the disk."""
     learn: Callable[[LearnCommand], Learned]
     learn_turn: Callable[[LearnTurnCommand], LearnedTurn]
     search: Callable[[SearchQuery], Searched]
@@ -100,6 +120,7 @@ class UseCases:
     import_parts: Callable[[str, Sequence[Given]], Imported]
     sessions: Sessions
     settings: Settings
+    learning: Learning
     status: Callable[[], ServiceStatus]
     follow: Callable[[Callable[[str, int], None]], None]
     """Has a function told of every write, as `ports.Store` says."""

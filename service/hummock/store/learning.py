@@ -9,13 +9,13 @@ import lmdb
 
 from hummock.core.learning import LearningChanges, LearningState, Profile, Usage, forgetting
 from hummock.core.learning_events import Forgotten, LearningEvent, LoggedEvent
-from hummock.store import keys, scan
+from hummock.store import codec, keys, scan
 from hummock.store import learning_records as records
 from hummock.store.environment import Tables
 
 
-class StoredLearning:
-    """The store's LearningReader: what a transaction sees of one project."""
+class StoredRows:
+    """What a transaction sees of one project's learning but its log."""
 
     def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, number: int) -> None:
         """Args are the transaction, the store's tables and the project's number."""
@@ -61,6 +61,15 @@ class StoredLearning:
         for key, value in scan.entries(self._txn, self._tables.turn, keys.project_prefix(self._number)):
             yield keys.name_in_key(key), records.decode_turn(value)
 
+
+class StoredLearning(StoredRows):
+    """The store's LearningReader."""
+
+    def entries_seq(self) -> int:
+        """Of the newest write that stored or removed an entry; 0 when none did."""
+        value = self._txn.get(keys.project_number_key(self._number), db=self._tables.project)
+        return 0 if value is None else codec.decode_project(value).entries_seq
+
     def events(self, after: int, limit: int) -> list[LoggedEvent]:
         """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
         prefix = keys.project_prefix(self._number)
@@ -71,7 +80,7 @@ class StoredLearning:
         ]
 
 
-class LearningWriting(StoredLearning):
+class LearningWriting(StoredRows):
     """The store's LearningUnit.
 
     Attributes:
@@ -86,7 +95,7 @@ class LearningWriting(StoredLearning):
         now: float,
         set_learned: Callable[[str, Sequence[str]], None],
     ) -> None:
-        """Args are as for `StoredLearning`; `now` is the time of events in Unix seconds.
+        """Args are as for `StoredRows`; `now` is the time of events in Unix seconds.
 
         `set_learned` lets a memory be found by these keywords, whenever those of its profile change.
         """

@@ -15,7 +15,7 @@ import msgspec
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
-from hummock.core.settings import NO_SETTINGS, FormBudgets, HistorySettings, PresetSettings, ProjectSettings
+from hummock.core.settings import NO_SETTINGS, FormBudgets, PresetSettings, ProjectSettings
 from hummock.store import keys
 from hummock.store.environment import Tables
 
@@ -55,13 +55,6 @@ class PartialQuotasRecord(msgspec.Struct, array_like=True, frozen=True):
     code_fragments: int | None = None
 
 
-class HistorySettingsRecord(msgspec.Struct, array_like=True, frozen=True):
-    """HistorySettings."""
-
-    messages: int | None = None
-    characters: int | None = None
-
-
 class SettingsRecord(msgspec.Struct, array_like=True, frozen=True):
     """ProjectSettings."""
 
@@ -70,7 +63,7 @@ class SettingsRecord(msgspec.Struct, array_like=True, frozen=True):
     agent: PresetSettingsRecord = PresetSettingsRecord()
     budget_tokens: FormBudgetsRecord = FormBudgetsRecord()
     quotas: PartialQuotasRecord = PartialQuotasRecord()
-    history: HistorySettingsRecord = HistorySettingsRecord()
+    codex: PresetSettingsRecord = PresetSettingsRecord()
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -99,6 +92,7 @@ def pack(settings: ProjectSettings) -> bytes:
         chat=_preset_record(settings.chat),
         code=_preset_record(settings.code),
         agent=_preset_record(settings.agent),
+        codex=_preset_record(settings.codex),
         budget_tokens=FormBudgetsRecord(
             context=budgets.context,
             waterfall=budgets.waterfall,
@@ -111,7 +105,6 @@ def pack(settings: ProjectSettings) -> bytes:
             learning_records=quotas.learning_records,
             code_fragments=quotas.code_fragments,
         ),
-        history=HistorySettingsRecord(messages=settings.history.messages, characters=settings.history.characters),
     )
     return _encode(record)
 
@@ -124,6 +117,7 @@ def unpack(value: bytes) -> ProjectSettings:
         chat=_preset_of(record.chat),
         code=_preset_of(record.code),
         agent=_preset_of(record.agent),
+        codex=_preset_of(record.codex),
         budget_tokens=FormBudgets(
             context=budgets.context,
             waterfall=budgets.waterfall,
@@ -136,7 +130,6 @@ def unpack(value: bytes) -> ProjectSettings:
             learning_records=quotas.learning_records,
             code_fragments=quotas.code_fragments,
         ),
-        history=HistorySettings(messages=record.history.messages, characters=record.history.characters),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import lmdb
 
 from hummock.core.embedding import Embedding
-from hummock.core.memory import Memory
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import ProjectInfo
 from hummock.core.settings import ProjectSettings
 from hummock.core.terms import Terms
@@ -95,6 +95,9 @@ class Unit:
         old_doc = self._doc(memory.id)
         old = None if old_doc is None else self._memory(old_doc)
         learned = b"" if old_doc is None else learned_of(self._remove(old_doc))
+        if old is not None and old.kind == MemoryKind.ENTRY and memory.kind is not MemoryKind.ENTRY:
+            self._learning.forget(memory.id)
+            learned = b""
         doc = self._next_doc()
         position = self._session_position(memory, old, session_position)
         text = b"" if key is None else keys.text_bytes(key)
@@ -143,8 +146,6 @@ class Unit:
         self.has_changed |= info != self.info()
         self._record.tech_stack = info.tech_stack
         self._record.path = info.path
-        self._record.tech_stack_origin = int(info.tech_stack_origin or 0)
-        self._record.path_origin = int(info.path_origin or 0)
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
@@ -225,6 +226,8 @@ class Unit:
 
     def _count(self, kind: int, by: int) -> None:
         self._record.kinds[kind] = self._record.kinds.get(kind, 0) + by
+        if kind == MemoryKind.ENTRY:
+            self._record.entries_seq = self._record.seq
 
     def _note(self, operation: bytes) -> None:
         self._waiting.notes.append((self._op_key(), operation))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from hummock.core.errors import HummockError, InvalidRequest
 from hummock.core.project import Project
 from hummock.core.prompt import PromptMessage, PromptRole, PromptTarget, PromptTemplate
-from hummock.core.recall import Degradation, Hit, Intent, Recalled, RecallQuery, Receipt
+from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery
 from hummock.core.render import (
     Locale,
     PrefixState,
@@ -36,63 +37,88 @@ from hummock.render import (
 )
 from hummock.text.tokens import TokenCounter
 from hummock.usecases.history import with_history
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """What is to be rendered, and what is reported of where it came from."""
-
-    selected: tuple[Selected, ...]
-    seq: int
-    missing_ids: tuple[str, ...] = ()
-    intent: Intent | None = None
-    receipt: Receipt | None = None
-    degraded: tuple[Degradation, ...] = ()
+from hummock.usecases.render_turn import Load, RenderTurn, Source, Turn
 
 
 class Render:
-    """Writes prompt sections. A pure read."""
+    """Writes prompt sections. A pure read, but for turns, which are counted."""
 
     def __init__(
-        self, recall: Callable[[RecallQuery], Recalled], store: Store, counter: TokenCounter, clock: Clock
+        self,
+        recall: Callable[[RecallQuery], Recalled],
+        store: Store,
+        counter: TokenCounter,
+        clock: Clock,
+        turn: RenderTurn,
     ) -> None:
+        """Args are what it reads with, and what decides on the entries of turns."""
         self._recall = recall
         self._store = store
         self._counter = counter
         self._clock = clock
+        self._turn = turn
 
     def __call__(self, query: RenderQuery) -> Rendered:
         """Answer with the section that fits the budget; an unknown project gives an empty text.
 
-        Raises: SessionNotFound; what the recall raises on purpose; fields that it finds wrong stand in `recall`.
+        Raises: SessionNotFound; what the recall raises on purpose; fields that it finds wrong stand in `recall`. With a
+            commit: RequestIdReused, StorageFull.
+        """
+        return self.prepare(query)()
+
+    def prepare(self, query: RenderQuery) -> Callable[[], Rendered]:
+        """Does all that needs the processor; what is returned finishes it, and with a commit waits for the disk.
+
+        Raises: as `__call__`, as far as it has come.
         """
         query = with_history(query, self._store)
         recalled = None if query.recall is None else self._recalled(query.recall, query.form)
         started = self._clock.monotonic()
         project = self._store.project(query.project)
-        source = self._source(query, recalled, project)
-        read, missing_reads = self._by_id(query.project, query.read_ids)
         locale = _locale(query)
         frame = self._frame(query, locale, project)
-        section, prefix = self._composed(query, source.selected, read, frame, locale)
-        tools = _tools(query, section, frame.wording)
-        instructions = _instructions(section, frame)
+
+        def write(source: Source, load: Load) -> Rendered:
+            rendered = self._rendered(query, source, frame, locale, load)
+            return replace(rendered, render_elapsed_s=self._clock.monotonic() - started)
+
+        load = partial(self._store.get, query.project, min_seq=0, full=True)
+        source = self._source(query, recalled, project, load)
+        if query.commit is None or query.recall is None:
+            rendered = write(source, load)
+            return lambda: _spoken(query, rendered, frame)
+        turn = Turn(
+            project=query.project,
+            commit=query.commit,
+            text=query.recall.text,
+            source=source,
+            hits=recalled.hits if isinstance(recalled, Recalled) else (),
+            budget_tokens=frame.budget_tokens,
+            write=write,
+        )
+        count = self._turn.prepare(turn)
+        return lambda: _spoken(query, count(), frame)
+
+    def _rendered(self, query: RenderQuery, source: Source, frame: Frame, locale: Locale, load: Load) -> Rendered:
+        """All but the messages."""
+        read, missing_reads = _by_id(load, query.read_ids)
+        section, prefix = self._composed(query, source.selected, read, frame, locale, load)
         return Rendered(
             text=section.text,
             token_count=section.token_count,
             budget_tokens=frame.budget_tokens,
             over_budget=section.over_budget,
             memories=section.memories,
-            tools=tools,
-            messages=_messages(query, section.text, instructions, prefix, frame.wording),
-            instructions=instructions,
+            tools=_tools(query, section, frame.wording),
+            messages=(),
+            instructions=_instructions(section, frame),
             prefix=prefix,
             missing_ids=tuple(dict.fromkeys((*source.missing_ids, *missing_reads))),
             counter=self._counter.name,
             intent=source.intent,
             receipt=source.receipt,
             degraded=source.degraded,
-            render_elapsed_s=self._clock.monotonic() - started,
+            render_elapsed_s=0.0,
             seq=source.seq,
         )
 
@@ -110,29 +136,22 @@ class Render:
                 raise
             return Degradation(path="recall", reason="RECALL_FAILED", message=type(error).__name__)
 
-    def _source(self, query: RenderQuery, recalled: Recalled | Degradation | None, project: Project | None) -> _Source:
+    def _source(
+        self, query: RenderQuery, recalled: Recalled | Degradation | None, project: Project | None, load: Load
+    ) -> Source:
         # The seq was read before the memories: what it counts is in them.
         seq = project.seq if project else 0
         if isinstance(recalled, Degradation):
-            return _Source(selected=(), seq=seq, degraded=(recalled,))
+            return Source(selected=(), seq=seq, degraded=(recalled,))
         if recalled is None:
-            selected, missing = self._by_id(query.project, query.memory_ids)
-            return _Source(selected=selected, seq=seq, missing_ids=missing)
-        return _Source(
+            selected, missing = _by_id(load, query.memory_ids)
+            return Source(selected=selected, seq=seq, missing_ids=missing)
+        return Source(
             selected=_of_hits(recalled, by_kind=FORMS[query.form].by_kind),
             seq=recalled.seq,
             intent=recalled.intent,
             receipt=recalled.receipt,
             degraded=recalled.degraded,
-        )
-
-    def _by_id(self, project: str, asked: Sequence[str]) -> tuple[tuple[Selected, ...], tuple[str, ...]]:
-        """The memories of these ids, each once, and the ids that do not exist in this project."""
-        ids = tuple(dict.fromkeys(asked))
-        found = list(zip(ids, self._store.get(project, ids, 0, full=True) if ids else (), strict=True))
-        return (
-            tuple(Selected(memory=memory) for _, memory in found if memory is not None),
-            tuple(memory_id for memory_id, memory in found if memory is None),
         )
 
     def _frame(self, query: RenderQuery, locale: Locale, project: Project | None) -> Frame:
@@ -158,20 +177,37 @@ class Render:
         read: Sequence[Selected],
         frame: Frame,
         locale: Locale,
+        load: Load,
     ) -> tuple[Section, StablePrefix | None]:
         form = FORMS[query.form]
         loaded: list[Selected] = [*selected, *read]
 
-        def load(ids: Sequence[str]) -> Sequence[Selected]:
-            found, _ = self._by_id(query.project, ids)
+        def select(ids: Sequence[str]) -> Sequence[Selected]:
+            found, _ = _by_id(load, ids)
             loaded.extend(found)
             return found
 
         if query.tail is None:
             section, prefix = compose(selected, read, frame, form), None
         else:
-            section, prefix = render_stable(selected, read, frame, form, query.tail, locale, load)
+            section, prefix = render_stable(selected, read, frame, form, query.tail, locale, select)
         return replace(section, memories=marked(section.memories, loaded, frame)), prefix
+
+
+def _by_id(load: Load, asked: Sequence[str]) -> tuple[tuple[Selected, ...], tuple[str, ...]]:
+    """The memories of these ids, each once, and the ids that do not exist in this project."""
+    ids = tuple(dict.fromkeys(asked))
+    found = list(zip(ids, load(ids) if ids else (), strict=True))
+    return (
+        tuple(Selected(memory=memory) for _, memory in found if memory is not None),
+        tuple(memory_id for memory_id, memory in found if memory is None),
+    )
+
+
+def _spoken(query: RenderQuery, rendered: Rendered, frame: Frame) -> Rendered:
+    """The rendering with its messages."""
+    messages = _messages(query, rendered.text, rendered.instructions, rendered.prefix, frame.wording)
+    return replace(rendered, messages=messages)
 
 
 def _locale(query: RenderQuery) -> Locale:

@@ -9,11 +9,9 @@ from hummock.core.errors import ProjectNotFound
 from hummock.core.memory import Origin
 from hummock.core.recall import Preset
 from hummock.core.render import PartialQuotas, Quotas, RenderForm
-from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES
 from hummock.core.settings import (
     SETTING_PATHS,
     FormBudgets,
-    HistorySettings,
     PresetSettings,
     ProjectSettings,
     Setting,
@@ -79,13 +77,13 @@ def _defaults(near_twin_bar: float) -> ProjectSettings:
         chat=_preset(Preset.CHAT, near_twin_bar),
         code=_preset(Preset.CODE, near_twin_bar),
         agent=_preset(Preset.AGENT, near_twin_bar),
+        codex=_preset(Preset.CODEX, near_twin_bar),
         budget_tokens=FormBudgets(**{form.name.lower(): FORMS[form].budget_tokens for form in RenderForm}),
         quotas=PartialQuotas(
             domains=usual.domains,
             learning_records=usual.learning_records,
             code_fragments=usual.code_fragments,
         ),
-        history=HistorySettings(messages=HISTORY_MESSAGES, characters=HISTORY_CHARACTERS),
     )
 
 

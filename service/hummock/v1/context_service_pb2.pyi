@@ -11,6 +11,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from hummock.v1 import learning_pb2 as _learning_pb2
 from hummock.v1 import memory_pb2 as _memory_pb2
 from hummock.v1 import recall_pb2 as _recall_pb2
 import builtins as _builtins
@@ -368,9 +369,7 @@ Global___PromptMessage: _TypeAlias = PromptMessage  # noqa: Y015
 
 @_typing.final
 class SectionQuotas(_message.Message):
-    """How many memories CONTEXT shows of a kind, 0 to 200 each. The others are reported as dropped. Unset means what the project
-    sets, or else what stands beside each.
-    """
+    """How many memories CONTEXT shows of a kind, 0 to 200 each. The others are reported as dropped."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -421,11 +420,9 @@ class SessionHistory(_message.Message):
     session_id: _builtins.str
     """The session. Required, at most 256 bytes; one that does not exist is NOT_FOUND."""
     max_messages: _builtins.int
-    """Most messages, the newest kept; 0 to 1000. Unset means what the project sets, or else 20."""
+    """Most messages, the newest kept; 0 to 1000. Unset means 20."""
     max_characters: _builtins.int
-    """Most characters of all of them together. The newest are kept, the newest one whatever its length. Unset means what
-    the project sets, or else 16000.
-    """
+    """Most characters of all of them together. The newest are kept, the newest one whatever its length. Unset means 16000."""
     def __init__(
         self,
         *,
@@ -474,6 +471,7 @@ class RenderRequest(_message.Message):
     UTC_OFFSET_MINUTES_FIELD_NUMBER: _builtins.int
     READ_TOOL_FIELD_NUMBER: _builtins.int
     SESSION_FIELD_NUMBER: _builtins.int
+    COMMIT_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to render from. Required, 1 to 256 characters; where recall is set, its project must be the same or
     empty.
@@ -481,9 +479,7 @@ class RenderRequest(_message.Message):
     form: Global___RenderForm.ValueType
     """Unset means CONTEXT."""
     budget_tokens: _builtins.int
-    """Upper bound on the tokens of the whole text, 1 to 1000000. Unset means what the project sets, or else 4000 for CONTEXT
-    and 2000 for the others.
-    """
+    """Upper bound on the tokens of the whole text, 1 to 1000000. Unset means 4000 for CONTEXT and 2000 for the others."""
     locale: Global___Locale.ValueType
     """Language of headings."""
     prompt: _builtins.str
@@ -542,6 +538,13 @@ class RenderRequest(_message.Message):
         was said before it. A recall that does not say otherwise leaves out what the turns shown have been learnt as.
         """
 
+    @_builtins.property
+    def commit(self) -> _learning_pb2.RenderCommit:
+        """That this is a turn's prompt, to be counted: it decides by use which entries the section holds. For a recall only,
+        whose hits of kind ENTRY give way to what is decided. First come the entries that the query refers to, then the other
+        hits, then the entries that come by use.
+        """
+
     def __init__(
         self,
         *,
@@ -565,10 +568,11 @@ class RenderRequest(_message.Message):
         utc_offset_minutes: _builtins.int = ...,
         read_tool: _builtins.str = ...,
         session: Global___SessionHistory | None = ...,
+        commit: _learning_pb2.RenderCommit | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "memories", b"memories", "original", b"original", "prompt", b"prompt", "quotas", b"quotas", "recall", b"recall", "session", b"session", "source", b"source", "template", b"template"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "commit", b"commit", "current", b"current", "memories", b"memories", "original", b"original", "prompt", b"prompt", "quotas", b"quotas", "recall", b"recall", "session", b"session", "source", b"source", "template", b"template"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "form", b"form", "history", b"history", "locale", b"locale", "memories", b"memories", "original", b"original", "placement", b"placement", "prefix_token", b"prefix_token", "project", b"project", "prompt", b"prompt", "quotas", b"quotas", "read_ids", b"read_ids", "read_tool", b"read_tool", "rebase", b"rebase", "recall", b"recall", "session", b"session", "source", b"source", "target", b"target", "template", b"template", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "commit", b"commit", "current", b"current", "form", b"form", "history", b"history", "locale", b"locale", "memories", b"memories", "original", b"original", "placement", b"placement", "prefix_token", b"prefix_token", "project", b"project", "prompt", b"prompt", "quotas", b"quotas", "read_ids", b"read_ids", "read_tool", b"read_tool", "rebase", b"rebase", "recall", b"recall", "session", b"session", "source", b"source", "target", b"target", "template", b"template", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__budget_tokens: _TypeAlias = _typing.Literal["budget_tokens"]  # noqa: Y015
     _WhichOneofArgType__budget_tokens: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens"]  # noqa: Y015
@@ -753,6 +757,7 @@ class RenderResponse(_message.Message):
     INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     PREFIX_FIELD_NUMBER: _builtins.int
     COUNTER_FIELD_NUMBER: _builtins.int
+    DECISION_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text; empty when there is nothing to say."""
     token_count: _builtins.int
@@ -809,6 +814,12 @@ class RenderResponse(_message.Message):
     def prefix(self) -> Global___StablePrefix:
         """With TAIL only."""
 
+    @_builtins.property
+    def decision(self) -> _learning_pb2.TurnDecision:
+        """With a commit only: which entries were decided on, and why. What became of them within the budget is said in
+        `memories`.
+        """
+
     def __init__(
         self,
         *,
@@ -828,10 +839,11 @@ class RenderResponse(_message.Message):
         instructions: _builtins.str = ...,
         prefix: Global___StablePrefix | None = ...,
         counter: _builtins.str = ...,
+        decision: _learning_pb2.TurnDecision | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["intent", b"intent", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "intent", b"intent", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_tokens", b"budget_tokens", "counter", b"counter", "degraded", b"degraded", "instructions", b"instructions", "intent", b"intent", "memories", b"memories", "messages", b"messages", "missing_ids", b"missing_ids", "over_budget", b"over_budget", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed", "seq", b"seq", "text", b"text", "token_count", b"token_count", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_tokens", b"budget_tokens", "counter", b"counter", "decision", b"decision", "degraded", b"degraded", "instructions", b"instructions", "intent", b"intent", "memories", b"memories", "messages", b"messages", "missing_ids", b"missing_ids", "over_budget", b"over_budget", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed", "seq", b"seq", "text", b"text", "token_count", b"token_count", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1203,7 +1215,7 @@ class SearchRequest(_message.Message):
     query_text: _builtins.str
     """What to search for. Required, at most 8192 characters, not only white space."""
     top_k: _builtins.int
-    """Results, 1 to 200. Unset means what the project sets for AGENT, or else 10."""
+    """Results, 1 to 200. Unset means 10."""
     scope: Global___SearchScope.ValueType
     """Unset means BOTH."""
     min_seq: _builtins.int

@@ -81,7 +81,8 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Render(self, request, context):
-        """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read.
+        """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read, unless it
+        carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

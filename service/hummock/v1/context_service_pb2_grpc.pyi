@@ -38,7 +38,9 @@ class ContextServiceStub:
     Recall: _grpc.UnaryUnaryMultiCallable[_recall_pb2.RecallRequest, _recall_pb2.RecallResponse]
     """Finds the memories that bear on a query. A pure read: nothing is counted or changed."""
     Render: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.RenderRequest, _context_service_pb2.RenderResponse]
-    """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read."""
+    """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read, unless it
+    carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
+    """
     Learn: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.LearnRequest, _context_service_pb2.LearnResponse]
     """Stores memories, all or none. When it answers they are durable, and the next Recall finds them."""
     LearnStream: _grpc.StreamStreamMultiCallable[_context_service_pb2.LearnStreamRequest, _context_service_pb2.LearnStreamResponse]
@@ -60,7 +62,9 @@ class ContextServiceAsyncStub(ContextServiceStub):
     Recall: _aio.UnaryUnaryMultiCallable[_recall_pb2.RecallRequest, _recall_pb2.RecallResponse]  # type: ignore[assignment]
     """Finds the memories that bear on a query. A pure read: nothing is counted or changed."""
     Render: _aio.UnaryUnaryMultiCallable[_context_service_pb2.RenderRequest, _context_service_pb2.RenderResponse]  # type: ignore[assignment]
-    """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read."""
+    """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read, unless it
+    carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
+    """
     Learn: _aio.UnaryUnaryMultiCallable[_context_service_pb2.LearnRequest, _context_service_pb2.LearnResponse]  # type: ignore[assignment]
     """Stores memories, all or none. When it answers they are durable, and the next Recall finds them."""
     LearnStream: _aio.StreamStreamMultiCallable[_context_service_pb2.LearnStreamRequest, _context_service_pb2.LearnStreamResponse]  # type: ignore[assignment]
@@ -91,7 +95,9 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _context_service_pb2.RenderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.RenderResponse, _abc.Awaitable[_context_service_pb2.RenderResponse]]:
-        """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read."""
+        """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read, unless it
+        carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
+        """
 
     @_abc_1.abstractmethod
     def Learn(

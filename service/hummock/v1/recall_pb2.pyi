@@ -36,6 +36,8 @@ class _PresetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Preset.ValueTy
     """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them."""
     PRESET_AGENT: _Preset.ValueType  # 3
     """Agents: 50 candidates, 10 hits of any kind, made to differ from each other."""
+    PRESET_CODEX: _Preset.ValueType  # 4
+    """The entries of a codex: 50 candidates, 20 hits of kind ENTRY, similarity of at least 0.60, no decay."""
 
 class Preset(_Preset, metaclass=_PresetEnumTypeWrapper):
     """A set of defaults for one kind of caller. Each number can be overridden in the request."""
@@ -48,6 +50,8 @@ PRESET_CODE: Preset.ValueType  # 2
 """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them."""
 PRESET_AGENT: Preset.ValueType  # 3
 """Agents: 50 candidates, 10 hits of any kind, made to differ from each other."""
+PRESET_CODEX: Preset.ValueType  # 4
+"""The entries of a codex: 50 candidates, 20 hits of kind ENTRY, similarity of at least 0.60, no decay."""
 Global___Preset: _TypeAlias = Preset  # noqa: Y015
 
 class _RecallPath:
@@ -643,7 +647,7 @@ class RecallRequest(_message.Message):
     characters of ASCII recall nothing.
     """
     preset: Global___Preset.ValueType
-    """Defaults for all that follows, but for what the project sets (`ProjectService.UpdateSettings`). Unset means AGENT."""
+    """Defaults for all that follows. Unset means AGENT."""
     top_k: _builtins.int
     """Hits in the main group, 1 to 200. Unset means what the preset says."""
     candidates: _builtins.int

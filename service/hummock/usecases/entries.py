@@ -1,0 +1,82 @@
+"""The entries of projects as they are looked for in what users say; kept from turn to turn."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Lock
+
+from hummock.core.learning import Entry, Profile
+from hummock.core.memory import Filter, Memory, MemoryKind
+from hummock.ports import LearningReader, Store
+
+MAX_PROJECTS = 64
+"""Whose entries are kept. A thousand entries are about half a megabyte."""
+
+_PAGE = 1000
+_NO_PROFILE = Profile()
+ENTRIES = Filter(kinds=frozenset({MemoryKind.ENTRY}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What entries depend on."""
+
+    entries_seq: int
+    keywords_event: int
+
+
+class Entries:
+    """Reads entries with their keywords. Safe to call from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        """Args are where they are."""
+        self._store = store
+        self._kept: OrderedDict[str, tuple[_Key, tuple[Entry, ...]]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, project: str) -> tuple[Entry, ...]:
+        """All entries, in the order of their writes; the very same tuple until one of them changes."""
+        key = self._store.read_learning(project, _key)
+        with self._lock:
+            kept = self._kept.get(project)
+            if kept is not None and kept[0] == key:
+                self._kept.move_to_end(project)
+                return kept[1]
+        # A write that is durable is seen by all reads a moment later; what was read in that moment is not kept.
+        is_current = self._store.generation(project).seq >= key.entries_seq
+        entries = self._read(project)
+        if is_current:
+            self._keep(project, key, entries)
+        return entries
+
+    def memories(self, project: str, *, full: bool) -> Iterator[Memory]:
+        """All entries, in the order of their writes."""
+        after: int | None = 0
+        while after is not None:
+            page = self._store.page(project, ENTRIES, after, _PAGE, full=full)
+            yield from page.memories
+            after = page.next_after
+
+    def _read(self, project: str) -> tuple[Entry, ...]:
+        profiles = self._store.read_learning(project, lambda learning: dict(learning.profiles()))
+        return tuple(
+            Entry(
+                memory_id=memory.id,
+                title=memory.index.title,
+                keywords=profiles.get(memory.id, _NO_PROFILE).keywords,
+            )
+            for memory in self.memories(project, full=False)
+        )
+
+    def _keep(self, project: str, key: _Key, entries: tuple[Entry, ...]) -> None:
+        with self._lock:
+            self._kept[project] = (key, entries)
+            self._kept.move_to_end(project)
+            if len(self._kept) > MAX_PROJECTS:
+                self._kept.popitem(last=False)
+
+
+def _key(learning: LearningReader) -> _Key:
+    return _Key(learning.entries_seq(), learning.state().keywords_event)

@@ -1,0 +1,118 @@
+"""The use case of learning, with answers that are known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hummock.core.learning import (
+    Injection,
+    InjectionStatus,
+    LearningSettings,
+    LearningState,
+    Profile,
+    Usage,
+)
+from hummock.core.learning_events import (
+    FeedbackGiven,
+    Forgotten,
+    Injected,
+    KeywordsLearned,
+    KeywordsSet,
+    KeywordUpdate,
+    Learner,
+    LearningEvent,
+    LoggedEvent,
+    SettingsChanged,
+    Switched,
+    TurnObserved,
+    Verdict,
+)
+from hummock.core.learning_queries import (
+    EntryState,
+    Fork,
+    ForkedTurn,
+    LearningCommand,
+    LearningPage,
+    LearningUpdated,
+    Replayed,
+    SettingsChanges,
+)
+
+CORE = "世界.图鉴.物品.潮汐木芯"
+SETTINGS = LearningSettings(high_above=5, mid_above=2, min_similarity=0.75, cold_start_pause_s=0.25)
+STATE = LearningState(enabled=True, settings=SETTINGS, turns=9, missed_turns=2, events=8, keywords_event=2)
+ENTRY = EntryState(
+    memory_id=CORE,
+    title="潮汐木芯",
+    profile=Profile(keywords=("硬木头",), last_analyzed_turn=8, miss_count=1),
+    injection=Injection(
+        memory_id=CORE,
+        usage=Usage(frequency=2, last_sent_turn=7),
+        probability=0.25,
+        status=InjectionStatus.COOLING_DOWN,
+        reason="later",
+    ),
+)
+EVENTS: tuple[LearningEvent, ...] = (
+    TurnObserved(scope="s", turn=1, user_text="硬木头", assistant_hash=b"\xff", used_ids=(CORE,)),
+    KeywordsLearned(
+        learner=Learner.OFFLINE,
+        turn=1,
+        updates=(KeywordUpdate(memory_id=CORE, keywords=("硬木头",)),),
+        analyzed_ids=(CORE, "b"),
+    ),
+    Injected(scope="s", turn=2, request_id="r", referenced_ids=(CORE,), injected_ids=(CORE, "b"), dropped_ids=("b",)),
+    KeywordsSet(memory_id=CORE, keywords=()),
+    Switched(enabled=True),
+    SettingsChanged(settings=SETTINGS),
+    Forgotten(memory_ids=("b",)),
+    FeedbackGiven(
+        query_text="q", verdicts=(Verdict(memory_id=CORE, is_useful=True), Verdict(memory_id="b", is_useful=False))
+    ),
+)
+LOG = tuple(LoggedEvent(number=number, time=1_700_000_000.0, event=one) for number, one in enumerate(EVENTS, start=1))
+REPLAYED = Replayed(
+    events=8,
+    digest="aa",
+    replayed_digest="aa",
+    fork=Fork(
+        settings=SETTINGS,
+        turn_count=3,
+        injected_count=4,
+        forked_injected_count=5,
+        differing_count=1,
+        differing=(ForkedTurn(event=3, scope="s", turn=2, added_ids=("a",), removed_ids=("b",)),),
+    ),
+)
+
+
+@dataclass
+class FixedLearning:
+    """Learning that answers with the samples and notes what it was asked."""
+
+    asked: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> LearningPage:
+        self.asked.append((project, scope, turn, after, limit))
+        return LearningPage(state=STATE, turn=8, entries=(ENTRY,), next_after=None)
+
+    def whole(self, project: str, scope: str) -> LearningPage:
+        self.asked.append((project, scope))
+        return LearningPage(state=STATE, turn=8, entries=(ENTRY,), next_after=None)
+
+    def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
+        self.asked.append((project, after, limit))
+        return LOG[after : after + limit]
+
+    def event_count(self, project: str) -> int:
+        return len(LOG)
+
+    def update(self, command: LearningCommand) -> LearningUpdated:
+        self.asked.append((command,))
+        return LearningUpdated(seq=3, state=STATE, missed_turns=2)
+
+    def replay(self, project: str, fork: SettingsChanges | None) -> Replayed:
+        self.asked.append((project, fork))
+        return REPLAYED

@@ -1,0 +1,190 @@
+"""LearningService: what it asks the use case, and what it makes of the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.json_format import MessageToDict
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.learning_events import KeywordsSet
+from hummock.core.learning_queries import SettingsChanges
+from hummock.rpc.learning_servicer import LearningServicer
+from hummock.rpc.parse import RulesBroken, parse
+from hummock.rpc.reply_stream import UNTIL_WRITTEN
+from hummock.v1 import learning_pb2
+from hummock.v1 import learning_service_pb2 as pb
+from tests.rpc.fixed_learning import CORE, EVENTS, FixedLearning
+
+
+@pytest.fixture
+def learning() -> FixedLearning:
+    return FixedLearning()
+
+
+def update(**fields: Any) -> pb.LearningServiceUpdateSettingsRequest:
+    return pb.LearningServiceUpdateSettingsRequest(project="p", **fields)
+
+
+def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
+    """S3-40."""
+    reply = LearningServicer(learning).GetState(pb.LearningServiceGetStateRequest(project="p", scope="s"))
+    assert learning.asked == [("p", "s", None, 0, 100)]
+    assert MessageToDict(reply) == {
+        "state": {
+            "enabled": True,
+            "settings": {
+                "highAbove": 5,
+                "midAbove": 2,
+                "midCooldownTurns": 3,
+                "lowCooldownTurns": 10,
+                "minSimilarity": 0.75,
+                "candidates": 5,
+                "analysisCooldownTurns": 20,
+                "keywordTarget": 10,
+                "coldStartPause": "0.250s",
+            },
+            "turns": "9",
+            "missedTurns": "2",
+            "events": "8",
+        },
+        "turn": 8,
+        "entries": [
+            {
+                "memoryId": CORE,
+                "title": "潮汐木芯",
+                "profile": {"keywords": ["硬木头"], "lastAnalyzedTurn": "8", "missCount": 1},
+                "injection": {
+                    "memoryId": CORE,
+                    "usage": {"frequency": "2", "lastSentTurn": 7},
+                    "probability": 0.25,
+                    "status": "INJECTION_STATUS_COOLING_DOWN",
+                    "reason": "later",
+                },
+            }
+        ],
+    }
+
+
+def test_a_watch_sends_the_state_and_then_waits(learning: FixedLearning) -> None:
+    """S3-40."""
+    steps = LearningServicer(learning).WatchState(pb.LearningServiceWatchStateRequest(project="p"))
+    first = next(steps)
+    assert isinstance(first, pb.LearningServiceWatchStateResponse)
+    assert [one.memory_id for one in first.entries] == [CORE]
+    assert next(steps) is UNTIL_WRITTEN
+    assert next(steps) is UNTIL_WRITTEN
+
+
+def test_only_what_is_set_is_changed(learning: FixedLearning) -> None:
+    settings = learning_pb2.LearningSettings(mid_above=0, cold_start_pause=Duration(seconds=1, nanos=500_000_000))
+    LearningServicer(learning).UpdateSettings(update(settings=settings))
+    ((command,),) = learning.asked
+    assert command.enabled is None
+    assert command.changes == SettingsChanges(mid_above=0, cold_start_pause_s=1.5)
+    assert command.keywords == ()
+
+
+def test_keywords_are_stripped_and_counted_once(learning: FixedLearning) -> None:
+    """S3-39."""
+    sent = pb.EntryKeywords(memory_id=CORE, keywords=[" 硬木头", "硬木头", "木 头 "])
+    LearningServicer(learning).UpdateSettings(update(keywords=[sent]))
+    ((command,),) = learning.asked
+    assert command.keywords == (KeywordsSet(memory_id=CORE, keywords=("硬木头", "木 头")),)
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({}, ""),
+        ({"keywords": [pb.EntryKeywords(memory_id=CORE, keywords=["  "])]}, "keywords[0].keywords[0]"),
+        ({"keywords": [pb.EntryKeywords(memory_id=CORE, keywords=["a\nb"])]}, "keywords[0].keywords[0]"),
+        ({"keywords": [pb.EntryKeywords(memory_id="a\x00")]}, "keywords[0].memory_id"),
+    ],
+)
+def test_what_cannot_be_changed_is_named(learning: FixedLearning, sent: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        LearningServicer(learning).UpdateSettings(update(**sent))
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        (learning_pb2.LearningSettings(candidates=0), "settings.candidates"),
+        (learning_pb2.LearningSettings(min_similarity=1.5), "settings.min_similarity"),
+        (learning_pb2.LearningSettings(min_similarity=float("nan")), "settings.min_similarity"),
+        (learning_pb2.LearningSettings(keyword_target=65), "settings.keyword_target"),
+        (learning_pb2.LearningSettings(cold_start_pause=Duration(seconds=3601)), "settings.cold_start_pause"),
+        (learning_pb2.LearningSettings(cold_start_pause=Duration(seconds=-1)), "settings.cold_start_pause"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(settings: learning_pb2.LearningSettings, field: str) -> None:
+    with pytest.raises(RulesBroken) as refused:
+        parse(pb.LearningServiceUpdateSettingsRequest, update(settings=settings).SerializeToString())
+    assert [violation.field for violation in refused.value.violations] == [field]
+
+
+def test_a_replay_says_what_a_fork_would_have_done(learning: FixedLearning) -> None:
+    """S3-28, S3-41."""
+    request = pb.LearningServiceReplayRequest(
+        project="p", fork=learning_pb2.LearningSettings(high_above=5, mid_above=2)
+    )
+    reply = LearningServicer(learning).Replay(request)
+    assert learning.asked == [("p", SettingsChanges(high_above=5, mid_above=2))]
+    assert reply.matches
+    assert MessageToDict(reply.fork)["differing"] == [
+        {"event": "3", "scope": "s", "turn": 2, "addedIds": ["a"], "removedIds": ["b"]}
+    ]
+
+
+def test_a_replay_without_a_fork_decides_nothing_anew(learning: FixedLearning) -> None:
+    LearningServicer(learning).Replay(pb.LearningServiceReplayRequest(project="p"))
+    assert learning.asked == [("p", None)]
+
+
+def test_a_fork_by_numbers_that_decide_nothing_is_refused(learning: FixedLearning) -> None:
+    request = pb.LearningServiceReplayRequest(project="p", fork=learning_pb2.LearningSettings(candidates=3))
+    with pytest.raises(InvalidRequest, match="candidates"):
+        LearningServicer(learning).Replay(request)
+
+
+def pages(learning: FixedLearning, *, newest_first: bool, size: int) -> list[list[int]]:
+    found: list[list[int]] = []
+    token = ""
+    while True:
+        reply = LearningServicer(learning).ListEvents(
+            pb.LearningServiceListEventsRequest(
+                project="p", page_size=size, newest_first=newest_first, page_token=token
+            )
+        )
+        found.append([event.number for event in reply.events])
+        token = reply.next_page_token
+        if not token:
+            return found
+
+
+def test_events_are_listed_from_either_end(learning: FixedLearning) -> None:
+    """S3-28."""
+    assert pages(learning, newest_first=False, size=3) == [[1, 2, 3], [4, 5, 6], [7, 8]]
+    assert pages(learning, newest_first=True, size=3) == [[8, 7, 6], [5, 4, 3], [2, 1]]
+    assert pages(learning, newest_first=True, size=8) == [[8, 7, 6, 5, 4, 3, 2, 1]]
+
+
+def test_every_event_is_shown_as_what_it_is(learning: FixedLearning) -> None:
+    reply = LearningServicer(learning).ListEvents(pb.LearningServiceListEventsRequest(project="p"))
+    assert [event.WhichOneof("event") for event in reply.events] == [
+        "turn_observed",
+        "keywords_learned",
+        "injected",
+        "keywords_set",
+        "switched",
+        "settings_changed",
+        "forgotten",
+        "feedback_given",
+    ]
+    assert len(reply.events) == len(EVENTS)
+    feedback = reply.events[-1].feedback_given
+    assert (list(feedback.useful_ids), list(feedback.useless_ids)) == ([CORE], ["b"])

@@ -1,0 +1,341 @@
+"""What a turn's prompt holds of a codex, by what is said and how its entries were used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import pytest
+
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import learning_pb2 as learning
+from hummock.v1 import learning_service_pb2 as service_pb
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import memory_service_pb2 as memory_pb
+from hummock.v1 import recall_pb2 as recall
+from tests.service.calls import learn
+from tests.service.inputs import note
+from tests.service.running import Stubs
+
+CORE = "世界.图鉴.物品.潮汐木芯"
+LAMP = "世界.图鉴.物品.v1.2 灯"
+HARBOUR = "世界.图鉴.地点.Grey Harbour"
+
+INJECTING = learning.INJECTION_STATUS_INJECTING
+COOLING_DOWN = learning.INJECTION_STATUS_COOLING_DOWN
+
+NOTHING = "完全无关的话 xyzzy"
+"""Words that no entry is like."""
+
+
+def entry(memory_id: str, title: str, content: str) -> pb.MemoryInput:
+    return pb.MemoryInput(
+        id=memory_id,
+        kind=pb.MEMORY_KIND_ENTRY,
+        index=pb.MemoryIndex(title=title),
+        payload=pb.MemoryPayload(content=content),
+    )
+
+
+CODEX = (
+    entry(CORE, "潮汐木芯", "沉在海底三百年的硬木，遇水不腐。"),
+    entry(LAMP, "长明灯", "燃鲸油，风吹不灭。"),
+    entry(HARBOUR, "Grey Harbour", "A port in the north; ships winter there."),
+)
+
+
+@pytest.fixture
+def codex(service: Stubs, project: str) -> str:
+    """A project with three entries, in which learning is on."""
+    learn(service, project, *CODEX)
+    switch(service, project, enabled=True)
+    return project
+
+
+def switch(service: Stubs, project: str, *, enabled: bool) -> service_pb.LearningServiceUpdateSettingsResponse:
+    return service.learning.UpdateSettings(
+        service_pb.LearningServiceUpdateSettingsRequest(project=project, enabled=enabled)
+    )
+
+
+def tune(service: Stubs, project: str, **numbers: Any) -> service_pb.LearningServiceUpdateSettingsResponse:
+    return service.learning.UpdateSettings(
+        service_pb.LearningServiceUpdateSettingsRequest(project=project, settings=learning.LearningSettings(**numbers))
+    )
+
+
+def render(service: Stubs, project: str, turn: int, text: str = NOTHING, **more: Any) -> context.RenderResponse:
+    commit = learning.RenderCommit(scope=more.pop("scope", ""), turn=turn, request_id=more.pop("request_id", ""))
+    request = context.RenderRequest(
+        project=project,
+        recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX),
+        form=more.pop("form", context.RENDER_FORM_MEMORIES),
+        commit=commit,
+        **more,
+    )
+    return service.context.Render(request)
+
+
+def preview(service: Stubs, project: str, text: str = NOTHING) -> context.RenderResponse:
+    return service.context.Render(
+        context.RenderRequest(
+            project=project,
+            recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX),
+            form=context.RENDER_FORM_MEMORIES,
+        )
+    )
+
+
+def state(service: Stubs, project: str, scope: str = "", **more: Any) -> service_pb.LearningServiceGetStateResponse:
+    return service.learning.GetState(service_pb.LearningServiceGetStateRequest(project=project, scope=scope, **more))
+
+
+def rows(response: context.RenderResponse) -> dict[str, learning.Injection]:
+    return {row.memory_id: row for row in response.decision.injections}
+
+
+def shown(response: context.RenderResponse) -> list[str]:
+    return [one.memory_id for one in response.memories if one.tier != context.TIER_DROPPED]
+
+
+def usage(service: Stubs, project: str, scope: str = "") -> dict[str, tuple[int, int | None]]:
+    """What GetState says of use: by id, the frequency and the turn in which it was last sent."""
+    return {
+        one.memory_id: (
+            one.injection.usage.frequency,
+            one.injection.usage.last_sent_turn if one.injection.usage.HasField("last_sent_turn") else None,
+        )
+        for one in state(service, project, scope).entries
+    }
+
+
+def refer(service: Stubs, project: str, times: int, *, until: int, text: str = "潮汐木芯在哪里？") -> None:
+    """So many turns that refer to an entry, the last one of this number."""
+    for turn in range(until - times + 1, until + 1):
+        render(service, project, turn, text)
+
+
+def test_a_named_entry_is_forced_in_and_counted(service: Stubs, codex: str) -> None:
+    """S3-17, S3-19, S3-20, S3-22, S3-41, S3-42."""
+    rendered = render(service, codex, 7, "潮汐木芯在哪里？")
+    assert shown(rendered) == [CORE]
+    assert "沉在海底三百年" in rendered.text
+    row = rows(rendered)[CORE]
+    assert (row.forced, row.status, row.probability, row.usage.frequency) == (True, INJECTING, 1.0, 1)
+    assert not row.usage.HasField("last_sent_turn")
+    assert usage(service, codex) == {CORE: (1, 7), LAMP: (0, None), HARBOUR: (0, None)}
+
+
+def test_a_keyword_set_by_hand_refers_to_its_entry(service: Stubs, codex: str) -> None:
+    """S3-39."""
+    request = service_pb.LearningServiceUpdateSettingsRequest(
+        project=codex, keywords=[service_pb.EntryKeywords(memory_id=LAMP, keywords=["鲸油", " 鲸油 ", "whale light"])]
+    )
+    service.learning.UpdateSettings(request)
+    assert shown(render(service, codex, 1, "去买一点鲸油")) == [LAMP]
+    profiles = {one.memory_id: list(one.profile.keywords) for one in state(service, codex).entries}
+    assert profiles == {CORE: [], LAMP: ["鲸油", "whale light"], HARBOUR: []}
+
+
+def test_a_slip_of_the_pen_still_refers_to_an_entry(service: Stubs, codex: str) -> None:
+    """S3-18, S3-43."""
+    assert shown(render(service, codex, 1, "Is Gray Harbour far?")) == [HARBOUR]
+
+
+def test_what_is_used_most_is_in_every_turn(service: Stubs, codex: str) -> None:
+    """S3-21, S3-44: above 10 always."""
+    tune(service, codex, high_above=2, mid_above=1)
+    refer(service, codex, 3, until=3)
+    for turn in (4, 5, 6):
+        rendered = render(service, codex, turn)
+        assert shown(rendered) == [CORE]
+        assert rows(rendered)[CORE].reason == "referenced 3 times: more than 2, always"
+
+
+def test_middle_use_comes_back_after_more_than_three_turns(service: Stubs, codex: str) -> None:
+    """S3-21, S3-44."""
+    refer(service, codex, 4, until=10)
+    assert [shown(render(service, codex, turn)) for turn in (11, 12, 13)] == [[], [], []]
+    assert shown(render(service, codex, 14)) == [CORE]
+    assert shown(render(service, codex, 15)) == []
+
+
+def test_low_use_comes_back_after_more_than_ten_turns(service: Stubs, codex: str) -> None:
+    """S3-21, S3-44."""
+    refer(service, codex, 3, until=10)
+    cooling = rows(render(service, codex, 20))[CORE]
+    assert cooling.status == COOLING_DOWN
+    assert cooling.probability == pytest.approx(10 / 11)
+    assert cooling.reason == "referenced 3 times; last sent 10 turns ago, again after more than 10"
+    assert shown(render(service, codex, 21)) == [CORE]
+
+
+def test_what_nobody_referred_to_does_not_come_by_use(service: Stubs, codex: str) -> None:
+    """S3-02, S3-21."""
+    rendered = render(service, codex, 1)
+    assert (rendered.text, list(rendered.decision.injections)) == ("", [])
+    idle = {one.memory_id: one.injection.status for one in state(service, codex).entries}
+    assert set(idle.values()) == {learning.INJECTION_STATUS_IDLE}
+
+
+def test_what_had_no_room_was_not_sent_and_comes_next(service: Stubs, codex: str) -> None:
+    """S3-22, S3-44: never sent."""
+    rendered = render(service, codex, 1, "潮汐木芯", form=context.RENDER_FORM_CONTEXT, budget_tokens=1)
+    assert shown(rendered) == []
+    assert usage(service, codex)[CORE] == (1, None)
+    again = render(service, codex, 2)
+    assert shown(again) == [CORE]
+    assert rows(again)[CORE].reason == "referenced once; never sent so far"
+
+
+def test_the_same_turn_generated_again_holds_the_same(service: Stubs, codex: str) -> None:
+    """S3-21."""
+    render(service, codex, 5, "长明灯")
+    assert shown(render(service, codex, 5)) == [LAMP]
+
+
+def test_a_conversation_that_is_taken_up_earlier_has_not_sent_what_came_later(service: Stubs, codex: str) -> None:
+    """S3-21."""
+    render(service, codex, 50, "长明灯")
+    assert shown(render(service, codex, 4)) == [LAMP]
+    assert shown(render(service, codex, 5)) == []
+
+
+def test_scopes_count_apart(service: Stubs, codex: str) -> None:
+    render(service, codex, 1, "长明灯", scope="第一局")
+    assert usage(service, codex, "第一局")[LAMP] == (1, 1)
+    assert usage(service, codex, "第二局")[LAMP] == (0, None)
+    assert shown(render(service, codex, 1, scope="第二局")) == []
+
+
+def test_a_preview_counts_nothing(service: Stubs, codex: str) -> None:
+    """1.1-9."""
+    before = state(service, codex)
+    answered = preview(service, codex, "潮汐木芯")
+    assert not answered.HasField("decision")
+    assert state(service, codex) == before
+
+
+def test_a_recall_counts_nothing(service: Stubs, codex: str) -> None:
+    """1.1-9."""
+    before = state(service, codex)
+    service.context.Recall(recall.RecallRequest(project=codex, query_text="潮汐木芯"))
+    assert state(service, codex) == before
+
+
+def test_a_repeated_commit_counts_once_and_answers_the_same(service: Stubs, codex: str) -> None:
+    """S3-19, 1.1-9."""
+    first = render(service, codex, 3, "潮汐木芯", request_id="5f0c0a5e-0000-4000-8000-000000000001")
+    learn(service, codex, entry(CORE, "潮汐木芯", "改写过的内容。"))
+    again = render(service, codex, 3, "潮汐木芯", request_id="5F0C0A5E-0000-4000-8000-000000000001")
+    assert again == first
+    assert usage(service, codex)[CORE] == (1, 3)
+
+
+def test_a_commit_id_with_another_body_is_refused(service: Stubs, codex: str) -> None:
+    """1.1-9."""
+    given = "5f0c0a5e-0000-4000-8000-000000000002"
+    render(service, codex, 3, "潮汐木芯", request_id=given)
+    with pytest.raises(grpc.RpcError) as refused:
+        render(service, codex, 4, "潮汐木芯", request_id=given)
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert usage(service, codex)[CORE] == (1, 3)
+
+
+def test_a_commit_without_words_is_refused(service: Stubs, codex: str) -> None:
+    request = context.RenderRequest(
+        project=codex, memories=context.MemorySelection(ids=[CORE]), commit=learning.RenderCommit(turn=1)
+    )
+    with pytest.raises(grpc.RpcError) as refused:
+        service.context.Render(request)
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "commit" in (refused.value.details() or "")
+
+
+def test_a_new_project_injects_every_entry(service: Stubs, project: str) -> None:
+    """S3-35, S3-37: off until it is switched on."""
+    learn(service, project, *CODEX, note("不是条目"))
+    rendered = render(service, project, 1)
+    assert shown(rendered) == [CORE, LAMP, HARBOUR]
+    assert not rendered.decision.enabled
+    assert list(rendered.decision.injections) == []
+    assert usage(service, project) == {CORE: (0, None), LAMP: (0, None), HARBOUR: (0, None)}
+
+
+def test_full_injection_keeps_the_budget(service: Stubs, project: str) -> None:
+    """S3-37."""
+    learn(service, project, *(entry(f"e{place}", f"第{place}条", "字" * 200) for place in range(100)))
+    rendered = render(service, project, 1, budget_tokens=500)
+    assert 0 < len(shown(rendered)) < 100
+    assert rendered.token_count <= 500
+
+
+def test_switching_off_and_on_loses_nothing(service: Stubs, codex: str) -> None:
+    """S3-03, S3-38."""
+    refer(service, codex, 2, until=2)
+    before = usage(service, codex)
+    switch(service, codex, enabled=False)
+    assert shown(render(service, codex, 3)) == [CORE, LAMP, HARBOUR]
+    switch(service, codex, enabled=True)
+    assert usage(service, codex) == before
+
+
+def test_switching_on_again_says_how_many_turns_were_missed(service: Stubs, codex: str) -> None:
+    """S3-44: re-enable reports missed turns."""
+    render(service, codex, 10)
+    switch(service, codex, enabled=False)
+    for turn in (11, 12, 13):
+        render(service, codex, turn)
+    assert state(service, codex).state.missed_turns == 3
+    switched = switch(service, codex, enabled=True)
+    assert (switched.missed_turns, switched.state.missed_turns) == (3, 0)
+    assert switch(service, codex, enabled=True).missed_turns == 0
+
+
+def test_other_memories_are_rendered_between_forced_entries_and_those_by_use(service: Stubs, codex: str) -> None:
+    learn(service, codex, note("潮汐木芯要用长明灯照着看。", id="a-note"))
+    tune(service, codex, high_above=0, mid_above=0)
+    render(service, codex, 1, "Grey Harbour")
+    request = context.RenderRequest(
+        project=codex,
+        recall=recall.RecallRequest(query_text="潮汐木芯", preset=recall.PRESET_AGENT),
+        form=context.RENDER_FORM_MEMORIES,
+        commit=learning.RenderCommit(turn=2),
+    )
+    assert shown(service.context.Render(request)) == [CORE, "a-note", HARBOUR]
+
+
+def test_a_turn_is_rendered_as_messages_too(service: Stubs, codex: str) -> None:
+    """S3-23."""
+    said = "潮汐木芯在哪里？"
+    rendered = render(
+        service,
+        codex,
+        1,
+        said,
+        form=context.RENDER_FORM_MESSAGES,
+        current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content=said),
+        request_id="5f0c0a5e-0000-4000-8000-000000000003",
+    )
+    assert rendered.messages[-1].content == said
+    assert "沉在海底三百年" in rendered.messages[0].content
+
+
+def test_a_removed_entry_is_gone_from_the_table(service: Stubs, codex: str) -> None:
+    render(service, codex, 1, "潮汐木芯和长明灯")
+    service.memory.Delete(memory_pb.MemoryServiceDeleteRequest(project=codex, ids=[CORE]))
+    assert set(rows(render(service, codex, 2))) == {LAMP}
+    learn(service, codex, CODEX[0])
+    assert usage(service, codex)[CORE] == (0, None)
+
+
+def test_an_entry_that_becomes_a_note_is_forgotten(service: Stubs, codex: str) -> None:
+    render(service, codex, 1, "长明灯")
+    learn(service, codex, note("长明灯只是一盏灯。", id=LAMP))
+    assert rows(render(service, codex, 2)) == {}
+
+
+def test_a_commit_answers_with_the_seq_of_its_write(service: Stubs, codex: str) -> None:
+    """1.1-9."""
+    seqs = [render(service, codex, turn).seq for turn in (1, 2)]
+    assert seqs[1] == seqs[0] + 1
