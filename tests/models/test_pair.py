@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import load_basis
-from hummock.models.pair import half_bases
+from hummock.models.pair import marked_bases
 from hummock.models.single import SingleModel
-from hummock.models.space import embedding_space, pair_space
+from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
 from hummock.ports import Embedder
 from hummock.text.script import is_han, known_share
 
@@ -45,7 +45,7 @@ def both(pair: PairDescription, models_directory: Path) -> Iterator[OnnxEmbedder
 @pytest.fixture(scope="module")
 def parts(pair: PairDescription, tiny_files: Path) -> tuple[SingleModel, SingleModel]:
     first, second = (
-        SingleModel(part, tiny_files, basis) for part, basis in zip(pair.parts, half_bases(pair), strict=True)
+        SingleModel(part, tiny_files, basis) for part, basis in zip(pair.parts, marked_bases(pair), strict=True)
     )
     return first, second
 
@@ -80,12 +80,16 @@ def test_two_stored_texts_have_the_mean_of_both_cosines(
     assert float(left @ right) == pytest.approx(sum(cosines) / 2, abs=1e-5)
 
 
-def test_token_vectors_are_those_of_the_model_that_reads_the_texts_script(both: OnnxEmbedder) -> None:
-    chinese, english = (embedding.tokens for embedding in both.embed_documents(["先本后息的方式", "equal principal"]))
-    assert chinese[:, :32].any(axis=1).all()
-    assert english[:, 32:].any(axis=1).all()
-    assert not chinese[:, 32:].any()
-    assert not english[:, :32].any()
+def test_token_vectors_are_those_of_the_model_that_reads_the_texts_script(
+    both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]
+) -> None:
+    texts = ["先本后息的方式", "equal principal", "先本后息的方式 by principal"]
+    chinese, english, mostly_chinese = (embedding.tokens for embedding in both.embed_documents(texts))
+    np.testing.assert_array_equal(chinese, parts[0].embed_document(texts[0]).tokens)
+    np.testing.assert_array_equal(english, parts[1].embed_document(texts[1]).tokens)
+    np.testing.assert_array_equal(mostly_chinese, parts[0].embed_document(texts[2]).tokens)
+    assert (chinese[:, -1] == TOKEN_MARK).all()
+    assert (english[:, -1] == -TOKEN_MARK).all()
 
 
 @pytest.mark.parametrize("text", ["Привет, как дела", "こんにちは", "2024 42", "...", ""])
@@ -99,10 +103,25 @@ def test_a_text_in_no_known_script_is_the_second_models(
     np.testing.assert_array_equal(both.embed_documents([text])[0].tokens, parts[1].embed_document(text).tokens)
 
 
-def test_token_vectors_of_different_models_have_nothing_in_common(both: OnnxEmbedder) -> None:
-    chinese = both.embed_query("先本后息的方式").tokens.astype(np.int32)
-    english = both.embed_documents(["先 equal principal and the interest"])[0].tokens.astype(np.int32)
-    assert not (chinese @ english.T).any()
+@given(ANY_TEXT.filter(is_han), ANY_TEXT.filter(lambda text: not is_han(text)))
+def test_products_tell_token_vectors_of_different_models_apart(
+    both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel], chinese: str, english: str
+) -> None:
+    asked = parts[0].embed_query(chinese).tokens.astype(np.int32)
+    other, same = (part.embed_document(english).tokens.astype(np.int32) for part in parts[::-1])
+    assert (asked @ other.T < 0).all()
+    assert (asked @ same.T > 0).all()
+
+
+def test_a_mark_changes_nothing_about_how_token_vectors_of_one_model_compare(pair: PairDescription) -> None:
+    plain = load_basis(pair.first.basis, pair.first.dim)
+    marked = marked_bases(pair)[0]
+    hidden = np.random.default_rng(7).standard_normal((60, pair.first.dim)).astype(np.float32)
+    before, after = (basis.compress(hidden).astype(np.float32) / 127 for basis in (plain, marked))
+    share = np.float32((TOKEN_MARK / 127) ** 2)
+    # One of 64 directions gave way to the mark.
+    np.testing.assert_allclose((after @ after.T - share) / (1 - share), before @ before.T, rtol=0, atol=0.2)
+    np.testing.assert_allclose(np.linalg.norm(after, axis=1), 1, rtol=0, atol=0.03)
 
 
 @given(st.permutations(MIXED))
@@ -115,6 +134,14 @@ def test_chunks_fit_the_smaller_window(both: OnnxEmbedder, parts: tuple[SingleMo
     body = "先本后息 equal principal " * 20
     assert both.split("a header", body) == parts[1].split("a header", body) != parts[0].split("a header", body)
     assert both.space.max_tokens == 32
+
+
+def test_a_chinese_text_is_cut_for_the_model_that_reads_it(
+    both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]
+) -> None:
+    """The other model is asked of it by queries in English alone, and reads the beginning of each chunk."""
+    body = "先本后息的还款方式，API 除外。" * 20
+    assert both.split("标题", body) == parts[0].split("标题", body) != parts[1].split("标题", body)
 
 
 def test_the_space_is_of_both_models_in_their_order(both: OnnxEmbedder, pair: PairDescription) -> None:
@@ -132,14 +159,6 @@ def test_what_a_query_asks_of_each_changes_no_stored_vector_and_no_space(
     assert same_bytes(other.embed_documents(["the method"])[0], both.embed_documents(["the method"])[0])
     assert not same_bytes(other.embed_query("the method"), both.embed_query("the method"))
     other.close()
-
-
-def test_half_of_a_basis_has_its_best_directions(pair: PairDescription) -> None:
-    whole = load_basis(pair.first.basis, pair.first.dim).projection
-    first, second = (basis.projection for basis in half_bases(pair))
-    nothing = np.zeros_like(whole[:, 32:])
-    assert (first == np.hstack([whole[:, :32], nothing])).all()
-    assert (second == np.hstack([nothing, whole[:, :32]])).all()
 
 
 @pytest.mark.parametrize("weight", [-0.1, 1.1])
@@ -161,7 +180,7 @@ def test_registered_pairs_ask_more_of_the_model_that_knows_the_script(pair: Pair
 
 
 def space_of(pair: PairDescription) -> str:
-    first, second = (embedding_space(part, basis) for part, basis in zip(pair.parts, half_bases(pair), strict=True))
+    first, second = (embedding_space(part, basis) for part, basis in zip(pair.parts, marked_bases(pair), strict=True))
     return pair_space(pair, first, second).id
 
 

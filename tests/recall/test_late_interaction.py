@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind
@@ -36,13 +37,24 @@ def test_no_candidates_stay_none() -> None:
     assert len(reranked([])) == 0
 
 
+def marked(values: NDArray[np.int8], mark: int) -> NDArray[np.int8]:
+    """Token vectors with a mark in their last component, which leaves the rest of their length to what they are."""
+    scaled: NDArray[np.int8] = np.rint(values / 127 * np.sqrt(127**2 - mark**2)).astype(np.int8)
+    scaled[:, -1] = mark
+    return scaled
+
+
 def test_words_of_another_model_have_no_say() -> None:
-    """Two models as one space: each has dims of its own, so that the product is exactly 0."""
-    scores = late_scores(
-        candidates([Row(id="other", tokens=(40, 41)), Row(id="same", tokens=(2, 40))]), probe(asked=ASKED)
-    )
-    assert np.isnan(scores[0])
-    assert scores[1] == pytest.approx(0.5)
+    """Two models as one space: a mark tells their token vectors apart, and is not counted."""
+    found = candidates([Row(id="other", tokens=(1, 2)), Row(id="same", tokens=(2, 40)), Row(id="none")])
+    assert found.tokens is not None
+    values = marked(found.tokens.values, 92)
+    values[:2, -1] = -92
+    query = probe(asked=ASKED)
+    query = replace(query, tokens=marked(query.tokens, 92))
+    scores = late_scores(replace(found, tokens=replace(found.tokens, values=values)), query, 92 / 127)
+    assert np.isnan(scores).tolist() == [True, False, True]
+    assert scores[1] == pytest.approx(0.5, abs=0.01)
 
 
 def test_a_memory_whose_words_answer_each_word_of_the_query_rises() -> None:

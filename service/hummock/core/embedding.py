@@ -42,6 +42,8 @@ class EmbeddingSpace:
         max_tokens: Longest text of one chunk, special tokens included.
         scripts: Scripts that the model knows: "han", "latin".
         calibration: From cosine to similarity.
+        token_mark: In [0, 1): what one model's token vectors end in where two models make the space; those of the other
+            one end in its negative. 0 where one makes it.
     """
 
     id: str
@@ -51,6 +53,7 @@ class EmbeddingSpace:
     max_tokens: int
     scripts: frozenset[str]
     calibration: Calibration
+    token_mark: float = 0.0
 
     def no_tokens(self) -> NDArray[np.int8]:
         """The token vectors of what has none: (0, token_dim) int8."""

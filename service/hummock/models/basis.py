@@ -21,6 +21,7 @@ __all__ = ["MAX_TOKEN_VECTORS", "TOKEN_DIM", "TokenBasis", "load_basis", "random
 
 TOKEN_DIM = 64
 MAX_TOKEN_VECTORS = 128
+_LONGEST = 127
 _TINY = 1e-12
 
 
@@ -29,11 +30,15 @@ class TokenBasis:
     """An affine map of token vectors.
 
     `mean` is (dim,), `projection` (dim, 64), both float32; `version` names the content, for the embedding space.
+
+    `mark` tells the token vectors of two models apart: it is the last component of every token vector, in [-127, 127],
+    and takes its part of the length of 127. 0 leaves that component to the projection.
     """
 
     version: str
     mean: NDArray[np.float32]
     projection: NDArray[np.float32]
+    mark: int = 0
 
     def __post_init__(self) -> None:
         dim = self.mean.shape[0]
@@ -46,8 +51,13 @@ class TokenBasis:
         Each is scaled to length 1, centred, projected, scaled to length 1 again, times 127 and rounded. Of more than
         128 those stay, in their order, that say most that was not said before them.
         """
-        projected = _unit_rows((_unit_rows(hidden) - self.mean) @ self.projection)
-        rounded: NDArray[np.int8] = np.rint(_most_novel(projected) * np.float32(127)).astype(np.int8)
+        projected = (_unit_rows(hidden) - self.mean) @ self.projection
+        if self.mark:
+            projected[:, -1] = 0
+        length = np.sqrt(np.float32(_LONGEST**2 - self.mark**2))
+        rounded: NDArray[np.int8] = np.rint(_most_novel(_unit_rows(projected)) * length).astype(np.int8)
+        if self.mark:
+            rounded[:, -1] = self.mark
         return rounded
 
 

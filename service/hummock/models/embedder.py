@@ -16,7 +16,7 @@ from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.models.basis import load_basis
 from hummock.models.calibration_file import read_calibration
 from hummock.models.description import EmbeddingModel, ModelDescription
-from hummock.models.pair import PairModel, half_bases
+from hummock.models.pair import PairModel, marked_bases
 from hummock.models.query_times import QueryTimes
 from hummock.models.single import SingleModel
 from hummock.ports import EmbeddingLate
@@ -207,7 +207,7 @@ def _open(model: EmbeddingModel, models_directory: Path) -> TextModel:
         return SingleModel(model, models_directory / model.name, load_basis(model.basis, model.dim))
     first, second = (
         SingleModel(part, models_directory / part.name, basis)
-        for part, basis in zip(model.parts, half_bases(model), strict=True)
+        for part, basis in zip(model.parts, marked_bases(model), strict=True)
     )
     return PairModel(model, first, second)
 

@@ -4,8 +4,8 @@ Stored are both unit vectors, divided by √2: the whole is a unit vector, and t
 cosines. A query's halves are multiplied by √2 and its weights, which sum to 1: its product with a stored text is the
 weighted sum of the two cosines, and never above 1. The weights follow the query's script.
 
-Token vectors are those of the model that reads the text's script, each model's in dims of its own (half of 64), so that
-those of one model have a product of exactly 0 with those of the other, and never one by chance.
+Token vectors are those of the model that reads the text's script. Their last component says whose they are: those of
+one model have a product above 0, those of different models one below 0, and never one that is large by chance.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ from dataclasses import replace
 import numpy as np
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.models.basis import TOKEN_DIM, TokenBasis, load_basis
+from hummock.models.basis import TokenBasis, load_basis
 from hummock.models.description import PairDescription
 from hummock.models.single import SingleModel
-from hummock.models.space import pair_space
+from hummock.models.space import TOKEN_MARK, pair_space
 from hummock.text.script import is_han, known_share
 
-__all__ = ["PairModel", "half_bases"]
+__all__ = ["PairModel", "marked_bases"]
 
 _ROOT = np.float32(np.sqrt(2))
 _HAN = frozenset({"han"})
 MOSTLY = 0.5
-"""Share of Chinese in a text from which it is the first model's."""
+"""Share of Chinese in a text from which its token vectors are the first model's."""
+ALMOST_ALL = 0.8
+"""The same from which it is cut for the first model's window: of what is longer, the other one reads the beginning."""
 
 
 class PairModel:
     """Embeds a text with both models, one after the other on the caller's thread. Safe to call from several threads."""
 
     def __init__(self, pair: PairDescription, first: SingleModel, second: SingleModel) -> None:
-        """Join two models, each with its basis of `half_bases`; the first one is the one that reads Chinese."""
+        """Join two models, each with its basis of `marked_bases`; the first one is the one that reads Chinese."""
         self._pair = pair
         self._first = first
         self._second = second
@@ -65,24 +67,25 @@ class PairModel:
         return _joined(first, second, 1 / _ROOT, 1 / _ROOT, _han_share(text))
 
     def split(self, header: str, body: str) -> list[str]:
-        """Chunk texts that fit the smaller window, as that model cuts them.
+        """Chunk texts that fit the smaller window, as that model cuts them; of a Chinese text the first model's.
 
         Raises:
             TypeError: A text holds a lone surrogate.
         """
-        return self._ruler.split(header, body)
+        is_chinese = _han_share(f"{header}\n{body}") >= ALMOST_ALL
+        return (self._first if is_chinese else self._ruler).split(header, body)
 
 
-def half_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:
-    """Each model's first 32 directions, in the first and in the last dims; a fitted basis has the best ones first."""
-    half = TOKEN_DIM // 2
-    bases: list[TokenBasis] = []
-    for model, start in ((pair.first, 0), (pair.second, half)):
-        basis = load_basis(model.basis, model.dim)
-        projection = np.zeros_like(basis.projection)
-        projection[:, start : start + half] = basis.projection[:, :half]
-        bases.append(replace(basis, version=f"{basis.version}:{start}-{start + half}", projection=projection))
-    return bases[0], bases[1]
+def marked_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:
+    """Each model's basis with a mark of its own in the place of its last direction, which is a fitted basis's least."""
+    first, second = (
+        replace(basis, version=f"{basis.version}:{mark:+}", mark=mark)
+        for basis, mark in (
+            (load_basis(pair.first.basis, pair.first.dim), TOKEN_MARK),
+            (load_basis(pair.second.basis, pair.second.dim), -TOKEN_MARK),
+        )
+    )
+    return first, second
 
 
 def _han_share(text: str) -> float:

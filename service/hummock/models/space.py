@@ -17,8 +17,12 @@ TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
 """How a chunk's text is put together (`embedder.py`) out of a memory (`text/template.py`); moves when that changes."""
 
 
-PAIR_RECIPE_VERSION = 2
+PAIR_RECIPE_VERSION = 3
 """How two models become one (`pair.py`); moves when the same two would give other stored vectors."""
+
+TOKEN_MARK = 92
+"""What the token vectors of a pair's first model end in; those of the second end in -92. It is more than half of their
+squared length of 127, so that no product of token vectors of different models is above 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,4 +93,5 @@ def pair_space(pair: PairDescription, first: EmbeddingSpace, second: EmbeddingSp
         max_tokens=pair.max_tokens,
         scripts=pair.scripts,
         calibration=pair.calibration,
+        token_mark=TOKEN_MARK / 127,
     )

@@ -157,7 +157,7 @@ class Recall:
         gathered = self._store.candidates(query.project, group_queries(plan, probe), query.min_seq)
         by_meaning = GATHER_ALL if len(probe.tokens) else GATHER_BY_VECTOR
         timetable.done(GATHER, _gathering(plan, GATHER if probe.vector is None else by_meaning))
-        late = [late_scores(found, probe) for found in gathered.groups]
+        late = [late_scores(found, probe, self._embedder.space.token_mark) for found in gathered.groups]
         if len(probe.tokens):
             timetable.done(_LATE)
         calibration = self._embedder.space.calibration
