@@ -2,6 +2,9 @@
 
 A form is a term as it stands in a text, folded, before its stem is taken: equal forms are one term. A form's key is a
 64-bit hash of its code points and of whether it is to be stemmed.
+
+A name is a run of ASCII letters, digits and underscores with a capital or an underscore in it, which folding, stems and
+parts do not keep. It is a form as well: a facet, in its own case and with all of its underscores.
 """
 
 from typing import NamedTuple
@@ -29,11 +32,13 @@ from hummock_kernels._types import (
 # What a character is to the analyzer; HARD ones are folded together with their neighbours, or to several.
 SEPARATOR, CJK, OTHER_LETTER, LOWER, UPPER, DIGIT, UNDERSCORE, HYPHEN, APOSTROPHE, HARD = range(10)
 
-# What a piece of text is used for, in the low bits; a flag of pieces, and a flag of forms.
+# What a piece of text is used for, in the low bits; flags of pieces, and flags of forms.
 TITLE, TAGS, BODY, FACET = range(4)
 FIELD = 3
 EXACT = 4
 STEMMED = 8
+NAME = 16
+NAMELESS = 32
 
 FIRST_IDEOGRAPH = 0x20000
 LAST_IDEOGRAPH = 0x3FFFD
@@ -42,10 +47,13 @@ LAST_COMPATIBILITY_IDEOGRAPH = 0x2FA1F
 
 MIN_STEM_CHARACTERS = 3
 MAX_STEM_CHARACTERS = 64
+MIN_NAME_CHARACTERS = 2
+MAX_NAME_CHARACTERS = 64
 
 _FIRST_HASH = np.uint64(0xCBF29CE484222325)
 _HASH_PRIME = np.uint64(0x100000001B3)
 _STEMMED_HASH = np.uint64(0x9E3779B97F4A7C15)
+_NAME_HASH = np.uint64(0xD6E8FEB86659FD93)
 _MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
 _MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
 _HALF = np.uint64(33)
@@ -73,8 +81,8 @@ def _classify(codes: Words, start: int, end: int, folds: Words, kinds: Flags, fo
 
 
 @helper()
-def _key(folded: Words, start: int, end: int, is_stemmed: bool) -> np.uint64:
-    hashed = _STEMMED_HASH if is_stemmed else _FIRST_HASH
+def _key(folded: Words, start: int, end: int, use: int) -> np.uint64:
+    hashed = _STEMMED_HASH if use & STEMMED else _NAME_HASH if use & NAME else _FIRST_HASH
     for i in range(start, end):
         hashed = (hashed ^ np.uint64(folded[i])) * _HASH_PRIME
     hashed = (hashed ^ (hashed >> _HALF)) * _MIX_1
@@ -157,7 +165,7 @@ def _has_stem(folded: Words, kind: Flags, start: int, end: int) -> bool:
 
 
 class _Found(NamedTuple):
-    """Occurrences of forms in the order of the text: where each stands, and its field, plus STEMMED."""
+    """Occurrences of forms in the order of the text: where each stands, and its field, plus STEMMED or NAME."""
 
     start: Docs
     end: Docs
@@ -225,6 +233,23 @@ def _add_text(found: _Found, count: int, folded: Words, kind: Flags, start: int,
 
 
 @helper()
+def _add_names(found: _Found, count: int, codes: Words, folded: Words, kind: Flags, start: int, end: int) -> int:
+    """All names that a text holds, which stand as they are in the second half of `folded`."""
+    first = start
+    letters = signs = 0
+    for at in range(start, end + 1):
+        if at < end and codes[at] < 128 and folded[at] < 128 and LOWER <= kind[at] <= UNDERSCORE:
+            letters += kind[at] != UNDERSCORE
+            signs += kind[at] == UPPER or kind[at] == UNDERSCORE
+            continue
+        if letters and signs and MIN_NAME_CHARACTERS <= at - first <= MAX_NAME_CHARACTERS:
+            count = _add(found, count, codes.shape[0] + first, codes.shape[0] + at, FACET | NAME)
+        first = at + 1
+        letters = signs = 0
+    return count
+
+
+@helper()
 def _unite(found: _Found, first: int, end: int, folded: Words, slots: Docs, key: Longs, counts: Words) -> int:
     """Unite the occurrences [first, end) of a memory in place, each form at its first; gives the new end.
 
@@ -234,7 +259,7 @@ def _unite(found: _Found, first: int, end: int, folded: Words, slots: Docs, key:
     last = first
     for i in range(first, end):
         use = found.use[i]
-        hashed = _key(folded, found.start[i], found.end[i], use & STEMMED != 0)
+        hashed = _key(folded, found.start[i], found.end[i], use)
         at = np.int64(hashed & np.uint64(mask))
         while slots[at] > first and key[slots[at] - 1] != hashed:
             at = (at + 1) & mask
@@ -256,7 +281,7 @@ def _unite(found: _Found, first: int, end: int, folded: Words, slots: Docs, key:
 
 @helper()
 def _most_forms(piece_end: Indices, memory_end: Indices) -> int:
-    """The most that one memory can hold: every character, every pair, every piece."""
+    """The most that one memory can hold: every character, every pair, every piece; words and names are fewer."""
     most = piece = begin = 0
     for memory in range(memory_end.shape[0]):
         if memory_end[memory] > piece:
@@ -281,7 +306,8 @@ def analyse(
     Args:
         codes: (n,) code points of all pieces of text, one after the other.
         piece_end: Where each piece ends in `codes`.
-        piece_use: TITLE, TAGS, BODY or FACET; plus EXACT where the whole piece is one form, which all facets are.
+        piece_use: TITLE, TAGS, BODY or FACET; plus EXACT where the whole piece is one form, which all facets are; plus
+            NAMELESS where names are not looked for.
         memory_end: Where each memory's pieces end in `piece_end`.
         folds: (t,) the folded character of each code point; those beyond are ideographs and stay, or are hard.
         kinds: (t,) what each character is.
@@ -290,12 +316,13 @@ def analyse(
         hard: (pieces,) 1 where a piece holds a HARD character and was left out.
         indptr: (memories + 1,) slices of the forms.
         lengths: (memories,) occurrences of forms, facets not counted.
-        folded: (n,) folded code points, garbage in pieces that are hard.
+        folded: (2 n,) folded code points, garbage in pieces that are hard; then all code points as they are.
         key: (m,) each form's key, never 0.
         counts: (m,) three saturating bytes, least significant first: title, tags, body.
         start: (m,) where in `folded` a form begins.
         end: (m,) where it ends.
-        use: (m,) the field of its first occurrence, plus STEMMED where its stem is the term, EXACT where the piece is.
+        use: (m,) the field of its first occurrence, plus STEMMED where its stem is the term, EXACT where the piece is,
+            NAME where it is a name.
     """
     memories = memory_end.shape[0]
     size = 16
@@ -309,7 +336,8 @@ def analyse(
     hard = np.zeros(piece_end.shape[0], np.uint8)
     indptr = np.zeros(memories + 1, np.int64)
     lengths = np.zeros(memories, np.int64)
-    folded = np.empty(codes.shape[0], np.uint32)
+    folded = np.empty(2 * codes.shape[0], np.uint32)
+    folded[codes.shape[0] :] = codes
     kind = np.empty(codes.shape[0], np.uint8)
     piece = begin = last = 0
     for memory in range(memories):
@@ -324,6 +352,10 @@ def analyse(
                 facets += field == FACET
             elif _classify(codes, begin, end, folds, kinds, folded, kind):
                 last = _add_text(found, last, folded, kind, begin, end, field)
+                if not piece_use[piece] & NAMELESS:
+                    words = last
+                    last = _add_names(found, last, codes, folded, kind, begin, end)
+                    facets += last - words
             else:
                 hard[piece] = 1
             begin = end

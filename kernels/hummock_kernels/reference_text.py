@@ -17,14 +17,17 @@ _ASCII_PART = re.compile(r"u{2,}+s(?![uls])|u+(?![ls])|u?[ls]+|d+")
 _TAILS = ("s", "t", "re", "ve", "ll", "d", "m")
 _BITS = 2**64 - 1
 
-Form = tuple[int, int, bool]
+_NAME = re.compile(r"[lud_]+")
+
+Form = tuple[int, int, int]
+"""Start, end, and STEMMED or NAME."""
 
 
 def analyse(
     codes: Words, piece_end: Indices, piece_use: Flags, memory_end: Indices, folds: Words, kinds: Flags
 ) -> tuple[Flags, Indices, Indices, Words, Longs, Words, Docs, Docs, Flags]:
     """Twin of `analyzer.analyse`; what is garbage there is 0 here."""
-    hard, folded = np.zeros(len(piece_end), np.uint8), np.zeros(len(codes), np.uint32)
+    hard, folded = np.zeros(len(piece_end), np.uint8), np.concatenate([np.zeros_like(codes), codes])
     lengths = np.zeros(len(memory_end), np.int64)
     indptr = [0]
     found: list[tuple[int, int, int, int, int]] = []
@@ -35,7 +38,7 @@ def analyse(
             where = _ranges(piece_end)[piece]
             if use & analyzer.EXACT:
                 folded[where] = codes[where]
-                inside = [(where.start, where.stop, False)]
+                inside = [(where.start, where.stop, 0)]
             else:
                 shape = "".join(_shape(int(code), kinds) for code in codes[where])
                 hard[piece] = "!" in shape
@@ -43,12 +46,17 @@ def analyse(
                     continue
                 folded[where] = [folds[code] if code < len(folds) else code for code in codes[where]]
                 inside = list(_forms("".join(map(chr, folded[where])), shape, where.start))
-            for start, end, is_stemmed in inside:
-                flags = field | (use & analyzer.EXACT) | (analyzer.STEMMED if is_stemmed else 0)
-                key = _key(folded[start:end], is_stemmed)
-                counts = forms.setdefault(key, [start, end, flags, 0, 0, 0, 0])
-                counts[3 + field] += 1
-                lengths[memory] += field != analyzer.FACET
+                if not use & analyzer.NAMELESS:
+                    ascii_shape = "".join(
+                        kind if max(codes[at], folded[at]) < 128 else " " for at, kind in zip(where, shape, strict=True)
+                    )
+                    inside += _names(ascii_shape, len(codes) + where.start)
+            for start, end, flag in inside:
+                of = analyzer.FACET if flag == analyzer.NAME else field
+                key = _key(folded[start:end], flag)
+                counts = forms.setdefault(key, [start, end, of | (use & analyzer.EXACT) | flag, 0, 0, 0, 0])
+                counts[3 + of] += 1
+                lengths[memory] += of != analyzer.FACET
         found += [
             (key, min(title, 255) | min(tags, 255) << 8 | min(body, 255) << 16, start, end, flags)
             for key, (start, end, flags, title, tags, body, _) in forms.items()
@@ -89,15 +97,23 @@ def _forms(text: str, shape: str, offset: int) -> Iterator[Form]:
         after = end
         if token["cjk"]:
             for at in range(start, end):
-                yield from ((offset + at, offset + at + size, False) for size in (1, 2) if at + size <= end)
+                yield from ((offset + at, offset + at + size, 0) for size in (1, 2) if at + size <= end)
             continue
         after = _tail_end(text, shape, end)
         parts = _parts(text, shape, start, end)
         if len(parts) == 1:
             parts = [(start, after)]
         else:
-            yield offset + start, offset + end, False
-        yield from ((offset + first, offset + last, _has_stem(text[first:last])) for first, last in parts)
+            yield offset + start, offset + end, 0
+        for first, last in parts:
+            yield offset + first, offset + last, analyzer.STEMMED if _has_stem(text[first:last]) else 0
+
+
+def _names(shape: str, offset: int) -> Iterator[Form]:
+    for name in _NAME.finditer(shape):
+        is_long_enough = analyzer.MIN_NAME_CHARACTERS <= len(name[0]) <= analyzer.MAX_NAME_CHARACTERS
+        if is_long_enough and set(name[0]) & set("u_") and set(name[0]) != {"_"}:
+            yield offset + name.start(), offset + name.end(), analyzer.NAME
 
 
 def _tail_end(text: str, shape: str, at: int) -> int:
@@ -123,9 +139,10 @@ def _has_stem(form: str) -> bool:
     return is_long_enough and form.isascii() and not form.isdecimal()
 
 
-def _key(folded: Words, is_stemmed: bool) -> int:
+def _key(folded: Words, flag: int) -> int:
     """FNV-1a over code points, then the finalizer of MurmurHash3."""
-    key = 0x9E3779B97F4A7C15 if is_stemmed else 0xCBF29CE484222325
+    starts = {analyzer.STEMMED: 0x9E3779B97F4A7C15, analyzer.NAME: 0xD6E8FEB86659FD93}
+    key = starts.get(flag, 0xCBF29CE484222325)
     for code in folded.tolist():
         key = (key ^ code) * 0x100000001B3 & _BITS
     key = (key ^ key >> 33) * 0xFF51AFD7ED558CCD & _BITS

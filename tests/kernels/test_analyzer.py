@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,13 +30,21 @@ ALPHABET = (
     (13, ord("'"), analyzer.APOSTROPHE),
     (14, ord("l"), analyzer.LOWER),
     (15, 0, analyzer.HARD),
+    (16, ord("x"), analyzer.UPPER),
 )
 FOLDS = np.array([fold for _, fold, _ in ALPHABET], np.uint32)
 KINDS = np.array([kind for _, _, kind in ALPHABET], np.uint8)
-EASY = st.integers(0, 14) | st.sampled_from([0x20000, 0x3FFFD])
+EASY = st.integers(0, 14) | st.sampled_from([16, 0x20000, 0x3FFFD])
 CODES = st.lists(EASY, max_size=24) | st.lists(EASY | st.sampled_from([15, 0x10000, 0x2F800, 0x3FFFE]), max_size=6)
 USES = st.sampled_from(
-    [analyzer.TITLE, analyzer.TAGS, analyzer.BODY, analyzer.BODY | analyzer.EXACT, analyzer.FACET | analyzer.EXACT]
+    [
+        analyzer.TITLE,
+        analyzer.TAGS,
+        analyzer.BODY,
+        analyzer.BODY | analyzer.EXACT,
+        analyzer.BODY | analyzer.NAMELESS,
+        analyzer.FACET | analyzer.EXACT,
+    ]
 )
 MEMORIES = st.lists(st.lists(st.tuples(CODES, USES), max_size=3), max_size=4)
 
@@ -71,6 +80,22 @@ def test_a_count_saturates_and_a_length_does_not() -> None:
     _, _, lengths, _, _, counts, *_ = analyzer.analyse(*arguments([[([1, 0] * 300, analyzer.BODY)]]))
     assert counts.tolist() == [255 << 16]
     assert lengths.tolist() == [300]
+
+
+def test_a_name_is_a_facet_of_its_own_and_counts_nothing() -> None:
+    name = [11, 4, 5, 11]
+    for use, names in ((analyzer.TITLE, 1), (analyzer.TITLE | analyzer.NAMELESS, 0)):
+        _, _, lengths, folded, _, counts, start, end, uses = analyzer.analyse(*arguments([[([*name, 0, *name], use)]]))
+        of_names = uses == analyzer.FACET | analyzer.NAME
+        assert [folded[a:b].tolist() for a, b in zip(start[of_names], end[of_names], strict=True)] == [name] * names
+        assert (lengths.tolist(), counts[of_names].tolist()) == ([2], [0] * names)
+
+
+@pytest.mark.parametrize("codes", [[7], [11, 11], [4, 5], [4, 10], [7, 4] * 33, [9, 9]])
+def test_what_is_no_name_is_none(codes: list[int]) -> None:
+    """One letter, underscores alone, small letters and digits, more than 64 characters, letters beyond ASCII."""
+    uses = analyzer.analyse(*arguments([[(codes, analyzer.BODY)]]))[-1]
+    assert not (uses & analyzer.NAME).any()
 
 
 def test_no_memories_and_memories_without_text_have_no_forms() -> None:

@@ -90,12 +90,27 @@ def test_a_name_that_many_hold_is_searched_for(service: Stubs, project: str) -> 
     assert len(answer.hits) == 5
 
 
-@pytest.mark.parametrize("name", ["__reload__", "confirm", "Max"])
+@pytest.mark.parametrize("name", ["__reload__", "confirm", "Max", "parse_Date", "Ledger.Max"])
 def test_a_name_is_told_from_other_forms_of_its_word(service: Stubs, project: str, name: str) -> None:
     """One exact identifier, whose terms many others hold, all of its holders in the top 3."""
-    others = {"__reload__": "reload", "confirm": "confirmed", "Max": "max"}[name]
+    known = {"__reload__": "reload", "confirm": "confirmed", "Max": "max", "parse_Date": "parse_date"}
+    others = known.get(name, "ledger.Max, Ledger")
     learn(service, project, *(note(f"{others} {number}") for number in range(40)))
     long_text = "the ledger is closed at the end of the month by two people " * 8
     learn(service, project, *(note(f"{long_text} {number} {name}") for number in range(3)))
     hits = ask(service, project, name).hits
     assert all(name in hit.memory.payload.content for hit in hits[:3])
+
+
+@pytest.mark.parametrize("name", ["__str__", "_str", "Str", "STR", "str_"])
+def test_capitals_and_underscores_tell_a_name_from_any_number_of_others(
+    service: Stubs, project: str, name: str
+) -> None:
+    """More others than are read for it."""
+    others = {"__str__", "_str", "Str", "STR", "str_", "str", "__str"} - {name}
+    texts = [f"{other} in place {number}" for number in range(60) for other in sorted(others)]
+    learn(service, project, *map(note, texts))
+    learn(service, project, *(note(f"{'the ledger is closed ' * 30}{number} {name}: 账本") for number in range(2)))
+    hits = ask(service, project, name, preset=recall.PRESET_CODE).hits
+    assert all(f"{name}: 账本" in hit.memory.payload.content for hit in hits[:2])
+    assert all(f"{name}: 账本" not in hit.memory.payload.content for hit in hits[2:])

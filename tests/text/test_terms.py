@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hummock.core import facets
 from hummock.core.terms import Terms
-from hummock.text.analyzer import document_terms
+from hummock.text.analyzer import document_terms, exact_names
 from hummock.text.terms import A_FACET, BODY, EXACT, TAGS, TITLE, terms_of
 
 MIXED = st.text(
@@ -42,7 +43,8 @@ def assert_analysed(texts: Sequence[str], field: int = BODY) -> None:
         for form, term in enumerate(one.batch.spell(range(start, end)), start):
             counted[term] += int(one.batch.counts[form]) >> 8 * field
         expected = document_terms(text)
-        assert counted == Counter(expected)
+        names = {facets.name(name): 0 for name in exact_names(text)}
+        assert counted == {**Counter(expected), **names}
         assert one.batch.lengths[one.place] == len(expected)
 
 

@@ -38,6 +38,11 @@ def domain(name: str) -> str:
     return _facet("d", name)
 
 
+def name(written: str) -> str:
+    """The facet of a name of code, in its own case and with all of its underscores."""
+    return _facet("n", written)
+
+
 def facets_of(draft: Draft, domain_names: tuple[str, ...]) -> tuple[str, ...]:
     """All facets of a memory, without duplicates.
 

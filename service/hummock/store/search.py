@@ -19,6 +19,7 @@ from hummock.store.postings import NO_TERM
 from hummock.store.substrings import ReadRecords, SubstringScan, holds_name
 from hummock.store.view import ProjectView
 from hummock.store.window import last_turns
+from hummock.text.analyzer import exact_names
 from hummock_kernels.cosine import best_chunks, scan
 from hummock_kernels.topk import top_k
 
@@ -163,16 +164,21 @@ class Search:
         """Those that hold all of a name, where they are few: BM25 may prefer others that hold parts of it."""
         if not query.name_terms:
             return _NOTHING
-        holders = allowed.copy()
-        for number in self._numbers_of(query.name_terms):
-            if number is None:
-                return _NOTHING
-            holders &= marked(self._view, [number])
-        found = np.flatnonzero(holders)
-        if MOST_HOLDERS < len(found) <= MOST_READ_FOR_A_NAME:
+        found = np.flatnonzero(self._with_all(query.name_terms) & allowed)
+        if len(found) > MOST_HOLDERS:
             # Other forms of a word have its terms, and a name with underscores around it those of the one without.
+            written = [facets.name(name) for name in exact_names(query.exact_name)]
+            found = found[self._with_all(written)[found] != 0]
+        if MOST_HOLDERS < len(found) <= MOST_READ_FOR_A_NAME:
             found = self._holding_it_as_written(found, query.exact_name)
         return found if len(found) <= MOST_HOLDERS else _NOTHING
+
+    def _with_all(self, terms: Sequence[str]) -> Flags:
+        """Those that have all of these terms or facets."""
+        holders = np.ones(len(self._view.columns), np.uint8)
+        for number in self._numbers_of(terms):
+            holders &= 0 if number is None else marked(self._view, [number])
+        return holders
 
     def _holding_it_as_written(self, holders: Ordinals, name: str) -> Ordinals:
         """Those whose texts hold the name letter by letter; once they are too many, the rest is not read."""

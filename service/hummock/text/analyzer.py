@@ -14,10 +14,15 @@ import Stemmer
 
 from hummock.text.cjk import CJK
 from hummock.text.normalise import nfkc
-from hummock_kernels.analyzer import MAX_STEM_CHARACTERS, MIN_STEM_CHARACTERS
+from hummock_kernels.analyzer import (
+    MAX_NAME_CHARACTERS,
+    MAX_STEM_CHARACTERS,
+    MIN_NAME_CHARACTERS,
+    MIN_STEM_CHARACTERS,
+)
 
-ANALYZER_VERSION: Final = 1
-"""Moves when the same text gives other terms: stored terms of another version have to be made anew."""
+ANALYZER_VERSION: Final = 2
+"""Moves when the same text gives other terms or names: `store/reanalyse.py` makes those of earlier versions anew."""
 
 MAX_TERM_CHARACTERS: Final = 64
 
@@ -29,6 +34,9 @@ TOKEN: Final = re.compile(
     rf"(?P<cjk>[{CJK}]+)"
     rf"|(?P<word>[^\W_{CJK}]+(?:(?:_+|-)[^\W_{CJK}]+)*)(?:['’](?P<tail>(?i:s|t|re|ve|ll|d|m))(?![^\W{CJK}]))?"
 )
+_NAME = re.compile(r"[A-Za-z0-9_]+")
+_TELLING = re.compile(r"[A-Z_]")
+_LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
 # An acronym's plural (IDs) is one part.
 _ASCII_PART = re.compile(r"[A-Z]{2,}+s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # Over the shape of a word: u upper case, l lower case, d digit, x other letters.
@@ -43,6 +51,20 @@ def document_terms(text: str) -> list[str]:
 def query_terms(text: str) -> list[str]:
     """The terms to look for, in their order, repeats included: CJK pairs, a character only where it stands alone."""
     return list(_terms(text, _pairs))
+
+
+def exact_names(text: str) -> list[str]:
+    """The names of code in a text as they are written, in its order, repeats included.
+
+    A name is a run of ASCII letters, digits and underscores that its terms do not tell from others: it has a capital or
+    an underscore. One of 64 characters or fewer, and of two or more.
+    """
+    return [word for word in _NAME.findall(text) if _is_name(word)]
+
+
+def _is_name(word: str) -> bool:
+    is_long_enough = MIN_NAME_CHARACTERS <= len(word) <= MAX_NAME_CHARACTERS
+    return is_long_enough and _TELLING.search(word) is not None and _LETTER_OR_DIGIT.search(word) is not None
 
 
 def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[str]:

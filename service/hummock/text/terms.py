@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.core import facets
 from hummock.core.terms import TermBatch, Terms
-from hummock.text.analyzer import TOKEN, bounded, document_terms, stem
+from hummock.text.analyzer import TOKEN, bounded, document_terms, exact_names, stem
 from hummock.text.characters import characters, hard_character
 from hummock.text.normalise import nfkc
-from hummock_kernels.analyzer import BODY, EXACT, FACET, STEMMED, TAGS, TITLE, analyse
+from hummock_kernels.analyzer import BODY, EXACT, FACET, NAME, NAMELESS, STEMMED, TAGS, TITLE, analyse
 
 Piece = tuple[str, int]
 """A text of a memory, and its use: a field (TITLE, TAGS, BODY), with EXACT if it is a term as it stands; or A_FACET."""
@@ -29,7 +30,7 @@ __all__ = ["A_FACET", "BODY", "EXACT", "TAGS", "TITLE", "Piece", "learned_terms"
 
 
 def terms_of(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
-    """The terms of each memory, in order.
+    """The terms of each memory, and the facets of the names in its texts, in order.
 
     All share one batch, but for those that cannot be folded character by character: each of them has one of its own, so
     that there is never more than one memory's text in pieces of words.
@@ -64,7 +65,9 @@ def _softened(piece: Piece) -> Iterator[Piece]:
         return " "
 
     # Normal forms leave a few: letters that fold to several, and marks that separate, as a space does.
-    yield _token_or_hard().sub(without_hard, nfkc(text)), use
+    yield _token_or_hard().sub(without_hard, nfkc(text)), use | NAMELESS
+    for name in exact_names(text):
+        yield facets.name(name), A_FACET
     for word in words:
         for term in document_terms(word):
             yield term, use | EXACT
@@ -109,15 +112,30 @@ class _Spelling:
 
     def __call__(self, forms: Sequence[int]) -> list[str]:
         starts, ends, uses = (column[forms].tolist() for column in (self._start, self._end, self._use))
-        # A batch is asked for one memory's forms at a time where its neighbours have batches of their own.
-        first = min(starts, default=0)
-        text = self._folded[first : max(ends, default=0)].tobytes().decode("utf-32-le", "surrogatepass")
-        return [
-            _spelt(text[start - first : end - first], use) for start, end, use in zip(starts, ends, uses, strict=True)
+        places = list(zip(starts, ends, uses, strict=True))
+        # Names stand far behind the other forms.
+        texts = [
+            self._text([place for place in places if bool(place[2] & NAME) is is_name]) for is_name in (False, True)
         ]
+        return [
+            _spelt(text[start - first : end - first], use)
+            for start, end, use in places
+            for first, text in [texts[bool(use & NAME)]]
+        ]
+
+    def _text(self, places: Sequence[tuple[int, int, int]]) -> tuple[int, str]:
+        """Where these places begin, and the text from there to their end.
+
+        A batch is asked for one memory's forms at a time where its neighbours have batches of their own.
+        """
+        first = min([start for start, _, _ in places], default=0)
+        last = max([end for _, end, _ in places], default=0)
+        return first, self._folded[first:last].tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _spelt(form: str, use: int) -> str:
     if use & EXACT:
         return form
+    if use & NAME:
+        return facets.name(form)
     return bounded(stem(form) if use & STEMMED else form)
