@@ -32,6 +32,7 @@ from hummock.core.terms import Terms
 from hummock.learn import record as record_event
 from hummock.ports import TextKey, UnitOfWork, WriteRequest
 from hummock.text import terms as text
+from hummock.text.analyzer import exact_names
 
 Value = TypeVar("Value")
 
@@ -129,6 +130,7 @@ class Entry:
             parts = self.detail.path.split("/")
             found.extend(facets.path("/".join(parts[start:])) for start in range(len(parts)))
         found.extend(facets.domain(name) for name in self.domain_names)
+        found.extend(map(facets.name, exact_names(" ".join((*self.title, *self.tags, *self.words)))))
         return exact_terms(title=self.title, tags=self.tags, body=self.words, facets=found)
 
     def put(self, unit: UnitOfWork) -> None:

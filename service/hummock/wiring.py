@@ -92,7 +92,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         model = _choose_model(settings, recorded, say)
         embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
-        opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock)))
+        opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock, say)))
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
         # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
@@ -217,7 +217,7 @@ def _counter(settings: Settings) -> TokenCounter:
         raise StartError(f"tokenizer_file: {error}") from error
 
 
-def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> store.EmbeddedStore:
+def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) -> store.EmbeddedStore:
     return store.open_store(
         settings.data_dir,
         space=space,
@@ -225,6 +225,7 @@ def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock) -> stor
         map_bytes=settings.storage.map_bytes,
         quota_bytes=settings.storage.quota_bytes,
         memory_budget_bytes=settings.storage.memory_budget_bytes,
+        say=say,
     )
 
 

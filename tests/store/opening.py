@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -29,6 +29,7 @@ def opened(
     quota_bytes: int = 128 * MIB,
     memory_budget_bytes: int = 64 * MIB,
     limits: StoreLimits = EAGER,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[EmbeddedStore]:
     """A store that is closed at the end."""
     store = open_store(
@@ -39,6 +40,7 @@ def opened(
         quota_bytes=quota_bytes,
         memory_budget_bytes=memory_budget_bytes,
         limits=limits,
+        say=say,
     )
     try:
         yield store

@@ -15,7 +15,7 @@ from hummock.core.errors import StartError, Unavailable
 from hummock.core.memory import Filter
 from hummock.store import codec, environment, recorded_model
 from hummock.store.errors import (
-    AnalyzerDiffers,
+    AnalyzerTooNew,
     DirectoryInUse,
     DirectoryUnusable,
     OpenedInOtherProcess,
@@ -184,37 +184,22 @@ def test_closing_finishes_the_queued_writes(tmp_path: Path) -> None:
         assert project.memory_count == 300
 
 
-def test_a_directory_of_another_analyzer_is_refused_until_that_one_is_back(
+def test_a_directory_of_a_later_analyzer_is_refused_until_that_one_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its terms would no longer meet those of a query, and memories would be lost without a word."""
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
     with monkeypatch.context() as patch:
-        patch.setattr(environment, "ANALYZER_VERSION", ANALYZER_VERSION + 1)
-        with pytest.raises(AnalyzerDiffers, match="learn its memories again") as caught, opened(tmp_path):
+        patch.setattr(environment, "ANALYZER_VERSION", ANALYZER_VERSION - 1)
+        with pytest.raises(AnalyzerTooNew, match="or a later one") as caught, opened(tmp_path):
             pass
         with pytest.raises(StartError):
             recorded_model(tmp_path)
-    assert (caught.value.recorded, caught.value.given) == (ANALYZER_VERSION, ANALYZER_VERSION + 1)
+    assert (caught.value.recorded, caught.value.known) == (ANALYZER_VERSION, ANALYZER_VERSION - 1)
     assert str(tmp_path) in str(caught.value)
     with opened(tmp_path) as store:
         assert ask(store, terms=["tide"]).memory_id == ("a",)
-
-
-def test_a_directory_from_before_analyzers_were_recorded_has_the_first_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """S4-44."""
-    spaces = [[1, SPACE.id, SPACE.model, SPACE.dim, SPACE.token_dim]]
-    with lmdb.open(str(tmp_path), max_dbs=64) as env, env.begin(write=True) as txn:
-        txn.put(b"directory", codec.encode([1, 1, spaces]), db=env.open_db(b"meta", txn=txn))
-    monkeypatch.setattr(environment, "ANALYZER_VERSION", 1)
-    with opened(tmp_path):
-        pass
-    monkeypatch.setattr(environment, "ANALYZER_VERSION", 2)
-    with pytest.raises(AnalyzerDiffers), opened(tmp_path):
-        pass
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="names of open files are read from /proc")

@@ -46,6 +46,13 @@ class DirectoryRecord(msgspec.Struct, array_like=True, frozen=True):
     analyzer: int = 1
 
 
+class Reanalysed(msgspec.Struct, array_like=True, frozen=True):
+    """How far the terms of a directory are made anew: memories before this one of this project are done."""
+
+    project: int
+    doc: int
+
+
 class SchemaRecord(msgspec.Struct, array_like=True, frozen=True):
     """The start of a DirectoryRecord of any version."""
 
@@ -147,6 +154,7 @@ class RequestRecord(msgspec.Struct, array_like=True, frozen=True):
 encode = msgspec.msgpack.Encoder().encode
 decode_schema = msgspec.msgpack.Decoder(SchemaRecord).decode
 decode_directory = msgspec.msgpack.Decoder(DirectoryRecord).decode
+decode_reanalysed = msgspec.msgpack.Decoder(Reanalysed).decode
 decode_project = msgspec.msgpack.Decoder(ProjectRecord).decode
 decode_memory = msgspec.msgpack.Decoder(MemoryRecord).decode
 decode_payload = msgspec.msgpack.Decoder(PayloadRecord).decode

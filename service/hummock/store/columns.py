@@ -44,6 +44,8 @@ ROW = np.dtype(
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
 _ROW = struct.Struct("<HqdddQQIiHBBQB")
+_LENGTH = struct.Struct("<I")
+_LENGTH_AT = struct.calcsize("<HqdddQQ")
 
 
 def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk_count: int) -> bytes:
@@ -70,6 +72,11 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
 def renumbered(value: bytes, doc: int) -> bytes:
     """A stored row and id under another document's number."""
     return value[: _SIZE.size] + _DOC.pack(doc) + value[_SIZE.size + _DOC.size :]
+
+
+def relengthened(value: bytes, length: int) -> bytes:
+    """A stored row and id with another count of terms."""
+    return value[:_LENGTH_AT] + _LENGTH.pack(length) + value[_LENGTH_AT + _LENGTH.size :]
 
 
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:

@@ -29,6 +29,7 @@ from hummock.store.kept import kept_behind
 from hummock.store.learning import StoredLearning
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.memory_events import events_behind
+from hummock.store.reanalyse import Say, reanalyse
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
 from hummock.store.session_reads import SessionReads
@@ -54,6 +55,7 @@ def open_store(
     quota_bytes: int,
     memory_budget_bytes: int,
     limits: StoreLimits = DEFAULT_LIMITS,
+    say: Say = lambda line: None,
 ) -> EmbeddedStore:
     """A store that is ready for use.
 
@@ -65,11 +67,13 @@ def open_store(
         quota_bytes: Most that live data may take.
         memory_budget_bytes: For projects in memory; the one last read may be larger alone.
         limits: The rest.
+        say: Takes a line for people where opening takes long: terms of an earlier analyzer are made anew.
 
-    Raises: StartError: the directory is in use, unusable, of another space or analyzer, or of a newer version.
+    Raises: StartError: the directory is in use, unusable, of another space, or of a newer version or analyzer.
     """
     environment = Environment(directory, space, map_bytes)
     try:
+        reanalyse(environment, say)
         residents = ResidentProjects(environment, memory_budget_bytes, limits)
         group = GroupCommit(environment, clock, quota_bytes, limits)
         return EmbeddedStore(environment, residents, Writer(group, residents.publish, limits.group_jobs), group)

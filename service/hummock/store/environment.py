@@ -15,13 +15,13 @@ import msgspec
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
 from hummock.store import codec, keys
-from hummock.store.errors import AnalyzerDiffers, DirectoryUnusable, OpenedInOtherProcess, SchemaTooNew, SpaceDiffers
+from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable, OpenedInOtherProcess, SchemaTooNew, SpaceDiffers
 from hummock.store.limits import MAX_READERS
 from hummock.store.lock import DirectoryLock
 from hummock.text.analyzer import ANALYZER_VERSION
 
 _DATA_FILE = "data.mdb"
-_DIRECTORY_KEY = b"directory"
+DIRECTORY_KEY = b"directory"
 _ROOM_FOR_TABLES = 64
 _RESTORE = "restore it from a backup or choose another directory"
 
@@ -31,7 +31,8 @@ class Tables:
     """LMDB's sub-databases; each is named after its field.
 
     Attributes:
-        meta: "directory" to DirectoryRecord, "next_project" to a number.
+        meta: "directory" to DirectoryRecord, "next_project" to a number, "reanalysed" to Reanalysed while terms are
+            made anew (`reanalyse.py`).
         project: Name to number, number to ProjectRecord.
         memory: Doc to MemoryRecord.
         payload: Doc to PayloadRecord.
@@ -97,7 +98,7 @@ class Environment:
     def __init__(self, directory: Path, space: EmbeddingSpace, map_bytes: int) -> None:
         """Opens or makes the directory.
 
-        Raises: DirectoryInUse, DirectoryUnusable, SpaceDiffers, AnalyzerDiffers, SchemaTooNew.
+        Raises: DirectoryInUse, DirectoryUnusable, SpaceDiffers, AnalyzerTooNew, SchemaTooNew.
         """
         self.directory = directory
         self.space = space
@@ -176,16 +177,16 @@ class Environment:
             # Before the record: a directory that has one needs no second look.
             _sync_names(self.directory)
             with self._env.begin(write=True) as txn:
-                txn.put(_DIRECTORY_KEY, codec.encode(record), db=self.tables.meta)
+                txn.put(DIRECTORY_KEY, codec.encode(record), db=self.tables.meta)
         except (lmdb.Error, OSError) as error:
-            raise _unusable(self.directory, error) from error
+            raise unusable(self.directory, error) from error
         return space.number
 
 
 def recorded_model(directory: Path) -> str | None:
     """Name of the model whose vectors a directory holds; None when it holds none yet. Writes nothing.
 
-    Raises: DirectoryUnusable, AnalyzerDiffers, SchemaTooNew.
+    Raises: DirectoryUnusable, AnalyzerTooNew, SchemaTooNew.
     """
     data = directory / _DATA_FILE
     # Empty when its very first start was cut short.
@@ -198,7 +199,7 @@ def recorded_model(directory: Path) -> str | None:
     except lmdb.NotFoundError:
         return None
     except (lmdb.Error, OSError) as error:
-        raise _unusable(directory, error) from error
+        raise unusable(directory, error) from error
     return None if recorded is None else _active_space(recorded).model
 
 
@@ -215,7 +216,7 @@ def _locked(directory: Path) -> DirectoryLock:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return DirectoryLock(directory)
     except OSError as error:
-        raise _unusable(directory, error) from error
+        raise unusable(directory, error) from error
 
 
 def _opened(directory: Path, map_bytes: int) -> lmdb.Environment:
@@ -233,7 +234,7 @@ def _opened(directory: Path, map_bytes: int) -> lmdb.Environment:
             directory, f"{map_bytes} bytes of address space are not to be had", "lower storage.map_bytes"
         ) from error
     except (lmdb.Error, OSError) as error:
-        raise _unusable(directory, error) from error
+        raise unusable(directory, error) from error
     # A reader that was killed would keep its pages from being reused.
     env.reader_check()
     return env
@@ -261,13 +262,13 @@ def _tables(env: lmdb.Environment, directory: Path) -> Tables:
     try:
         return Tables(**{field.name: env.open_db(field.name.encode()) for field in fields(Tables)})
     except lmdb.Error as error:
-        raise _unusable(directory, error) from error
+        raise unusable(directory, error) from error
 
 
 def _read_directory(
     txn: lmdb.Transaction[bytes], meta: lmdb._Database, directory: Path
 ) -> codec.DirectoryRecord | None:
-    value = txn.get(_DIRECTORY_KEY, db=meta)
+    value = txn.get(DIRECTORY_KEY, db=meta)
     if value is None:
         return None
     try:
@@ -277,8 +278,8 @@ def _read_directory(
         record = codec.decode_directory(value)
     except msgspec.MsgspecError as error:
         raise DirectoryUnusable(directory, f"its record is damaged ({error})", _RESTORE) from error
-    if record.analyzer != ANALYZER_VERSION:
-        raise AnalyzerDiffers(directory, record.analyzer, ANALYZER_VERSION)
+    if record.analyzer > ANALYZER_VERSION:
+        raise AnalyzerTooNew(directory, record.analyzer, ANALYZER_VERSION)
     return record
 
 
@@ -286,7 +287,8 @@ def _active_space(record: codec.DirectoryRecord) -> codec.SpaceRecord:
     return next(space for space in record.spaces if space.number == record.active_space)
 
 
-def _unusable(directory: Path, error: Exception) -> DirectoryUnusable:
+def unusable(directory: Path, error: Exception) -> DirectoryUnusable:
+    """What to say of a directory that LMDB or the system does not let us use."""
     if isinstance(error, lmdb.Error) and is_full(error):
         return DirectoryUnusable(directory, str(error), "make room on the disk")
     if isinstance(error, (FileExistsError, NotADirectoryError)):

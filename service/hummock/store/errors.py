@@ -7,7 +7,7 @@ from pathlib import Path
 from hummock.core.errors import HummockError, StartError, StorageFull
 
 __all__ = [
-    "AnalyzerDiffers",
+    "AnalyzerTooNew",
     "DirectoryInUse",
     "DirectoryUnusable",
     "DiskFull",
@@ -59,20 +59,20 @@ class SpaceDiffers(StartError):
         self.given_model, self.given_emb_space = given
 
 
-class AnalyzerDiffers(StartError):
-    """The directory holds terms of another version of the analyzer."""
+class AnalyzerTooNew(StartError):
+    """The directory holds terms of a later version of the analyzer."""
 
-    reason = "ANALYZER_MISMATCH"
+    reason = "ANALYZER_TOO_NEW"
 
-    def __init__(self, directory: Path, recorded: int, given: int) -> None:
+    def __init__(self, directory: Path, recorded: int, known: int) -> None:
         super().__init__(
-            f"data directory {directory} was made with analyzer version {recorded}; this version of Hummock has "
-            f"analyzer version {given}, whose words would not find its memories; start it with the version of Hummock "
-            "that made it, or choose another directory and learn its memories again"
+            f"data directory {directory} has the terms of analyzer version {recorded}; this version of Hummock has "
+            f"analyzer version {known}, whose words would not find its memories; start it with the version of Hummock "
+            "that wrote it, or a later one"
         )
         self.directory = str(directory)
         self.recorded = recorded
-        self.given = given
+        self.known = known
 
 
 class SchemaTooNew(StartError):

@@ -44,8 +44,8 @@ def terms_of(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
 
 
 def learned_terms(keywords: Sequence[str]) -> Terms:
-    """The terms of a memory's learned keywords, counted as such."""
-    (terms,) = terms_of([[(keyword, TITLE) for keyword in keywords]])
+    """The terms of a memory's learned keywords, counted as such; a name in them is none that the memory holds."""
+    (terms,) = terms_of([[(keyword, TITLE | NAMELESS) for keyword in keywords]])
     return replace(terms, batch=replace(terms.batch, counts=terms.batch.counts << _LEARNED_SHIFT))
 
 
@@ -66,7 +66,7 @@ def _softened(piece: Piece) -> Iterator[Piece]:
 
     # Normal forms leave a few: letters that fold to several, and marks that separate, as a space does.
     yield _token_or_hard().sub(without_hard, nfkc(text)), use | NAMELESS
-    for name in exact_names(text):
+    for name in () if use & NAMELESS else exact_names(text):
         yield facets.name(name), A_FACET
     for word in words:
         for term in document_terms(word):

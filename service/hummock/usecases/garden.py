@@ -12,7 +12,7 @@ from hummock.core.learn import Changes, Deleted, Updated
 from hummock.core.memory import Draft, Filter, Memory, MemoryIndex, Payload
 from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
 from hummock.ports import Clock, Page, Store, UnitOfWork, WriteRequest
-from hummock.text.template import left_open
+from hummock.text.drafts import as_draft
 from hummock.usecases.learn import Preparation, make_memory
 
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)
@@ -120,29 +120,6 @@ class Garden:
 
 class _Changed(Exception):
     """The memory was changed between its read and its write."""
-
-
-def as_draft(memory: Memory) -> Draft:
-    """The draft that a memory with a payload was made from; what the server had derived is left open again."""
-    if memory.payload is None:
-        raise ValueError("the memory was read without its payload")
-    return left_open(
-        Draft(
-            id=memory.id,
-            kind=memory.kind,
-            origin=memory.origin,
-            index=memory.index,
-            payload=memory.payload,
-            session_id=memory.session_id,
-            speaker=memory.speaker,
-            event_time=memory.event_time,
-            emotion_label=memory.emotion_label,
-            trust=memory.trust,
-            supersedes=memory.supersedes,
-            create_time=memory.create_time,
-            source_hash=memory.source_hash,
-        )
-    )
 
 
 def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | None:

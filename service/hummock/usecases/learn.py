@@ -10,14 +10,14 @@ import msgspec
 
 from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
-from hummock.core.facets import facets_of
 from hummock.core.learn import LearnCommand, Learned, LearnResult, LearnStatus, Lesson
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Memory, MemoryIndex, Origin
+from hummock.core.memory import CodeFragment, Draft, Memory, MemoryIndex, Origin
 from hummock.core.terms import Terms
 from hummock.ports import Clock, Embedder, Store, TextKey, UnitOfWork, WriteRequest
 from hummock.text import template
-from hummock.text.normalise import prose, text_hash
-from hummock.text.terms import A_FACET, BODY, TAGS, TITLE, Piece, terms_of
+from hummock.text.drafts import pieces_of
+from hummock.text.normalise import text_hash
+from hummock.text.terms import terms_of
 from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.given_vector import given_embedding
 
@@ -59,7 +59,7 @@ class Preparation:
         indexes = [template.derived_index(draft) for draft in given]
         texts = [template.compared(draft, index.title) for draft, index in zip(given, indexes, strict=True)]
         counts = self._counter.counts([_shown(index, text) for index, text in zip(indexes, texts, strict=True)])
-        terms = terms_of([_pieces(draft) for draft in given])
+        terms = terms_of([pieces_of(draft) for draft in given])
         return [self._prepared(*parts) for parts in zip(given, indexes, texts, counts, terms, strict=True)]
 
     def _prepared(self, draft: Draft, index: MemoryIndex, text: str, token_count: int, terms: Terms) -> Prepared:
@@ -219,24 +219,10 @@ def _shown(index: MemoryIndex, text: str) -> str:
     return "\n".join((index.title, *index.tags, text))
 
 
-def _pieces(draft: Draft) -> list[Piece]:
-    """What a memory is searched by."""
-    fields = template.searched(draft)
-    facets = facets_of(draft, _domain_names(draft))
-    return [(facet, A_FACET) for facet in facets] + [(fields.title, TITLE), (fields.tags, TAGS), (fields.body, BODY)]
-
-
 def _merges(draft: Draft) -> bool:
     """Whether an equal text makes it a duplicate: turns of a session and pieces of a repository stay what they are."""
     is_turn = bool(draft.session_id) and draft.origin in (Origin.USER_INPUT, Origin.AI_OUTPUT)
     return not is_turn and draft.origin is not Origin.INDEXER
-
-
-def _domain_names(draft: Draft) -> tuple[str, ...]:
-    detail = draft.payload.detail
-    if not isinstance(detail, DomainKnowledge):
-        return ()
-    return tuple(name for name in (prose(name) for name in (detail.domain, *detail.aliases)) if name)
 
 
 def _fingerprint(draft: Draft) -> bytes:

@@ -1,0 +1,187 @@
+"""Directories whose terms an earlier analyzer made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import lmdb
+import msgspec
+import pytest
+
+from hummock.core.learn import LearnCommand, Lesson
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, MemoryIndex, MemoryKind, Payload
+from hummock.core.terms import Terms
+from hummock.store import codec, reanalyse, recorded_model
+from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable
+from hummock.text import terms
+from hummock.text.analyzer import ANALYZER_VERSION
+from hummock.text.terms import Piece
+from hummock.text.tokens import EstimatedTokens
+from hummock.usecases.learn import Learn, Preparation
+from tests.fakes import FakeClock
+from tests.store.opening import MIB, opened
+from tests.usecases.workplace import WordEmbedder
+
+PROJECTS = ("p", "还款")
+FIRST_ANALYZER = 1
+Content = dict[str, dict[bytes, bytes]]
+
+
+def drafts() -> list[Draft]:
+    """Every way in which titles and texts come: given, derived, code, names, several languages, nothing to analyse."""
+    code = CodeFragment(path="src/Max.py", start_line=1, end_line=2, language="python", symbol="__str__")
+    knowledge = DomainKnowledge(domain="Repayment", aliases=("还款",), summary="how loans end", key_files=("a.py",))
+    titled = Payload(content="Max has a title")
+    texts = ("Max holds __str__", "先本后息 of 12 loans", "…", "e\u0323 Ｍax ß", "two\nlines")
+    return [
+        Draft(id="code", kind=MemoryKind.CODE_FRAGMENT, payload=Payload(content="def __str__(): ...", detail=code)),
+        Draft(id="domain", kind=MemoryKind.DOMAIN_KNOWLEDGE, payload=Payload(content="", detail=knowledge)),
+        Draft(id="titled", kind=MemoryKind.NOTE, index=MemoryIndex(title="A Title", tags=("Tag_1",)), payload=titled),
+        *(Draft(kind=MemoryKind.NOTE, id=f"n{at}", payload=Payload(content=text)) for at, text in enumerate(texts)),
+    ]
+
+
+def filled(directory: Path) -> None:
+    with opened(directory) as store:
+        embedder = WordEmbedder()
+        learn = Learn(store, embedder, Preparation(embedder, EstimatedTokens(), lambda: "made"), FakeClock())
+        for project in PROJECTS:
+            lessons = tuple(Lesson(draft=draft) for draft in drafts())
+            learn(LearnCommand(project=project, request_id="", fingerprint=b"f", lessons=lessons))
+
+
+def content(directory: Path) -> Content:
+    """All tables, with the forward lists in place of the numbers of their terms spelt."""
+    with lmdb.open(str(directory), max_dbs=64) as env, env.begin() as txn:
+        names = [bytes(key) for key, _ in txn.cursor()]
+    found: Content = {}
+    with lmdb.open(str(directory), max_dbs=64) as env:
+        for name in names:
+            table = env.open_db(name)
+            with env.begin() as txn:
+                found[name.decode()] = {bytes(key): bytes(value) for key, value in txn.cursor(table)}
+    return found
+
+
+def spelt(found: Content) -> dict[bytes, dict[bytes, int]]:
+    """Of each memory its terms and their counts."""
+    names = {(key[:4], value): key[4:] for key, value in found["term"].items()}
+    lists = {}
+    for key, value in found["terms"].items():
+        half = len(value) // 2
+        numbers = [value[at : at + 4] for at in range(0, half, 4)]
+        counts = [int.from_bytes(value[half + at : half + at + 4], "little") for at in range(0, half, 4)]
+        lists[key] = {names[key[:4], number]: count for number, count in zip(numbers, counts, strict=True)}
+    return lists
+
+
+def made_old(directory: Path, learned: bytes = b"") -> None:
+    """Makes the directory one of the first analyzer, whose terms were others: here fewer, and of other lengths."""
+    with lmdb.open(str(directory), max_dbs=64, map_size=256 * MIB) as env:
+        meta, lists, columns = (env.open_db(name) for name in (b"meta", b"terms", b"column"))
+        with env.begin(write=True) as txn:
+            record = codec.decode_directory(txn.get(b"directory", db=meta) or b"")
+            old = msgspec.structs.replace(record, analyzer=FIRST_ANALYZER)
+            txn.put(b"directory", codec.encode(old), db=meta)
+            for key in [bytes(key) for key, _ in txn.cursor(lists)]:
+                txn.put(key, learned, db=lists)
+                row = bytearray(txn.get(key, db=columns) or b"")
+                row[50:54] = b"\xff\0\0\0"
+                txn.put(key, bytes(row), db=columns)
+
+
+def test_all_is_as_if_this_analyzer_had_made_it(tmp_path: Path) -> None:
+    filled(tmp_path)
+    fresh = content(tmp_path)
+    made_old(tmp_path)
+    assert content(tmp_path)["column"] != fresh["column"]
+    lines: list[str] = []
+    with opened(tmp_path, say=lines.append):
+        pass
+    again = content(tmp_path)
+    assert spelt(again) == spelt(fresh)
+    assert {name: table for name, table in again.items() if name != "terms"} == {
+        name: table for name, table in fresh.items() if name != "terms"
+    }
+    assert lines[0] == f"the words of up to 16 memories are made anew, for analyzer {ANALYZER_VERSION}"
+    assert lines[-1] == "the words of 16 memories are made anew"
+
+
+def test_a_directory_of_this_analyzer_is_left_alone(tmp_path: Path) -> None:
+    filled(tmp_path)
+    before = content(tmp_path)
+    lines: list[str] = []
+    with opened(tmp_path, say=lines.append):
+        pass
+    assert (content(tmp_path), lines) == (before, [])
+
+
+def test_a_new_directory_has_nothing_to_make_anew(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with opened(tmp_path, say=lines.append):
+        pass
+    assert lines == []
+
+
+@pytest.mark.parametrize("cuts", [1, 2, 5])
+def test_a_start_that_is_cut_short_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuts: int
+) -> None:
+    """What was made is kept, nothing is made twice, and no earlier version opens what is half done."""
+    filled(tmp_path)
+    fresh = content(tmp_path)
+    made_old(tmp_path)
+    monkeypatch.setattr(reanalyse, "_MEMORIES_AT_ONCE", 3)
+    made: list[int] = []
+
+    def failing(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
+        if len(made) == cuts:
+            raise OSError("power cut")
+        made.append(len(memories))
+        return terms.terms_of(memories)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reanalyse, "terms_of", failing)
+        with pytest.raises(DirectoryUnusable, match="power cut"), opened(tmp_path):
+            pass
+    with monkeypatch.context() as patch:
+        patch.setattr("hummock.store.environment.ANALYZER_VERSION", FIRST_ANALYZER)
+        with pytest.raises(AnalyzerTooNew):
+            recorded_model(tmp_path)
+    lines: list[str] = []
+    with opened(tmp_path, say=lines.append):
+        pass
+    assert lines[-1] == f"the words of {16 - sum(made)} memories are made anew"
+    assert spelt(content(tmp_path)) == spelt(fresh)
+    assert content(tmp_path)["column"] == fresh["column"]
+    with opened(tmp_path, say=lines.append):
+        pass
+    assert len(lines) == 2
+
+
+def test_what_was_learnt_of_a_memory_stays(tmp_path: Path) -> None:
+    filled(tmp_path)
+    fresh = spelt(content(tmp_path))
+    term = (0).to_bytes(4, "little")
+    made_old(tmp_path, learned=term + (2 << 24).to_bytes(4, "little"))
+    with opened(tmp_path):
+        pass
+    found = spelt(content(tmp_path))
+    for key, counts in found.items():
+        (learned,) = [name for name, count in counts.items() if count >> 24]
+        assert counts[learned] >> 24 == 2
+        own = {name: count & 0xFF_FFFF for name, count in counts.items()}
+        assert fresh[key].items() <= own.items()
+
+
+def test_a_record_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    filled(tmp_path)
+    made_old(tmp_path)
+    with lmdb.open(str(tmp_path), max_dbs=64, map_size=256 * MIB) as env, env.begin(write=True) as txn:
+        payload = env.open_db(b"payload", txn=txn)
+        with txn.cursor(payload) as cursor:
+            cursor.first()
+            cursor.put(cursor.key(), b"\xc1")
+    with pytest.raises(DirectoryUnusable), opened(tmp_path):
+        pass
