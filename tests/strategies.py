@@ -27,7 +27,7 @@ from hummock.core.memory import (
 )
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
-from hummock.core.settings import FormBudgets, PresetSettings, ProjectSettings
+from hummock.core.settings import FormBudgets, HistorySettings, PresetSettings, ProjectSettings
 from hummock.core.terms import Terms
 from hummock.learn import record as record_event
 from hummock.ports import TextKey, UnitOfWork, WriteRequest
@@ -246,4 +246,13 @@ def project_settings() -> st.SearchStrategy[ProjectSettings]:
     budget, quota = _maybe(st.integers(1, 1_000_000)), _maybe(st.integers(0, 200))
     budgets = st.builds(FormBudgets, context=budget, waterfall=budget, index=budget, memories=budget, messages=budget)
     quotas = st.builds(PartialQuotas, domains=quota, learning_records=quota, code_fragments=quota)
-    return st.builds(ProjectSettings, chat=presets, code=presets, agent=presets, budget_tokens=budgets, quotas=quotas)
+    history = st.builds(HistorySettings, messages=_maybe(st.integers(0, 1000)), characters=_maybe(st.integers(1)))
+    return st.builds(
+        ProjectSettings,
+        chat=presets,
+        code=presets,
+        agent=presets,
+        budget_tokens=budgets,
+        quotas=quotas,
+        history=history,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from hummock.cli.main import app
 from hummock.cli.sample_memories import sample_input
 from hummock.demo import load_sample
 from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import memory_pb2
 from hummock.v1 import memory_service_pb2 as memory_pb
+from hummock.v1 import project_service_pb2 as project_pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
@@ -33,6 +36,26 @@ def test_index_tells_what_was_sent_deleted_and_left_out(run: Run, fake: FakeServ
     sent = [asked for asked in fake.asked if isinstance(asked, context_pb.LearnStreamRequest)]
     assert [memory.payload.code_fragment.path for request in sent for memory in request.batch.memories] == ["loan.py"]
     assert any(isinstance(asked, memory_pb.MemoryServiceDeleteRequest) for asked in fake.asked)
+
+
+def test_index_says_what_the_project_is_made_with(run: Run, fake: FakeService, repository: Path) -> None:
+    """S0-19."""
+    (repository / "pom.xml").write_text("<project/>", encoding="utf-8")
+    (repository / "package.json").write_text("{", encoding="utf-8")
+    result = run("index", str(repository))
+    assert "tech stack: Spring Boot, MyBatis (as somebody said)" in result.stdout
+    assert "not read for the tech stack: package.json (not JSON)" in result.stderr
+    assert "kept what somebody said: tech_stack, path; `hummock projects set` changes it" in result.stderr
+    (update,) = [asked for asked in fake.asked if isinstance(asked, project_pb.ProjectServiceUpdateRequest)]
+    assert (list(update.info.tech_stack), update.origin) == (["Java"], memory_pb2.ORIGIN_INDEXER)
+
+
+def test_index_reports_as_json(run: Run, repository: Path) -> None:
+    """S0-19."""
+    report = json.loads(run("index", str(repository), "--json").stdout)
+    assert (report["fragments"], report["sent"]) == (1, 1)
+    assert report["walked"]["skipped"] == {"binary": 1}
+    assert report["info"]["tech_stack"] == ["Spring Boot", "MyBatis"]
 
 
 def test_index_names_what_it_leaves_out_when_asked(run: Run, repository: Path) -> None:

@@ -9,6 +9,7 @@ import grpc
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory_pb
+from hummock.v1 import project_service_pb2 as project_pb
 
 
 class KeptMemories:
@@ -19,6 +20,8 @@ class KeptMemories:
         self.batches: list[context_pb.LearnRequest] = []
         self.refuses: Callable[[pb.MemoryInput], bool] = lambda memory: False
         self.cut_after: int | None = None
+        self.infos: dict[str, project_pb.ProjectInfo] = {}
+        self.updates: list[project_pb.ProjectServiceUpdateRequest] = []
 
     def learn_stream(
         self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
@@ -61,6 +64,28 @@ class KeptMemories:
         removed = [held.pop(key) for key in request.ids if key in held]
         return memory_pb.MemoryServiceDeleteResponse(deleted_count=len(removed))
 
+    def project(
+        self, request: project_pb.ProjectServiceGetRequest, context: grpc.ServicerContext
+    ) -> project_pb.ProjectServiceGetResponse:
+        if request.project not in {*self.infos, *self.memories}:
+            context.abort(grpc.StatusCode.NOT_FOUND, "no such project")
+        return project_pb.ProjectServiceGetResponse(project=self._project(request.project))
+
+    def update(
+        self, request: project_pb.ProjectServiceUpdateRequest, context: grpc.ServicerContext
+    ) -> project_pb.ProjectServiceUpdateResponse:
+        """As the service does: what MANUAL said stays."""
+        self.updates.append(request)
+        info = self.infos.setdefault(request.project, project_pb.ProjectInfo())
+        for name in request.update_mask.paths:
+            if getattr(info, f"{name}_origin") != pb.ORIGIN_MANUAL:
+                info.ClearField(name)  # type: ignore[arg-type] # a path of the mask is a field's name
+                info.MergeFrom(project_pb.ProjectInfo(**{name: getattr(request.info, name)}))
+        return project_pb.ProjectServiceUpdateResponse(project=self._project(request.project))
+
+    def _project(self, name: str) -> project_pb.Project:
+        return project_pb.Project(name=name, info=self.infos.get(name))
+
 
 def _passes(memory: pb.MemoryInput, wanted: pb.Filter) -> bool:
     return (
@@ -89,10 +114,21 @@ def serving(kept: KeptMemories) -> Iterator[grpc.Channel]:
         request_deserializer=memory_pb.MemoryServiceDeleteRequest.FromString,
         response_serializer=memory_pb.MemoryServiceDeleteResponse.SerializeToString,
     )
+    get = grpc.unary_unary_rpc_method_handler(
+        kept.project,
+        request_deserializer=project_pb.ProjectServiceGetRequest.FromString,
+        response_serializer=project_pb.ProjectServiceGetResponse.SerializeToString,
+    )
+    update = grpc.unary_unary_rpc_method_handler(
+        kept.update,
+        request_deserializer=project_pb.ProjectServiceUpdateRequest.FromString,
+        response_serializer=project_pb.ProjectServiceUpdateResponse.SerializeToString,
+    )
     server.add_generic_rpc_handlers(
         (
             grpc.method_handlers_generic_handler("hummock.v1.ContextService", {"LearnStream": learn}),
             grpc.method_handlers_generic_handler("hummock.v1.MemoryService", {"List": listing, "Delete": deletion}),
+            grpc.method_handlers_generic_handler("hummock.v1.ProjectService", {"Get": get, "Update": update}),
         )
     )
     port = server.add_insecure_port("127.0.0.1:0")

@@ -9,6 +9,7 @@ import pytest
 from hummock.demo import sample_repository
 from hummock.indexing.sync import Progress, SyncReport, sync
 from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import project_service_pb2 as project_pb
 from tests.indexing.service import KeptMemories, serving
 
 
@@ -142,3 +143,52 @@ def test_a_stream_that_breaks_keeps_what_was_stored(run: Run) -> None:
 def test_a_repository_name_is_one_part_of_a_path(run: Run, name: str) -> None:
     with pytest.raises(ValueError, match="repository name"):
         run.sync(name=name)
+
+
+def manifest(run: Run) -> None:
+    (run.root / "package.json").write_text('{"dependencies": {"react": "18"}}', encoding="utf-8")
+
+
+def test_a_run_says_what_the_project_is_made_with_and_where_it_lies(run: Run) -> None:
+    """S0-19."""
+    manifest(run)
+    info = run.sync().info
+    assert info is not None
+    assert (info.tech_stack, info.path, info.kept) == (("JavaScript", "React"), str(run.root.resolve()), ())
+    assert info.made.manifests == ("package.json",)
+    (update,) = run.kept.updates
+    assert update.origin == pb.ORIGIN_INDEXER
+
+
+def test_a_run_that_finds_the_same_says_nothing_again(run: Run) -> None:
+    """S0-19."""
+    manifest(run)
+    run.sync()
+    run.sync()
+    assert len(run.kept.updates) == 1
+
+
+def test_what_somebody_said_is_kept_and_reported(run: Run) -> None:
+    """S0-19."""
+    manifest(run)
+    run.kept.infos["p"] = project_pb.ProjectInfo(tech_stack=["Vue"], tech_stack_origin=pb.ORIGIN_MANUAL)
+    info = run.sync().info
+    assert info is not None
+    assert (info.tech_stack, info.kept) == (("Vue",), ("tech_stack",))
+
+
+def test_repositories_of_one_project_add_up_and_none_is_its_path(run: Run) -> None:
+    """S0-19."""
+    manifest(run)
+    run.sync(name="web")
+    (run.root / "package.json").unlink()
+    (run.root / "go.mod").write_text("module example.org/api\n", encoding="utf-8")
+    info = run.sync(name="api").info
+    assert info is not None
+    assert (info.tech_stack, info.path) == (("JavaScript", "React", "Go"), "")
+
+
+def test_a_folder_without_anything_to_index_says_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert run.sync(root=tmp_path / "empty").info is None
+    assert not run.kept.updates

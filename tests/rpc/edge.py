@@ -17,7 +17,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
 from hummock.core.learn import Changes, Deleted, Updated
-from hummock.core.memory import Filter, Memory
+from hummock.core.memory import Filter, Memory, Origin
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
 from hummock.core.settings import ProjectSettings, SettingsShown
@@ -82,9 +82,15 @@ class FixedProjects:
         return [replace(samples.PROJECT, name=name) for name in behind[:limit]]
 
     def update(
-        self, name: str, request_id: str, tech_stack: tuple[str, ...] | None, path: str | None, fingerprint: bytes
+        self,
+        name: str,
+        request_id: str,
+        tech_stack: tuple[str, ...] | None,
+        path: str | None,
+        origin: Origin,
+        fingerprint: bytes,
     ) -> Project:
-        self.asked.append((name, request_id, tech_stack, path, fingerprint))
+        self.asked.append((name, request_id, tech_stack, path, origin, fingerprint))
         return replace(samples.PROJECT, name=name)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from google.protobuf import field_mask_pb2
 
 from hummock.cli.sample_memories import sample_input
 from hummock.demo.sample import load_sample, sample_repository
 from hummock.indexing.sync import SyncReport, sync
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import project_service_pb2 as projects
 from hummock.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
 from tests.service.running import Stubs
@@ -23,12 +21,6 @@ SENTENCE = "增加先本后息的还款方式"
 def repayment(service: Stubs) -> Stubs:
     sample = load_sample()
     learn(service, PROJECT, *(sample_input(memory) for memory in sample.memories))
-    info = projects.ProjectInfo(tech_stack=sample.tech_stack, path="repayment")
-    service.project.Update(
-        projects.ProjectServiceUpdateRequest(
-            project=PROJECT, info=info, update_mask=field_mask_pb2.FieldMask(paths=["tech_stack", "path"])
-        )
-    )
     report = index(service)
     assert not report.failures
     return service

@@ -18,6 +18,7 @@ from hummock.v1 import project_service_pb2 as projects
 from hummock.v1 import recall_pb2 as recall
 from tests.rpc.edge import refusal_of
 from tests.service.calls import ask, chat, learn
+from tests.service.conversing import append, create, render_turn, texts
 from tests.service.inputs import note
 from tests.service.running import Stubs, in_thread, settings
 
@@ -206,3 +207,20 @@ def test_settings_survive_a_restart(tmp_path: Path, models_dir: Path, model: str
     with in_thread(chosen) as stubs:
         assert values(stubs, "p")["chat.top_k"] == (8, True)
         assert len(chat(stubs, "p", "tide harbour")) == 8
+
+
+def test_a_history_is_as_long_as_the_request_or_the_project_says(service: Stubs, project: str) -> None:
+    """S4-45, S4-46."""
+    create(service, project, "s")
+    for number in range(6):
+        append(service, project, "s", f"message {number}")
+
+    def shown(**limits: Any) -> int:
+        messages = render_turn(service, project, "now", session_id="s", **limits).messages
+        return sum(text.startswith("message") for text in texts(messages))
+
+    assert shown() == 6
+    update(service, project, "history", history={"messages": 2})
+    assert (shown(), shown(max_messages=4)) == (2, 4)
+    update(service, project, "history", history={"characters": 20})
+    assert (shown(), shown(max_characters=100)) == (2, 6)

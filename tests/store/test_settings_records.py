@@ -7,7 +7,7 @@ from hypothesis import given
 
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode
-from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
+from hummock.core.settings import NO_SETTINGS, HistorySettings, PresetSettings, ProjectSettings
 from hummock.store.settings_records import pack, unpack
 from tests.strategies import project_settings
 
@@ -22,7 +22,7 @@ def test_settings_come_back_as_they_were(settings: ProjectSettings) -> None:
 
 def test_fields_of_a_later_version_are_skipped() -> None:
     """S4-44, S4-46."""
-    newer = [[*PRESET, "later"], [], [None, 7], [], [], {"a group": "of later"}]
+    newer = [[*PRESET, "later"], [], [None, 7], [], [], [3], {"a group": "of later"}]
     assert unpack(msgspec.msgpack.encode(newer)) == ProjectSettings(
         chat=PresetSettings(
             candidates=20,
@@ -33,6 +33,7 @@ def test_fields_of_a_later_version_are_skipped() -> None:
             half_life_days=14.0,
         ),
         agent=PresetSettings(top_k=7),
+        history=HistorySettings(messages=3),
     )
 
 

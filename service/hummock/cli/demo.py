@@ -22,7 +22,7 @@ from hummock.cli.output import note, print_line, printable
 from hummock.cli.recall import FormName, print_rendered
 from hummock.cli.requests import recall_request
 from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, memory_service_pb2, project_service_pb2
+from hummock.v1 import memory_pb2, memory_service_pb2
 
 __all__ = ["demo"]
 
@@ -73,19 +73,6 @@ def _fill(service: Service, repo: Path) -> None:
     note(f"learnt the sample: {', '.join(f'{count} {status}' for status, count in sorted(counts.items()))}")
     if counts["failed"]:
         raise CommandFailed("the sample could not be learnt; the reasons stand above")
-    _describe(service, _SAMPLE, list(sample.tech_stack))
-
-
-def _describe(service: Service, project: str, tech_stack: list[str]) -> None:
-    """Give the project its tech stack, unless it has it already."""
-    request = project_service_pb2.ProjectServiceGetRequest(project=project)
-    if list(service.projects.Get(request, timeout=CALL_TIMEOUT_S).project.info.tech_stack) == tech_stack:
-        return
-    update = project_service_pb2.ProjectServiceUpdateRequest(
-        project=project, info=project_service_pb2.ProjectInfo(tech_stack=tech_stack)
-    )
-    update.update_mask.paths.append("tech_stack")
-    service.projects.Update(update, timeout=CALL_TIMEOUT_S)
 
 
 def _ask_all(service: Service) -> None:

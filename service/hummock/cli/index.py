@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json as json_lib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +13,11 @@ import typer
 from hummock.cli.connection import DEFAULT_TARGET, Service, connect
 from hummock.cli.failure import CommandFailed, packages_of
 from hummock.cli.meter import Meter
-from hummock.cli.options import ProjectOption, TargetOption
+from hummock.cli.options import JsonFlag, ProjectOption, TargetOption
 from hummock.cli.output import note, print_line, printable, warn
 
 if TYPE_CHECKING:
-    from hummock.indexing.sync import Progress, SyncReport
+    from hummock.indexing.sync import InfoReport, Progress, SyncReport
 
 __all__ = ["index", "index_repository", "print_report"]
 
@@ -28,12 +30,16 @@ def index(
     project: ProjectOption,
     name: Annotated[str, typer.Option("--name", help="Keeps several repositories of one project apart.")] = "",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name each path that is left out.")] = False,
+    json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Bring a project to hold what a repository has; what did not change is not sent again."""
     with connect(target) as service:
         report = index_repository(service, path, project, name=name, verbose=verbose)
-    print_report(report)
+    if json:
+        print_line(json_lib.dumps(report, ensure_ascii=False, indent=2, default=_plain))
+    else:
+        print_report(report)
     if report.failures:
         raise typer.Exit(1)
 
@@ -73,12 +79,33 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
     if report.walked.skipped:
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.walked.skipped.items())
         say(f"{report.walked.skipped_total} paths left out: {reasons}")
+    if report.info:
+        _print_info(report.info, say)
     if report.without_grammar:
         note(f"cut by lines, for want of `pip install 'hummock[code]'`: {', '.join(report.without_grammar)}")
     for failure in report.failures[:_SHOWN_FAILURES]:
         warn(f"{len(failure.ids)} memories from {printable(failure.ids[0])} on were refused: {failure.message}")
     if len(report.failures) > _SHOWN_FAILURES:
         warn(f"and {len(report.failures) - _SHOWN_FAILURES} more batches")
+
+
+def _plain(value: object) -> dict[str, object]:
+    """What JSON makes of the parts of a report."""
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(type(value).__name__)
+
+
+def _print_info(info: InfoReport, say: Callable[[str], None]) -> None:
+    if info.tech_stack:
+        sources = "as somebody said" if "tech_stack" in info.kept else f"by {', '.join(info.made.manifests)}"
+        say(printable(f"tech stack: {', '.join(info.tech_stack)} ({sources})"))
+    for unread in info.made.unread:
+        note(printable(f"not read for the tech stack: {unread.path} ({unread.reason})"))
+    if info.kept:
+        note(f"kept what somebody said: {', '.join(info.kept)}; `hummock projects set` changes it")
 
 
 def _said(error: OSError | ValueError, root: Path) -> str:

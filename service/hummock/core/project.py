@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import MemoryKind, Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectInfo:
-    """What a prompt says of a project; `path` is shown and never opened."""
+    """What a prompt says of a project; `path` is shown and never opened.
+
+    Who said each is MANUAL or INDEXER, and None while nobody said anything, or of what was said before it was noted.
+    """
 
     tech_stack: tuple[str, ...] = ()
     path: str = ""
+    tech_stack_origin: Origin | None = None
+    path_origin: Origin | None = None
+
+    def said(
+        self, origin: Origin, *, tech_stack: tuple[str, ...] | None = None, path: str | None = None
+    ) -> ProjectInfo:
+        """With what is not None, but for what the indexer says where somebody else has said something."""
+        info = self
+        if tech_stack is not None and _may_say(origin, self.tech_stack_origin, is_said=bool(self.tech_stack)):
+            info = replace(info, tech_stack=tech_stack, tech_stack_origin=origin if tech_stack else None)
+        if path is not None and _may_say(origin, self.path_origin, is_said=bool(self.path)):
+            info = replace(info, path=path, path_origin=origin if path else None)
+        return info
+
+
+def _may_say(origin: Origin, earlier: Origin | None, *, is_said: bool) -> bool:
+    return origin is not Origin.INDEXER or not is_said or earlier is Origin.INDEXER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,12 +151,13 @@ class AppendedMessage:
 class HistoryQuery:
     """The newest messages of a session: at most so many, and of so many characters together.
 
-    The newest one is kept whatever its length.
+    The newest one is kept whatever its length. None means what the project says, or else `HISTORY_MESSAGES` and
+    `HISTORY_CHARACTERS`.
     """
 
     session_id: str
-    max_messages: int = HISTORY_MESSAGES
-    max_characters: int = HISTORY_CHARACTERS
+    max_messages: int | None = None
+    max_characters: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

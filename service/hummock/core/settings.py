@@ -67,6 +67,14 @@ class FormBudgets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HistorySettings:
+    """The newest messages of a session that a rendering shows: so many, and of so many characters together."""
+
+    messages: int | None = None
+    characters: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSettings:
     """All that a project may set. A value's path is its group and its name, for example "chat.top_k"."""
 
@@ -76,6 +84,7 @@ class ProjectSettings:
     codex: PresetSettings = field(default_factory=PresetSettings)
     budget_tokens: FormBudgets = field(default_factory=FormBudgets)
     quotas: PartialQuotas = field(default_factory=PartialQuotas)
+    history: HistorySettings = field(default_factory=HistorySettings)
 
     def preset(self, preset: Preset) -> PresetSettings:
         """What is set for one preset."""

@@ -44,7 +44,6 @@ class Question:
 class Sample:
     """Memories and questions, in the order in which they are to be learnt and asked."""
 
-    tech_stack: tuple[str, ...]
     memories: tuple[SampleMemory, ...]
     questions: tuple[Question, ...]
 
@@ -53,7 +52,6 @@ def load_sample() -> Sample:
     """The sample that ships with the package."""
     data = json.loads(files("hummock.demo").joinpath("records.json").read_text(encoding="utf-8"))
     return Sample(
-        tech_stack=tuple(data["project_info"]["tech_stack"]),
         memories=tuple(_memory(record) for record in data["memories"]),
         questions=tuple(Question(**question) for question in data["questions"]),
     )

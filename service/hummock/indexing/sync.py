@@ -11,20 +11,25 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import grpc
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from hummock.indexing.chunker import fragments
 from hummock.indexing.languages import without_grammar
 from hummock.indexing.markdown import MARKDOWN_SUFFIXES, domain_entries
 from hummock.indexing.plan import changes
-from hummock.indexing.skips import OnSkip, Tally, WalkCounts
+from hummock.indexing.project_info import Made, Manifests
+from hummock.indexing.skips import OnSkip, Tally, WalkCounts, is_presentable
 from hummock.indexing.source import SourceFile
+from hummock.indexing.technologies import MOST_NAMED
 from hummock.indexing.walk import walk
 from hummock.indexing.wire import REPOSITORY_TAG, is_of_repository, memory_input
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory_pb
+from hummock.v1 import project_service_pb2 as project_pb
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
+from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock_client.batches import batches
 
 Stage: TypeAlias = Literal["read", "send", "delete"]
@@ -33,6 +38,7 @@ _PAGE_MEMORIES = 1000
 _DELETE_MEMORIES = 512
 _UNARY_TIMEOUT_S = 60.0
 _MAX_NAME_CHARACTERS = 100
+_FIELDS = ("tech_stack", "path")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +60,28 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InfoReport:
+    """What the project's prompts say of it now, by which manifests, and what of it a person said before.
+
+    Attributes:
+        tech_stack: As the project has it.
+        path: Likewise.
+        made: What the manifests say.
+        kept: "tech_stack" or "path", where somebody has said something else than was found.
+    """
+
+    tech_stack: tuple[str, ...]
+    path: str
+    made: Made
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a run did. `without_grammar` names languages that were cut by lines for want of the extra `code`."""
+    """What a run did. `without_grammar` names languages that were cut by lines for want of the extra `code`.
+
+    `info` is None where nothing was found to index.
+    """
 
     walked: WalkCounts
     fragments: int
@@ -65,6 +91,7 @@ class SyncReport:
     unchanged: int
     failures: tuple[Failure, ...]
     without_grammar: tuple[str, ...]
+    info: InfoReport | None
 
 
 OnProgress: TypeAlias = Callable[[Progress], None]
@@ -74,6 +101,9 @@ def sync(
     root: Path, project: str, channel: grpc.Channel, *, name: str = "", on_progress: OnProgress, on_skip: OnSkip
 ) -> SyncReport:
     """Index the repository below `root` into the project: send what changed, then delete what vanished.
+
+    What the manifests say it is made with, and where it lies, becomes the project's information, unless a person has
+    said otherwise. Several repositories of one project are told apart by `name`: their technologies add up.
 
     Args:
         root: The repository, or a folder of one.
@@ -92,12 +122,14 @@ def sync(
     """
     _check_name(name)
     tally = Tally()
-    local = _read(root, name, tally, on_progress, on_skip)
+    manifests = Manifests()
+    local = _read(root, name, tally, manifests, on_progress, on_skip)
     service = _Service(project=project, name=name, channel=channel)
     plan = changes({key: memory.source_hash for key, memory in local.items()}, service.held())
     failures = service.send([local[key] for key in plan.send], on_progress)
     deleted = service.delete(plan.delete, on_progress)
     languages = {memory.payload.code_fragment.language for memory in local.values()}
+    info = service.describe(manifests.made(), "" if name else _shown(root)) if local else None
     domains = sum(memory.kind == pb.MEMORY_KIND_DOMAIN_KNOWLEDGE for memory in local.values())
     return SyncReport(
         walked=tally.counts,
@@ -108,6 +140,7 @@ def sync(
         unchanged=plan.unchanged,
         failures=tuple(failures),
         without_grammar=tuple(without_grammar(languages)),
+        info=info,
     )
 
 
@@ -117,7 +150,15 @@ def _check_name(name: str) -> None:
         raise ValueError(f"repository name {name!r}: must be one part of a path, at most 100 characters")
 
 
-def _read(root: Path, name: str, tally: Tally, on_progress: OnProgress, on_skip: OnSkip) -> dict[str, pb.MemoryInput]:
+def _shown(root: Path) -> str:
+    """Where it lies; empty where that cannot be said."""
+    path = str(root.resolve())
+    return path if is_presentable(path) else ""
+
+
+def _read(
+    root: Path, name: str, tally: Tally, manifests: Manifests, on_progress: OnProgress, on_skip: OnSkip
+) -> dict[str, pb.MemoryInput]:
     """All memories of the repository by id, in its order. Documents come last: they name files that exist."""
 
     def skip(path: str, reason: str) -> None:
@@ -128,6 +169,7 @@ def _read(root: Path, name: str, tally: Tally, on_progress: OnProgress, on_skip:
     paths: set[str] = set()
     documents: list[SourceFile] = []
     for file in walk(root, skip):
+        manifests.look_at(file)
         named = replace(file, path=f"{name}/{file.path}") if name else file
         paths.add(named.path)
         tally.keep(len(file.data))
@@ -150,6 +192,7 @@ class _Service:
         self._name = name
         self._contexts = ContextServiceStub(channel)
         self._memories = MemoryServiceStub(channel)
+        self._projects = ProjectServiceStub(channel)
 
     def held(self) -> Mapping[str, str]:
         """Source hashes by id."""
@@ -201,9 +244,49 @@ class _Service:
             on_progress(Progress(stage="delete", done=first + len(part), total=len(ids)))
         return deleted
 
+    def describe(self, made: Made, path: str) -> InfoReport:
+        """Say what the project is made with and where it lies, where that is new and nobody else has said it."""
+        before = self._info()
+        stack = made.tech_stack
+        if self._name:
+            stack = tuple(dict.fromkeys((*before.tech_stack, *stack)))[:MOST_NAMED]
+        wanted = project_pb.ProjectInfo(tech_stack=stack, path=path)
+        differing = [name for name in _FIELDS if getattr(wanted, name) and _differs(name, before, wanted)]
+        now = self._say(wanted, differing) if differing else before
+        return InfoReport(
+            tech_stack=tuple(now.tech_stack),
+            path=now.path,
+            made=made,
+            kept=tuple(name for name in differing if _differs(name, now, wanted)),
+        )
+
+    def _info(self) -> project_pb.ProjectInfo:
+        """What is known of the project; nothing of one that does not exist."""
+        request = project_pb.ProjectServiceGetRequest(project=self._project)
+        try:
+            return self._projects.Get(request, timeout=_UNARY_TIMEOUT_S).project.info
+        except grpc.RpcError as error:
+            if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.NOT_FOUND:
+                return project_pb.ProjectInfo()
+            raise
+
+    def _say(self, info: project_pb.ProjectInfo, names: Sequence[str]) -> project_pb.ProjectInfo:
+        request = project_pb.ProjectServiceUpdateRequest(
+            project=self._project,
+            request_id=_request_id(),
+            info=info,
+            update_mask=FieldMask(paths=names),
+            origin=pb.ORIGIN_INDEXER,
+        )
+        return self._projects.Update(request, timeout=_UNARY_TIMEOUT_S).project.info
+
     def _learn_request(self, batch: Sequence[pb.MemoryInput]) -> context_pb.LearnStreamRequest:
         learn = context_pb.LearnRequest(project=self._project, request_id=_request_id(), memories=batch)
         return context_pb.LearnStreamRequest(batch=learn)
+
+
+def _differs(name: str, one: project_pb.ProjectInfo, other: project_pb.ProjectInfo) -> bool:
+    return bool(getattr(one, name) != getattr(other, name))
 
 
 def _failure(batch: Sequence[pb.MemoryInput], failed: context_pb.LearnFailure) -> Failure:

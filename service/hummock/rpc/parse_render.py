@@ -14,7 +14,7 @@ from hummock.core.render import (
     RenderQuery,
     TailPlacement,
 )
-from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES, HistoryQuery
+from hummock.core.session import HistoryQuery
 from hummock.rpc import parse_values as values
 from hummock.rpc.parse import check
 from hummock.rpc.parse_recall import recall_query
@@ -85,8 +85,8 @@ def _message(field: str, sent: pb.PromptMessage) -> PromptMessage:
 def _session(sent: pb.SessionHistory) -> HistoryQuery:
     return HistoryQuery(
         session_id=values.identifier("session.session_id", sent.session_id),
-        max_messages=sent.max_messages if sent.HasField("max_messages") else HISTORY_MESSAGES,
-        max_characters=sent.max_characters if sent.HasField("max_characters") else HISTORY_CHARACTERS,
+        max_messages=sent.max_messages if sent.HasField("max_messages") else None,
+        max_characters=sent.max_characters if sent.HasField("max_characters") else None,
     )
 
 

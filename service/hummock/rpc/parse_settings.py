@@ -11,7 +11,7 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
-from hummock.core.settings import SETTING_PATHS, FormBudgets, PresetSettings, ProjectSettings
+from hummock.core.settings import SETTING_PATHS, FormBudgets, HistorySettings, PresetSettings, ProjectSettings
 from hummock.v1 import settings_pb2 as pb
 
 _MOST_SHOWN: Final = 64
@@ -30,6 +30,7 @@ def project_settings(sent: pb.ProjectSettings) -> ProjectSettings:
         codex=PresetSettings(**_said(sent.codex)),
         budget_tokens=FormBudgets(**_said(sent.budget_tokens)),
         quotas=PartialQuotas(**_said(sent.quotas)),
+        history=HistorySettings(**_said(sent.history)),
     )
 
 

@@ -6,14 +6,19 @@ from hummock.core.project import Project
 from hummock.core.status import ServiceStatus
 from hummock.rpc import present_values as values
 from hummock.rpc.gate import Load
-from hummock.v1 import admin_service_pb2, project_service_pb2
+from hummock.v1 import admin_service_pb2, memory_pb2, project_service_pb2
 
 
 def project(stored: Project, *, with_kinds: bool) -> project_service_pb2.Project:
     """A project, with the number of memories of each kind or without."""
     return project_service_pb2.Project(
         name=stored.name,
-        info=project_service_pb2.ProjectInfo(tech_stack=stored.info.tech_stack, path=stored.info.path),
+        info=project_service_pb2.ProjectInfo(
+            tech_stack=stored.info.tech_stack,
+            path=stored.info.path,
+            tech_stack_origin=memory_pb2.Origin.ValueType(stored.info.tech_stack_origin or 0),
+            path_origin=memory_pb2.Origin.ValueType(stored.info.path_origin or 0),
+        ),
         memory_count=stored.memory_count,
         kinds=[
             project_service_pb2.KindCount(kind=kind.name, count=count) for kind, count in sorted(stored.kinds.items())

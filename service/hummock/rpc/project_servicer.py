@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Origin
 from hummock.rpc import parse_values as values
 from hummock.rpc import present_service, present_settings
 from hummock.rpc.export_project import export_project
@@ -50,6 +51,7 @@ class ProjectServicer:
             values.request_id(request.request_id),
             tuple(request.info.tech_stack) if "tech_stack" in named else None,
             request.info.path if "path" in named else None,
+            Origin(request.origin or Origin.MANUAL),
             values.fingerprint(request),
         )
         return pb.ProjectServiceUpdateResponse(project=present_service.project(updated, with_kinds=False))

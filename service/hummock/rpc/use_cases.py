@@ -10,7 +10,7 @@ from hummock.core.explain import Explained, ExplainQuery
 from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
 from hummock.core.learning_events import LoggedEvent
 from hummock.core.learning_queries import LearningCommand, LearningPage, LearningUpdated, Replayed, SettingsChanges
-from hummock.core.memory import Filter, Memory
+from hummock.core.memory import Filter, Memory, Origin
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
@@ -56,9 +56,15 @@ class Projects(Protocol):
         """At most `limit` projects behind the name `after`."""
 
     def update(
-        self, name: str, request_id: str, tech_stack: tuple[str, ...] | None, path: str | None, fingerprint: bytes
+        self,
+        name: str,
+        request_id: str,
+        tech_stack: tuple[str, ...] | None,
+        path: str | None,
+        origin: Origin,
+        fingerprint: bytes,
     ) -> Project:
-        """Changes what is not None; creates the project."""
+        """Changes what is not None and may be changed by this origin; creates the project."""
 
 
 class Settings(Protocol):

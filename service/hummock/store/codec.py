@@ -74,6 +74,9 @@ class ProjectRecord(msgspec.Struct, array_like=True):
     kinds: dict[int, int] = {}
     ops_after: int = 0
     """Operations of all later writes are there."""
+    tech_stack_origin: int = 0
+    path_origin: int = 0
+    """Who said them; 0 where nobody did, or it was not noted."""
     entries_seq: int = 0
     """Of the newest write that stored or removed an ENTRY."""
 
@@ -261,7 +264,12 @@ def _detail_of(record: DetailRecord) -> Detail:
 
 def info_of(record: ProjectRecord) -> ProjectInfo:
     """A project's information."""
-    return ProjectInfo(tech_stack=record.tech_stack, path=record.path)
+    return ProjectInfo(
+        tech_stack=record.tech_stack,
+        path=record.path,
+        tech_stack_origin=_ORIGINS.get(record.tech_stack_origin),
+        path_origin=_ORIGINS.get(record.path_origin),
+    )
 
 
 def project_of(record: ProjectRecord, emb_space: str) -> Project:

@@ -15,7 +15,7 @@ import msgspec
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
-from hummock.core.settings import NO_SETTINGS, FormBudgets, PresetSettings, ProjectSettings
+from hummock.core.settings import NO_SETTINGS, FormBudgets, HistorySettings, PresetSettings, ProjectSettings
 from hummock.store import keys
 from hummock.store.environment import Tables
 
@@ -55,6 +55,13 @@ class PartialQuotasRecord(msgspec.Struct, array_like=True, frozen=True):
     code_fragments: int | None = None
 
 
+class HistorySettingsRecord(msgspec.Struct, array_like=True, frozen=True):
+    """HistorySettings."""
+
+    messages: int | None = None
+    characters: int | None = None
+
+
 class SettingsRecord(msgspec.Struct, array_like=True, frozen=True):
     """ProjectSettings."""
 
@@ -63,6 +70,7 @@ class SettingsRecord(msgspec.Struct, array_like=True, frozen=True):
     agent: PresetSettingsRecord = PresetSettingsRecord()
     budget_tokens: FormBudgetsRecord = FormBudgetsRecord()
     quotas: PartialQuotasRecord = PartialQuotasRecord()
+    history: HistorySettingsRecord = HistorySettingsRecord()
     codex: PresetSettingsRecord = PresetSettingsRecord()
 
 
@@ -105,6 +113,7 @@ def pack(settings: ProjectSettings) -> bytes:
             learning_records=quotas.learning_records,
             code_fragments=quotas.code_fragments,
         ),
+        history=HistorySettingsRecord(messages=settings.history.messages, characters=settings.history.characters),
     )
     return _encode(record)
 
@@ -130,6 +139,7 @@ def unpack(value: bytes) -> ProjectSettings:
             learning_records=quotas.learning_records,
             code_fragments=quotas.code_fragments,
         ),
+        history=HistorySettings(messages=record.history.messages, characters=record.history.characters),
     )
 
 

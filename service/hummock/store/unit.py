@@ -146,6 +146,8 @@ class Unit:
         self.has_changed |= info != self.info()
         self._record.tech_stack = info.tech_stack
         self._record.path = info.path
+        self._record.tech_stack_origin = int(info.tech_stack_origin or 0)
+        self._record.path_origin = int(info.path_origin or 0)
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""

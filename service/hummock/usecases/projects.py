@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hummock.core.errors import ProjectNotFound
-from hummock.core.project import Project, ProjectInfo
+from hummock.core.memory import Origin
+from hummock.core.project import Project
 from hummock.ports import Store, UnitOfWork, WriteRequest
 
 
@@ -32,18 +33,18 @@ class Projects:
         return self._store.projects(after, limit)
 
     def update(
-        self, name: str, request_id: str, tech_stack: tuple[str, ...] | None, path: str | None, fingerprint: bytes
+        self,
+        name: str,
+        request_id: str,
+        tech_stack: tuple[str, ...] | None,
+        path: str | None,
+        origin: Origin,
+        fingerprint: bytes,
     ) -> Project:
-        """Change what is not None; the project is created when it does not exist."""
+        """Change what is not None, as `ProjectInfo.said` does; the project is created when it does not exist."""
 
         def apply(work: UnitOfWork) -> UpdateReply:
-            info = work.info()
-            work.set_info(
-                ProjectInfo(
-                    tech_stack=info.tech_stack if tech_stack is None else tech_stack,
-                    path=info.path if path is None else path,
-                )
-            )
+            work.set_info(work.info().said(origin, tech_stack=tech_stack, path=path))
             return UpdateReply()
 
         request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)

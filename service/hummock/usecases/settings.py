@@ -9,9 +9,11 @@ from hummock.core.errors import ProjectNotFound
 from hummock.core.memory import Origin
 from hummock.core.recall import Preset
 from hummock.core.render import PartialQuotas, Quotas, RenderForm
+from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES
 from hummock.core.settings import (
     SETTING_PATHS,
     FormBudgets,
+    HistorySettings,
     PresetSettings,
     ProjectSettings,
     Setting,
@@ -84,6 +86,7 @@ def _defaults(near_twin_bar: float) -> ProjectSettings:
             learning_records=usual.learning_records,
             code_fragments=usual.code_fragments,
         ),
+        history=HistorySettings(messages=HISTORY_MESSAGES, characters=HISTORY_CHARACTERS),
     )
 
 

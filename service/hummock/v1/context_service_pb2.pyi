@@ -369,7 +369,9 @@ Global___PromptMessage: _TypeAlias = PromptMessage  # noqa: Y015
 
 @_typing.final
 class SectionQuotas(_message.Message):
-    """How many memories CONTEXT shows of a kind, 0 to 200 each. The others are reported as dropped."""
+    """How many memories CONTEXT shows of a kind, 0 to 200 each. The others are reported as dropped. Unset means what the project
+    sets, or else what stands beside each.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -420,9 +422,11 @@ class SessionHistory(_message.Message):
     session_id: _builtins.str
     """The session. Required, at most 256 bytes; one that does not exist is NOT_FOUND."""
     max_messages: _builtins.int
-    """Most messages, the newest kept; 0 to 1000. Unset means 20."""
+    """Most messages, the newest kept; 0 to 1000. Unset means what the project sets, or else 20."""
     max_characters: _builtins.int
-    """Most characters of all of them together. The newest are kept, the newest one whatever its length. Unset means 16000."""
+    """Most characters of all of them together. The newest are kept, the newest one whatever its length. Unset means what
+    the project sets, or else 16000.
+    """
     def __init__(
         self,
         *,
@@ -479,7 +483,9 @@ class RenderRequest(_message.Message):
     form: Global___RenderForm.ValueType
     """Unset means CONTEXT."""
     budget_tokens: _builtins.int
-    """Upper bound on the tokens of the whole text, 1 to 1000000. Unset means 4000 for CONTEXT and 2000 for the others."""
+    """Upper bound on the tokens of the whole text, 1 to 1000000. Unset means what the project sets, or else 4000 for CONTEXT
+    and 2000 for the others.
+    """
     locale: Global___Locale.ValueType
     """Language of headings."""
     prompt: _builtins.str
@@ -1215,7 +1221,7 @@ class SearchRequest(_message.Message):
     query_text: _builtins.str
     """What to search for. Required, at most 8192 characters, not only white space."""
     top_k: _builtins.int
-    """Results, 1 to 200. Unset means 10."""
+    """Results, 1 to 200. Unset means what the project sets for AGENT, or else 10."""
     scope: Global___SearchScope.ValueType
     """Unset means BOTH."""
     min_seq: _builtins.int

@@ -9,6 +9,7 @@ from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from hummock.v1 import memory_pb2 as _memory_pb2
 from hummock.v1 import settings_pb2 as _settings_pb2
 from hummock.v1 import transfer_pb2 as _transfer_pb2
 import builtins as _builtins
@@ -30,8 +31,14 @@ class ProjectInfo(_message.Message):
 
     TECH_STACK_FIELD_NUMBER: _builtins.int
     PATH_FIELD_NUMBER: _builtins.int
+    TECH_STACK_ORIGIN_FIELD_NUMBER: _builtins.int
+    PATH_ORIGIN_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     """Where the project lies for its users. Optional, at most 1024 characters; never opened by the server."""
+    tech_stack_origin: _memory_pb2.Origin.ValueType
+    """Who said tech_stack: MANUAL or INDEXER; unset while nobody did. Ignored in requests."""
+    path_origin: _memory_pb2.Origin.ValueType
+    """Who said path, likewise. Ignored in requests."""
     @_builtins.property
     def tech_stack(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """For example ["Spring Boot", "MyBatis", "MySQL"]. At most 64, each 1 to 128 characters."""
@@ -41,10 +48,12 @@ class ProjectInfo(_message.Message):
         *,
         tech_stack: _abc.Iterable[_builtins.str] | None = ...,
         path: _builtins.str = ...,
+        tech_stack_origin: _memory_pb2.Origin.ValueType = ...,
+        path_origin: _memory_pb2.Origin.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "tech_stack", b"tech_stack"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "path_origin", b"path_origin", "tech_stack", b"tech_stack", "tech_stack_origin", b"tech_stack_origin"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -242,10 +251,15 @@ class ProjectServiceUpdateRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     INFO_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     request_id: _builtins.str
     """A UUID of the caller's making, as in LearnRequest. Optional."""
+    origin: _memory_pb2.Origin.ValueType
+    """Who says so: MANUAL or INDEXER. Unset means MANUAL. What was said by MANUAL stays as it is when INDEXER says something
+    else.
+    """
     @_builtins.property
     def info(self) -> Global___ProjectInfo:
         """The new values. Required."""
@@ -261,10 +275,11 @@ class ProjectServiceUpdateRequest(_message.Message):
         request_id: _builtins.str = ...,
         info: Global___ProjectInfo | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
+        origin: _memory_pb2.Origin.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["info", b"info", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["info", b"info", "project", b"project", "request_id", b"request_id", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["info", b"info", "origin", b"origin", "project", b"project", "request_id", b"request_id", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

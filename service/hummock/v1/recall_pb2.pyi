@@ -647,7 +647,7 @@ class RecallRequest(_message.Message):
     characters of ASCII recall nothing.
     """
     preset: Global___Preset.ValueType
-    """Defaults for all that follows. Unset means AGENT."""
+    """Defaults for all that follows, but for what the project sets (`ProjectService.UpdateSettings`). Unset means AGENT."""
     top_k: _builtins.int
     """Hits in the main group, 1 to 200. Unset means what the preset says."""
     candidates: _builtins.int

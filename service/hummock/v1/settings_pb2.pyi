@@ -244,6 +244,41 @@ class QuotaSettings(_message.Message):
 Global___QuotaSettings: _TypeAlias = QuotaSettings  # noqa: Y015
 
 @_typing.final
+class HistorySettings(_message.Message):
+    """How much of a session's history a rendering shows."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGES_FIELD_NUMBER: _builtins.int
+    CHARACTERS_FIELD_NUMBER: _builtins.int
+    messages: _builtins.int
+    """Most messages, the newest kept; 0 to 1000. Unset means 20."""
+    characters: _builtins.int
+    """Most characters of all of them together, at least 1. The newest are kept, the newest one whatever its length. Unset
+    means 16000.
+    """
+    def __init__(
+        self,
+        *,
+        messages: _builtins.int | None = ...,
+        characters: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_characters", b"_characters", "_messages", b"_messages", "characters", b"characters", "messages", b"messages"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_characters", b"_characters", "_messages", b"_messages", "characters", b"characters", "messages", b"messages"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__characters: _TypeAlias = _typing.Literal["characters"]  # noqa: Y015
+    _WhichOneofArgType__characters: _TypeAlias = _typing.Literal["_characters", b"_characters"]  # noqa: Y015
+    _WhichOneofReturnType__messages: _TypeAlias = _typing.Literal["messages"]  # noqa: Y015
+    _WhichOneofArgType__messages: _TypeAlias = _typing.Literal["_messages", b"_messages"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__characters) -> _WhichOneofReturnType__characters | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__messages) -> _WhichOneofReturnType__messages | None: ...
+
+Global___HistorySettings: _TypeAlias = HistorySettings  # noqa: Y015
+
+@_typing.final
 class ProjectSettings(_message.Message):
     """All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
     value applies; where that is unset too, the default.
@@ -256,6 +291,7 @@ class ProjectSettings(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     BUDGET_TOKENS_FIELD_NUMBER: _builtins.int
     QUOTAS_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
     CODEX_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def chat(self) -> Global___PresetSettings:
@@ -278,6 +314,10 @@ class ProjectSettings(_message.Message):
         """What CONTEXT shows."""
 
     @_builtins.property
+    def history(self) -> Global___HistorySettings:
+        """Histories of sessions."""
+
+    @_builtins.property
     def codex(self) -> Global___PresetSettings:
         """Recalls under CODEX."""
 
@@ -289,11 +329,12 @@ class ProjectSettings(_message.Message):
         agent: Global___PresetSettings | None = ...,
         budget_tokens: Global___FormBudgets | None = ...,
         quotas: Global___QuotaSettings | None = ...,
+        history: Global___HistorySettings | None = ...,
         codex: Global___PresetSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "quotas", b"quotas"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "quotas", b"quotas"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
