@@ -22,7 +22,7 @@ def test_settings_come_back_as_they_were(settings: ProjectSettings) -> None:
 
 def test_fields_of_a_later_version_are_skipped() -> None:
     """S4-44, S4-46."""
-    newer = [[*PRESET, "later"], [], [None, 7], [], [], [3], {"a group": "of later"}]
+    newer = [[*PRESET, "later"], [], [None, 7], [], [], [3], [None, 9], {"a group": "of later"}]
     assert unpack(msgspec.msgpack.encode(newer)) == ProjectSettings(
         chat=PresetSettings(
             candidates=20,
@@ -34,6 +34,7 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         ),
         agent=PresetSettings(top_k=7),
         history=HistorySettings(messages=3),
+        codex=PresetSettings(top_k=9),
     )
 
 
