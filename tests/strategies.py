@@ -242,11 +242,14 @@ def project_settings() -> st.SearchStrategy[ProjectSettings]:
         half_life_days=_maybe(st.floats(0, 36500, exclude_min=True)),
         relevance_weight=_maybe(st.floats(0, 1)),
         near_twin_bar=_maybe(st.floats(0, 2)),
+        window_turns=_maybe(st.integers(0, 1000)),
     )
     budget, quota = _maybe(st.integers(1, 1_000_000)), _maybe(st.integers(0, 200))
     budgets = st.builds(FormBudgets, context=budget, waterfall=budget, index=budget, memories=budget, messages=budget)
     quotas = st.builds(PartialQuotas, domains=quota, learning_records=quota, code_fragments=quota)
-    history = st.builds(HistorySettings, messages=_maybe(st.integers(0, 1000)), characters=_maybe(st.integers(1)))
+    history = st.builds(
+        HistorySettings, messages=_maybe(st.integers(0, 1000)), characters=_maybe(st.integers(1, 2**32 - 1))
+    )
     return st.builds(
         ProjectSettings,
         chat=presets,

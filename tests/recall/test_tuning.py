@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hummock.core.candidates import SessionWindow
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import DecayMode, Intent, Preset, RecallQuery
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
@@ -34,7 +35,8 @@ def test_a_value_of_the_request_stands_and_the_project_fills_the_rest(
 ) -> None:
     """S4-46."""
     own: dict[str, Any] = {"decay_mode": DecayMode.TRUE_HALF_LIFE, "min_similarity": 0.125, "half_life_days": 3.5}
-    query = RecallQuery(project="p", text="x", preset=preset, **{name: own.get(name, 9) for name in asked})
+    values = {name: own.get(name, 9) for name in asked}
+    query = RecallQuery(project="p", text="x", preset=preset, session_id="s", **values)
     filled, paths = tuned(query, settings)
     for name in NUMBERS:
         said = getattr(settings.preset(preset), name)
@@ -72,6 +74,15 @@ def test_the_plan_follows(settings: PresetSettings, expected: tuple[str, float])
     """S4-46, S2-06, S4-21."""
     query, _ = tuned(QUERY, ProjectSettings(chat=settings))
     assert getattr(make_plan(query, Intent(), 0.9, 0.0), expected[0]) == expected[1]
+
+
+def test_a_window_is_set_for_recalls_that_name_a_session() -> None:
+    """S4-46, S4-55."""
+    settings = ProjectSettings(chat=PresetSettings(window_turns=3))
+    assert tuned(QUERY, settings) == (QUERY, ())
+    query, paths = tuned(replace(QUERY, session_id="s"), settings)
+    assert make_plan(query, Intent(), 0.9, 0.0).window == SessionWindow(session_id="s", turns=3)
+    assert paths == ("chat.window_turns",)
 
 
 def test_decay_and_its_half_life_are_set_apart() -> None:

@@ -11,7 +11,7 @@ from hummock.core.settings import NO_SETTINGS, HistorySettings, PresetSettings, 
 from hummock.store.settings_records import pack, unpack
 from tests.strategies import project_settings
 
-PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None]
+PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None, None]
 
 
 @given(project_settings())

@@ -132,7 +132,7 @@ def test_a_recall_of_a_project_without_settings_makes_one_call_for_them(
     calls: list[str] = []
 
     def count(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and "settings" in frame.f_code.co_filename + frame.f_code.co_name + "tuning":
+        if event == "call":
             calls.append(frame.f_code.co_filename.rsplit("/", 1)[-1])
 
     sys.setprofile(count)

@@ -113,7 +113,7 @@ class RecallQuery:
         time_words: Whether times that the text speaks of count; None means where those paths are joined.
         context_window: Neighbours before and after each hit that come with it.
         session_id: Where the query is asked; empty for nowhere in particular.
-        window_turns: So many of the session's last turns are left out.
+        window_turns: So many of the session's last turns are left out; without a session it means nothing.
         intent_mode: Who says what the user wants where `intent` does not; None means what the service is set to.
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
@@ -161,8 +161,6 @@ class RecallQuery:
             raise InvalidRequest("top_k", f"is {self.top_k}; it must be 1 to {MAX_TOP_K}")
         if not 0 <= self.context_window <= MAX_CONTEXT_WINDOW:
             raise InvalidRequest("context_window", f"is {self.context_window}; it must be 0 to {MAX_CONTEXT_WINDOW}")
-        if self.window_turns is not None and not self.session_id:
-            raise InvalidRequest("window_turns", "is of a session; say which by session_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,7 @@ class PresetSettings:
     half_life_days: float | None = None
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
+    window_turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

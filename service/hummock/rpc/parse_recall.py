@@ -27,6 +27,8 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
     """A recall; `prefix` is where it stands in the request, with a dot at its end."""
     if not request.query_text.strip():
         raise InvalidRequest(f"{prefix}query_text", "is blank; say what to recall for")
+    if request.HasField("window_turns") and not request.session_id:
+        raise InvalidRequest(f"{prefix}window_turns", "is of a session; say which by session_id")
     # One list of what is set: to ask for each field by its name takes as long as the rest.
     given = {field.name: value for field, value in request.ListFields()}
     decay = request.decay if "decay" in given else _NO_DECAY

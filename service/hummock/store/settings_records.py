@@ -35,6 +35,7 @@ class PresetSettingsRecord(msgspec.Struct, array_like=True, frozen=True):
     half_life_days: float | None = None
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
+    window_turns: int | None = None
 
 
 class FormBudgetsRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -155,6 +156,7 @@ def _preset_record(preset: PresetSettings) -> PresetSettingsRecord:
         half_life_days=preset.half_life_days,
         relevance_weight=preset.relevance_weight,
         near_twin_bar=preset.near_twin_bar,
+        window_turns=preset.window_turns,
     )
 
 
@@ -171,6 +173,7 @@ def _preset_of(record: PresetSettingsRecord) -> PresetSettings:
         half_life_days=record.half_life_days,
         relevance_weight=record.relevance_weight,
         near_twin_bar=record.near_twin_bar,
+        window_turns=record.window_turns,
     )
 
 

@@ -103,4 +103,5 @@ def _preset(preset: Preset, near_twin_bar: float) -> PresetSettings:
         half_life_days=usual.half_life_days,
         relevance_weight=usual.relevance_weight,
         near_twin_bar=near_twin_bar,
+        window_turns=usual.window_turns,
     )

@@ -64,6 +64,7 @@ class PresetSettings(_message.Message):
     HALF_LIFE_DAYS_FIELD_NUMBER: _builtins.int
     RELEVANCE_WEIGHT_FIELD_NUMBER: _builtins.int
     NEAR_TWIN_BAR_FIELD_NUMBER: _builtins.int
+    WINDOW_TURNS_FIELD_NUMBER: _builtins.int
     candidates: _builtins.int
     """Candidates per path before ranking, 1 to 1000; raised to top_k when below it."""
     top_k: _builtins.int
@@ -84,6 +85,8 @@ class PresetSettings(_message.Message):
     """Hits with at least this cosine to a better hit go to the end, in [0, 2]; above 1 switches that off. Unset means what
     the model's registry entry says.
     """
+    window_turns: _builtins.int
+    """Last turns of the session that a recall names which are left out, 0 to 1000."""
     @_builtins.property
     def origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
         """Memories of these origins answer, each named at most once; AI_OUTPUT among them lets CHAT recall what a model said.
@@ -103,10 +106,11 @@ class PresetSettings(_message.Message):
         half_life_days: _builtins.float | None = ...,
         relevance_weight: _builtins.float | None = ...,
         near_twin_bar: _builtins.float | None = ...,
+        window_turns: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "candidates", b"candidates", "code_top_k", b"code_top_k", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "relevance_weight", b"relevance_weight", "top_k", b"top_k"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_mode", b"decay_mode", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "origins", b"origins", "relevance_weight", b"relevance_weight", "top_k", b"top_k"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_mode", b"decay_mode", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "origins", b"origins", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
@@ -124,6 +128,8 @@ class PresetSettings(_message.Message):
     _WhichOneofArgType__relevance_weight: _TypeAlias = _typing.Literal["_relevance_weight", b"_relevance_weight"]  # noqa: Y015
     _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
     _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
+    _WhichOneofReturnType__window_turns: _TypeAlias = _typing.Literal["window_turns"]  # noqa: Y015
+    _WhichOneofArgType__window_turns: _TypeAlias = _typing.Literal["_window_turns", b"_window_turns"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__candidates) -> _WhichOneofReturnType__candidates | None: ...
     @_typing.overload
@@ -140,6 +146,8 @@ class PresetSettings(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__relevance_weight) -> _WhichOneofReturnType__relevance_weight | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__top_k) -> _WhichOneofReturnType__top_k | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__window_turns) -> _WhichOneofReturnType__window_turns | None: ...
 
 Global___PresetSettings: _TypeAlias = PresetSettings  # noqa: Y015
 
