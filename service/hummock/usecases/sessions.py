@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,9 @@ from hummock.core.session import (
 from hummock.ports import Clock, SessionWork, Store, UnitOfWork, WriteRequest
 
 TITLE_CHARACTERS = 40
+
+# But for tabs: control characters, and those that turn the direction of writing.
+_UNSEEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _CLEARED_AT_ONCE = 1024
 """Messages that one write removes: some milliseconds, for which other writes wait."""
@@ -246,8 +250,9 @@ def place(work: SessionWork, session_id: str, message: SessionMessage, field: st
 
 
 def title_of(content: str) -> str:
-    """The first line that is not blank, cut at TITLE_CHARACTERS."""
-    line = next((line for line in map(str.strip, content.splitlines()) if line), "")
+    """The first line that is not blank, its spaces folded, cut at TITLE_CHARACTERS; nothing in it turns a display."""
+    lines = (" ".join(_UNSEEN.sub("", line).split()) for line in content.splitlines())
+    line = next(filter(None, lines), "")
     return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
 
 
