@@ -13,7 +13,9 @@ from typer.core import TyperGroup
 from hummock.cli import mcp, memories, models, projects, sessions
 from hummock.cli.demo import demo
 from hummock.cli.explain import explain
+from hummock.cli.export import export
 from hummock.cli.failure import CommandFailed
+from hummock.cli.import_file import import_file
 from hummock.cli.index import index
 from hummock.cli.learn import learn
 from hummock.cli.output import print_line, printable
@@ -45,6 +47,8 @@ app = typer.Typer(
 )
 for command in (serve, index, learn, recall, explain, render, search, status, demo, warm):
     app.command()(command)
+app.command("export")(export)
+app.command("import")(import_file)
 app.add_typer(memories.app, name="memories")
 # What people call them.
 app.add_typer(memories.app, name="garden", hidden=True)

@@ -1,0 +1,83 @@
+"""Fields of foreign records."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import struct
+from datetime import UTC, datetime
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from hummock.importing.lines import BadRecord, Fields
+from hummock_client.vector import vector
+
+_FIRST_MILLISECONDS = 1e11
+"""Numbers from here on are milliseconds: as seconds they would lie behind the year 5000, as those in 1973."""
+
+
+def text(fields: Fields, name: str, *, required: bool = False) -> str:
+    """A text; "" when it is missing or null. Numbers are written out. Raises: BadRecord."""
+    value = fields.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None or value == "":
+        if required:
+            raise BadRecord(f"{name} is missing")
+        return ""
+    if not isinstance(value, str):
+        raise BadRecord(f"{name} is no text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadRecord(f"{name} holds half a character (a lone surrogate)") from None
+    return value
+
+
+def time(fields: Fields, name: str) -> Timestamp | None:
+    """A time, as ISO 8601 (UTC where it names no zone) or as seconds or milliseconds since 1970. Raises: BadRecord."""
+    value = fields.get(name)
+    if value is None or value == "":
+        return None
+    made = Timestamp()
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value)
+            made.FromDatetime(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+            return made
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            seconds = value / 1000 if abs(value) >= _FIRST_MILLISECONDS else value
+            made.FromMicroseconds(round(seconds * 1e6))
+            made.ToJsonString()
+            return made
+    except (ValueError, OverflowError):
+        pass
+    raise BadRecord(f"{name} is no time")
+
+
+def embedding(fields: Fields, name: str) -> bytes:
+    """A vector as little-endian float32, from a list of numbers or from Base64; b"" when there is none.
+
+    Raises: BadRecord.
+    """
+    value = fields.get(name)
+    if value is None or value in ("", []):
+        return b""
+    if isinstance(value, list):
+        numbers = [one for one in value if isinstance(one, int | float) and not isinstance(one, bool)]
+        if len(numbers) < len(value):
+            raise BadRecord(f"{name} is no list of numbers")
+        try:
+            return vector(numbers, "").values
+        except OverflowError:
+            raise BadRecord(f"{name} holds a number that float32 does not") from None
+    if not isinstance(value, str):
+        raise BadRecord(f"{name} is neither Base64 nor a list of numbers")
+    try:
+        data = base64.b64decode("".join(value.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadRecord(f"{name} is no Base64") from None
+    if len(data) % struct.calcsize("<f"):
+        raise BadRecord(f"{name} has {len(data)} bytes; float32 takes 4 for each component")
+    return data

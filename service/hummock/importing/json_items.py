@@ -1,0 +1,145 @@
+"""JSON objects of a file, one a line or the elements of a list, with their line numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from hummock.importing.lines import BadLine, Value
+
+Item = tuple[int, Value]
+
+_LISTS = ("results", "memories", "items", "data")
+"""Under which name an object holds its list."""
+
+_SPACE = " \t\r\n"
+
+
+def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine]:
+    """The values of the file: one a line, or where the first line is no whole value, those of the list that it is."""
+    numbered = enumerate(lines, start=1)
+    for number, line in numbered:
+        text = _decoded(number, line)
+        if isinstance(text, BadLine):
+            yield text
+        elif text.strip(_SPACE):
+            whole = _value(text)
+            if whole is None or isinstance(whole[0], list) or _list_name(whole[0]):
+                rest = b"".join(line for _, line in numbered)
+                yield from _of_document(number, line + rest)
+            else:
+                yield from _one_a_line(chain([(number, line)], numbered))
+            return
+
+
+def _one_a_line(numbered: Iterable[tuple[int, bytes]]) -> Iterator[Item | BadLine]:
+    for number, line in numbered:
+        text = _decoded(number, line)
+        if isinstance(text, BadLine):
+            yield text
+        elif text.strip(_SPACE):
+            try:
+                yield number, json.loads(text)
+            except (ValueError, RecursionError) as error:
+                yield BadLine(number=number, reason=f"is no JSON: {_said(error)}")
+
+
+def _of_document(first: int, data: bytes) -> Iterator[Item | BadLine]:
+    """The elements of the list that a document is, or holds; the document begins on the line `first`."""
+    text = _decoded(first, data)
+    if isinstance(text, BadLine):
+        yield text
+        return
+    document = _Document(text, first)
+    try:
+        if document.peek() == "{" and not document.enter_list():
+            yield BadLine(number=first, reason=f"holds no list named {', '.join(_LISTS)}")
+            return
+        yield from document.elements()
+    except (ValueError, RecursionError) as error:
+        yield BadLine(number=document.line(), reason=f"is no JSON: {_said(error)}; what follows was not read")
+
+
+class _Document:
+    """A walk through a JSON text that knows its line."""
+
+    def __init__(self, text: str, first: int) -> None:
+        self._text = text
+        self._at = 0
+        self._counted = 0
+        self._line = first
+        self._decoder = json.JSONDecoder()
+
+    def line(self) -> int:
+        """The line of the next character that is no space."""
+        self.peek()
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
+
+    def peek(self) -> str:
+        """The next character that is no space; "" at the end."""
+        while self._at < len(self._text) and self._text[self._at] in _SPACE:
+            self._at += 1
+        return self._text[self._at : self._at + 1]
+
+    def enter_list(self) -> bool:
+        """Goes into the object that comes next, up to the list that it holds. False when it holds none."""
+        self._take("{")
+        while self.peek() != "}":
+            name = self._next()
+            self._take(":")
+            if name in _LISTS and self.peek() == "[":
+                return True
+            self._next()
+            if self.peek() != "}":
+                self._take(",")
+        return False
+
+    def elements(self) -> Iterator[Item]:
+        """The elements of the list that comes next. Raises: ValueError."""
+        self._take("[")
+        while self.peek() != "]":
+            line = self.line()
+            yield line, self._next()
+            if self.peek() != "]":
+                self._take(",")
+
+    def _take(self, character: str) -> None:
+        if self.peek() != character:
+            raise ValueError(f"{character!r} is missing")
+        self._at += 1
+
+    def _next(self) -> Value:
+        self.peek()
+        value: Value
+        value, self._at = self._decoder.raw_decode(self._text, self._at)
+        return value
+
+
+def _value(text: str) -> tuple[Value] | None:
+    """The value that a text is; None when it is not a whole one."""
+    try:
+        return (json.loads(text),)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _list_name(value: Value) -> str | None:
+    if not isinstance(value, dict):
+        return None
+    return next((name for name in _LISTS if isinstance(value.get(name), list)), None)
+
+
+def _decoded(number: int, data: bytes) -> str | BadLine:
+    try:
+        return data.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        line = number + data.count(b"\n", 0, error.start)
+        at = error.start - data.rfind(b"\n", 0, error.start) - 1
+        return BadLine(number=line, reason=f"is not UTF-8 (byte {at})")
+
+
+def _said(error: ValueError | RecursionError) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

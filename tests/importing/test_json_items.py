@@ -1,0 +1,89 @@
+"""JSON objects of files, and the lines on which they stand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.importing.json_items import items
+from hummock.importing.lines import BadLine, Value
+
+
+def read(data: bytes) -> list[tuple[int, Value] | BadLine]:
+    return list(items(data.splitlines(keepends=True)))
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"[]", b'{"results": []}', b'{"count": 0, "results": []}'])
+def test_an_empty_file_holds_nothing(data: bytes) -> None:
+    assert read(data) == []
+
+
+def test_objects_stand_one_a_line() -> None:
+    assert read('{"a": 1}\n\n{"a": "还款"}\r\n'.encode()) == [(1, {"a": 1}), (3, {"a": "还款"})]
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert read(b'\xef\xbb\xbf{"a": 1}\n') == [(1, {"a": 1})]
+    assert read(b'\xef\xbb\xbf[{"a": 1}]') == [(1, {"a": 1})]
+
+
+def test_a_wrong_line_is_named_and_the_others_are_read() -> None:
+    first, bad, garbled, last = read(b'{"a": 1}\n{"a": \n\xff\xfe\n{"a": 2}')
+    assert (first, last) == ((1, {"a": 1}), (4, {"a": 2}))
+    assert isinstance(bad, BadLine)
+    assert (bad.number, bad.reason.partition(":")[0]) == (2, "is no JSON")
+    assert garbled == BadLine(number=3, reason="is not UTF-8 (byte 0)")
+
+
+def test_elements_of_a_list_stand_on_the_lines_where_they_begin() -> None:
+    data = json.dumps([{"a": 1}, {"b": ["x", "y"]}, "z"], indent=2).encode()
+    assert read(data) == [(2, {"a": 1}), (5, {"b": ["x", "y"]}), (11, "z")]
+
+
+def test_a_list_may_stand_in_an_object_behind_other_fields() -> None:
+    text = '{\n "note": "a \\"results\\": [1]",\n "relations": [{}],\n "results":\n [\n  {"a": 1},\n  {"a": 2}\n ]\n}'
+    assert read(text.encode()) == [(6, {"a": 1}), (7, {"a": 2})]
+
+
+def test_a_list_on_one_line_is_a_list() -> None:
+    assert read(b'[{"a": 1}, {"a": 2}]\n') == [(1, {"a": 1}), (1, {"a": 2})]
+    assert read(b'{"results": [{"a": 1}]}\n') == [(1, {"a": 1})]
+
+
+def test_what_is_wrong_in_a_list_is_named_behind_what_was_read() -> None:
+    first, bad = read(b'[\n{"a": 1},\n{"a" 2}]')
+    assert first == (2, {"a": 1})
+    assert isinstance(bad, BadLine)
+    assert bad.number == 3
+    assert "what follows was not read" in bad.reason
+
+
+def test_a_document_without_a_list_is_named() -> None:
+    (bad,) = read(b'{\n"a": 1\n}')
+    assert isinstance(bad, BadLine)
+    assert "holds no list" in bad.reason
+
+
+def test_a_document_that_nests_too_deeply_is_named() -> None:
+    for data in (b"[" * 200_000, b'{"a": 1}\n' + b"[" * 200_000):
+        assert isinstance(read(data)[-1], BadLine)
+
+
+@given(
+    st.lists(st.dictionaries(st.text(), st.none() | st.integers() | st.text() | st.lists(st.booleans()))), st.booleans()
+)
+def test_a_file_holds_what_was_written(values: list[dict[str, Value]], indented: bool) -> None:
+    document = json.dumps(values, indent=1 if indented else None, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    lines = b"".join(json.dumps({"k": value}).encode() + b"\n" for value in values)
+    if b"\xed" not in document:
+        assert [item[1] for item in read(document) if isinstance(item, tuple)] == values
+    assert [item[1] for item in read(lines) if isinstance(item, tuple)] == [{"k": value} for value in values]
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_read_or_named(data: bytes) -> None:
+    for item in read(data):
+        assert item[0] if isinstance(item, tuple) else item.number

@@ -1,0 +1,155 @@
+"""`hummock export` and `hummock import` against a running service."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from hummock.cli.main import app
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import memory_service_pb2 as memory
+from hummock.v1.admin_service_pb2 import StatusRequest
+from tests.service.calls import ask, chat, learn
+from tests.service.inputs import domain, fragment, note
+from tests.service.running import Stubs
+
+
+def hummock(service: Stubs, *arguments: str, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(app, [*arguments, "--target", service.target], input=stdin)
+
+
+def taken_in(service: Stubs, *arguments: str, stdin: bytes | None = None) -> dict[str, Any]:
+    """The outcome of an import."""
+    result = hummock(service, "import", *arguments, "--json", stdin=stdin)
+    outcome: dict[str, Any] = json.loads(result.stdout)
+    assert result.exit_code == (1 if outcome["failures"] else 0), result.stderr
+    return outcome
+
+
+def lines(*values: object) -> bytes:
+    return b"".join(json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values)
+
+
+def memories(service: Stubs, project: str) -> dict[str, pb.Memory]:
+    request = memory.MemoryServiceListRequest(project=project, view=pb.MEMORY_VIEW_FULL)
+    return {one.id: one for one in service.memory.List(request).memories}
+
+
+@pytest.mark.parametrize("vectors", [(), ("--vectors",)])
+def test_a_project_goes_to_a_file_and_back_byte_by_byte(
+    service: Stubs, project: str, tmp_path: Path, vectors: tuple[str, ...]
+) -> None:
+    """S1-07."""
+    learn(
+        service,
+        project,
+        note("潮汐木的心材，退潮时发光\u2028\x85next", id="世界.图鉴", emotion_label="joy"),
+        domain("还款", "还款模块"),
+        fragment("a.py", "f", "def f():\r\n\tpass"),
+    )
+    file = tmp_path / "loan.jsonl"
+    exported = hummock(service, "export", project, *vectors)
+    assert exported.exit_code == 0
+    file.write_bytes(exported.stdout_bytes)
+    outcome = taken_in(service, f"{project}-moved", str(file))
+    assert (outcome["created"], outcome["embedded"]) == (3, 0 if vectors else 3)
+    assert hummock(service, "export", f"{project}-moved", *vectors).stdout_bytes == exported.stdout_bytes
+    assert taken_in(service, f"{project}-moved", "-", stdin=exported.stdout_bytes)["unchanged"] == 3
+
+
+def test_a_file_that_was_cut_off_is_said_to_be(service: Stubs, project: str) -> None:
+    learn(service, project, note("one", id="a"), note("two", id="b"))
+    whole = hummock(service, "export", project).stdout_bytes.splitlines(keepends=True)
+    assert "cut off" not in hummock(service, "import", f"{project}-moved", "-", stdin=b"".join(whole)).stderr
+    assert "it has no end" in hummock(service, "import", f"{project}-moved", "-", stdin=b"".join(whole[:-1])).stderr
+    missing = b"".join(whole[:1] + whole[2:])
+    assert "it says 2 memories" in hummock(service, "import", f"{project}-moved", "-", stdin=missing).stderr
+
+
+def test_wrong_lines_are_said_with_their_number_and_the_rest_is_stored(service: Stubs, project: str) -> None:
+    good = {"memory": {"memory": {"id": "a", "kind": "MEMORY_KIND_NOTE", "payload": {"content": "好"}}}}
+    bad = {"memory": {"memory": {"id": "b", "kind": "MEMORY_KIND_NOTE", "payload": {"content": " "}}}}
+    data = lines(good, bad) + b"{oops\n" + lines({"memory": {"memory": {**good["memory"]["memory"], "id": "c"}}})
+    result = hummock(service, "import", project, "-", stdin=data)
+    assert result.exit_code == 1
+    assert "stdin, line 2: memory.memory.payload.content:" in result.stderr
+    assert "stdin, line 3: " in result.stderr
+    assert "2 created, 2 embedded, 2 lines not taken in" in " ".join(result.stderr.split())
+    assert set(memories(service, project)) == {"a", "c"}
+    outcome = taken_in(service, project, "-", stdin=data)
+    assert [failure["line"] for failure in outcome["failures"]] == [2, 3]
+    assert outcome["unchanged"] == 2
+
+
+def test_legacy_memories_are_recalled_by_what_they_were(service: Stubs, project: str) -> None:
+    """S4-10, S4-50, S4-51."""
+    data = lines(
+        {"text": "我喜欢下雨天", "timestamp": 1_700_000_000_000, "tag": "", "emotion": "user"},
+        {"text": "下雨天适合喝茶", "timestamp": 1_700_000_000_001, "tag": "", "emotion": "ai", "emotionLabel": "calm"},
+        {"text": "下雨天要带伞", "timestamp": 1_700_000_000_002, "tag": "manual", "sessionId": "s"},
+    )
+    outcome = taken_in(service, project, "-", "--format", "legacy", stdin=data)
+    assert outcome["created"] == 3
+    found = chat(service, project, "下雨天", decay=None, min_similarity=0.0)
+    assert set(found) == {"我喜欢下雨天", "下雨天要带伞"}
+    labels = {one.payload.content: one.emotion_label for one in memories(service, project).values()}
+    assert labels == {"我喜欢下雨天": "", "下雨天适合喝茶": "calm", "下雨天要带伞": ""}
+    assert taken_in(service, project, "-", "--format", "legacy", stdin=data)["unchanged"] == 3
+
+
+def test_domain_knowledge_comes_with_its_base64_vector_where_it_is_of_the_model(service: Stubs, project: str) -> None:
+    """S1-06."""
+    dim = service.admin.Status(StatusRequest()).model.dim
+    vector = base64.b64encode(struct.pack(f"<{dim}f", 1.0, *[0.0] * (dim - 1))).decode()
+    knowledge = {"id": "k", "projectKey": project, "title": "还款", "content": "还款模块", "embedding": vector}
+    other = {**knowledge, "id": "o", "projectKey": "shop"}
+    short = {**knowledge, "id": "s", "embedding": base64.b64encode(struct.pack("<3f", 1, 0, 0)).decode()}
+    left_out = taken_in(service, project, "-", "--format", "legacy", stdin=lines(knowledge, other))
+    assert (left_out["created"], left_out["embedded"]) == (1, 1)
+    assert left_out["leftOut"] == {"otherProjects": {"shop": 1}, "vectors": 1}
+    used = taken_in(service, f"{project}-b", "-", "--format", "legacy", "--vectors", "--project-key", project,
+                    stdin=lines(knowledge, short))  # fmt: skip
+    assert (used["created"], used["embedded"], used["leftOut"]) == (1, 0, {"otherProjects": {}, "vectors": 0})
+    assert used["failures"][0]["line"] == 2
+    assert f"has 3 components; the space has {dim}" in used["failures"][0]["reason"]
+    assert [hit.memory.id for hit in ask(service, f"{project}-b", "还款").hits] == ["k"]
+
+
+def test_memories_of_mem0_are_taken_in_from_the_list_that_it_returns(service: Stubs, project: str) -> None:
+    answer = {"count": 2, "results": [{"id": "1", "memory": "喜欢早会", "user_id": "u"}, {"id": "2"}]}
+    data = json.dumps(answer, indent=2, ensure_ascii=False).encode()
+    outcome = taken_in(service, project, "-", "--format", "mem0", stdin=data)
+    assert outcome["created"] == 1
+    assert outcome["failures"] == [{"line": 9, "reason": "memory is missing"}]
+    (kept,) = memories(service, project).values()
+    assert (kept.origin, list(kept.index.tags)) == (pb.ORIGIN_SUMMARY, ["user_id:u"])
+
+
+def test_what_cannot_be_done_is_said_in_one_line(service: Stubs, project: str, tmp_path: Path) -> None:
+    missing = hummock(service, "import", project, str(tmp_path / "nothing"))
+    assert (missing.exit_code, "cannot be read: No such file" in missing.stderr) == (1, True)
+    unknown = hummock(service, "export", "nobody's")
+    assert (unknown.exit_code, unknown.stdout_bytes) == (1, b"")
+    assert "does not exist" in unknown.stderr
+    blank = hummock(service, "import", " ", "-", stdin=b"")
+    assert (blank.exit_code, "project" in blank.stderr) == (1, True)
+    assert hummock(service, "import", project, "-", "--vectors", stdin=b"").exit_code == 2
+
+
+def test_an_interrupted_import_says_how_far_it_came(
+    service: Stubs, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hummock.cli.meter.Meter.show", interrupt)
+    record = {"memory": {"memory": {"id": "a", "kind": "MEMORY_KIND_NOTE", "payload": {"content": "one"}}}}
+    result = hummock(service, "import", project, "-", stdin=lines(record))
+    assert (result.exit_code, "up to line 1 is stored" in result.stderr) == (130, True)
+    assert set(memories(service, project)) == {"a"}
