@@ -9,8 +9,7 @@ import grpc
 import pytest
 
 from hummock.core.memory import Origin
-from hummock.core.project import ProjectInfo
-from hummock.core.transfer import Given, GivenMemory, Imported
+from hummock.core.transfer import Given, GivenMemory, GivenProject, Imported
 from hummock.v1.transfer_pb2 import TransferChunk, TransferRecord
 from hummock_client import AsyncClient, Client, HummockCallError
 from hummock_client.transfer import import_messages
@@ -33,8 +32,9 @@ def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
         assert len(records[1].memory.chunks[0].values) == 4 * samples.SPACE.dim
         (reply,) = client.import_project("moved", records)
     assert reply.created_count == 1
-    info, memory, _ = taken
-    assert info == ProjectInfo(tech_stack=("Spring Boot", "MySQL"), path="/srv/loan")
+    project, memory, _ = taken
+    assert isinstance(project, GivenProject)
+    assert project.info == samples.PROJECT.info
     assert isinstance(memory, GivenMemory)
     assert (memory.draft.id, memory.draft.origin, memory.session_position) == (samples.MEMORY.id, Origin.INDEXER, 3)
     assert (memory.update_time, memory.emb_space) == (samples.MEMORY.update_time, samples.SPACE.id)

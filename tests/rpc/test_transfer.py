@@ -28,6 +28,7 @@ from hummock.core.memory import (
     Payload,
 )
 from hummock.core.project import ProjectInfo
+from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.rpc.export_project import export_project
 from hummock.rpc.import_project import import_lines
 from hummock.rpc.use_cases import UseCases
@@ -36,6 +37,7 @@ from hummock.usecases.export import Export
 from hummock.usecases.import_parts import Import
 from hummock.usecases.learn import Preparation
 from hummock.usecases.projects import Projects
+from hummock.usecases.settings import Settings
 from hummock.v1 import memory_pb2, transfer_pb2
 from hummock.v1 import project_service_pb2 as pb
 from tests.rpc.edge import use_cases
@@ -73,6 +75,7 @@ def port() -> Iterator[Port]:
         preparation = Preparation(work.embedder, EstimatedTokens(), make_id=lambda: f"m{next(numbers)}")
         cases = use_cases(
             projects=Projects(work.store),
+            settings=Settings(work.store, near_twin_bar=0.9),
             export=Export(work.store),
             import_parts=Import(work.store, work.embedder, preparation, work.clock),
         )
@@ -144,6 +147,7 @@ def test_what_is_taken_in_goes_out_again_byte_by_byte(
     """S1-06, S1-07, S4-09."""
     with port() as here, port() as there:
         here.cases.projects.update("p", "", ("Spring Boot", "MyBatis"), "/srv/loan", Origin.MANUAL, b"f")
+        here.cases.settings.change("p", "", ProjectSettings(chat=PresetSettings(top_k=3)), ["chat.top_k"], b"f")
         for draft in learnt:
             here.work.teach(draft)
             here.work.clock.move(0.1234567)
@@ -335,11 +339,13 @@ def test_without_a_time_of_change_what_is_there_stays_as_it_is() -> None:
 
 def test_the_header_sets_what_prompts_say_of_the_project() -> None:
     with port() as here:
-        header = transfer_pb2.TransferHeader(version=1, tech_stack=["MySQL"], path="/srv/loan")
+        header = transfer_pb2.TransferHeader(
+            version=1, tech_stack=["MySQL"], path="/srv/loan", path_origin=memory_pb2.ORIGIN_INDEXER
+        )
         here.take("p", [transfer_pb2.TransferRecord(header=header)])
         project = here.work.store.project("p")
         assert project is not None
-        assert project.info == ProjectInfo(tech_stack=("MySQL",), path="/srv/loan")
+        assert project.info == ProjectInfo(tech_stack=("MySQL",), path="/srv/loan", path_origin=Origin.INDEXER)
 
 
 def test_an_import_of_nothing_makes_the_project() -> None:

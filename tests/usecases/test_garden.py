@@ -24,8 +24,8 @@ from hummock.core.memory import (
 )
 from hummock.ports import Reply, WriteRequest, Written
 from hummock.text.analyzer import document_terms
+from hummock.text.drafts import as_draft
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.garden import as_draft
 from hummock.usecases.learn import Preparation, make_memory
 from tests.ports.asking import ask, ids
 from tests.strategies import delete_request

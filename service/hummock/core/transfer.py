@@ -11,6 +11,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Draft, Memory
 from hummock.core.project import ProjectInfo
+from hummock.core.settings import ProjectSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +80,15 @@ class GivenRemoval:
     memory_id: str
 
 
-Given = GivenMemory | GivenRemoval | ProjectInfo
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenProject:
+    """What is known of the project itself."""
+
+    info: ProjectInfo
+    settings: ProjectSettings
+
+
+Given = GivenMemory | GivenRemoval | GivenProject
 """A part of a project that is taken in."""
 
 

@@ -19,7 +19,8 @@ _MOST_RECORDS = 512
 def export_project(use_cases: UseCases, request: pb.ProjectServiceExportRequest) -> Steps:
     """The messages of one export."""
     project = use_cases.projects.get(values.project_name("project", request.project))
-    yield _message([present_transfer.header(project)], project.memory_count)
+    settings = use_cases.settings.get(project.name).own
+    yield _message([present_transfer.header(project.info, settings)], project.memory_count)
     sent = 0
     for page in use_cases.export(project, with_vectors=request.with_vectors):
         sent += len(page.memories)

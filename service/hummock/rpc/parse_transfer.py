@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Origin
 from hummock.core.project import ProjectInfo
-from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenRemoval
+from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenProject, GivenRemoval
 from hummock.rpc import parse_values as values
 from hummock.rpc.parse import check
 from hummock.rpc.parse_memory import draft
+from hummock.rpc.parse_settings import project_settings
 from hummock.v1 import transfer_pb2 as pb
 
 _FLOAT_BYTES = 4
@@ -20,7 +22,7 @@ def given(record: pb.TransferRecord) -> Given | None:
     check(record)
     match record.WhichOneof("record"):
         case "header":
-            return ProjectInfo(tech_stack=tuple(record.header.tech_stack), path=record.header.path)
+            return _project(record.header)
         case "memory":
             return _memory(record.memory)
         case "removed_id":
@@ -28,6 +30,16 @@ def given(record: pb.TransferRecord) -> Given | None:
         case "end":
             return None
     raise InvalidRequest("", "is no record of a kind that is known here")
+
+
+def _project(sent: pb.TransferHeader) -> GivenProject:
+    info = ProjectInfo(
+        tech_stack=tuple(sent.tech_stack),
+        path=sent.path,
+        tech_stack_origin=Origin(sent.tech_stack_origin) if sent.tech_stack_origin else None,
+        path_origin=Origin(sent.path_origin) if sent.path_origin else None,
+    )
+    return GivenProject(info=info, settings=project_settings(sent.settings))
 
 
 def _memory(sent: pb.TransferMemory) -> GivenMemory:

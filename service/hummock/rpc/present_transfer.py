@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.memory import Memory
-from hummock.core.project import Project
+from hummock.core.memory import Memory, Origin
+from hummock.core.project import ProjectInfo
+from hummock.core.settings import ProjectSettings
 from hummock.core.transfer import Imported, KeptMemory
+from hummock.rpc import present_settings
 from hummock.rpc import present_values as values
 from hummock.rpc.present_memory import fill_payload
 from hummock.rpc.status import violations_of
@@ -17,10 +19,16 @@ from hummock.v1 import project_service_pb2 as pb
 VERSION = 1
 
 
-def header(project: Project) -> transfer_pb2.TransferRecord:
+def header(info: ProjectInfo, settings: ProjectSettings) -> transfer_pb2.TransferRecord:
     """The first record."""
-    info = project.info
-    made = transfer_pb2.TransferHeader(version=VERSION, tech_stack=info.tech_stack, path=info.path)
+    made = transfer_pb2.TransferHeader(
+        version=VERSION,
+        tech_stack=info.tech_stack,
+        path=info.path,
+        tech_stack_origin=_origin(info.tech_stack_origin),
+        path_origin=_origin(info.path_origin),
+        settings=present_settings.project_settings(settings),
+    )
     return transfer_pb2.TransferRecord(header=made)
 
 
@@ -56,6 +64,10 @@ def import_failure(number: int, error: InvalidRequest) -> pb.ImportFailure:
     """Why a line was not taken in."""
     first = violations_of(error)[0]
     return pb.ImportFailure(number=number, field=first.field, message=first.rule)
+
+
+def _origin(origin: Origin | None) -> memory_pb2.Origin.ValueType:
+    return memory_pb2.ORIGIN_UNSPECIFIED if origin is None else memory_pb2.Origin.ValueType(origin)
 
 
 def _fill_input(message: memory_pb2.MemoryInput, stored: Memory) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Memory
-from hummock.core.project import ProjectInfo
-from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenRemoval, Imported
+from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenProject, GivenRemoval, Imported
 from hummock.ports import Clock, Embedder, Store, UnitOfWork, WriteRequest
 from hummock.text.template import left_open
 from hummock.usecases.learn import Preparation, Prepared, make_memory, require_past
@@ -136,8 +135,9 @@ class _VectorsMissing(Exception):
 
 def _take_in(work: UnitOfWork, part: Given, arrivals: Iterator[_Arrival], now: float) -> _Outcome:
     match part:
-        case ProjectInfo():
-            work.set_info(part)
+        case GivenProject():
+            work.set_info(part.info)
+            work.set_settings(part.settings)
             return _Outcome.NOTHING
         case GivenRemoval(memory_id=memory_id):
             return _Outcome.REMOVED if work.delete(memory_id) else _Outcome.NOTHING

@@ -25,9 +25,10 @@ _sym_db = _symbol_database.Default()
 from hummock.v1.buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from hummock.v1 import memory_pb2 as hummock_dot_v1_dot_memory__pb2
+from hummock.v1 import settings_pb2 as hummock_dot_v1_dot_settings__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/transfer.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\"\xc0\x01\n\x0eTransferRecord\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1a.hummock.v1.TransferHeaderH\x00\x12,\n\x06memory\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TransferMemoryH\x00\x12 \n\nremoved_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02H\x00\x12&\n\x03\x65nd\x18\x04 \x01(\x0b\x32\x17.hummock.v1.TransferEndH\x00\x42\x08\n\x06record\"i\n\x0eTransferHeader\x12\x18\n\x07version\x18\x01 \x01(\rB\x07\xbaH\x04*\x02\x08\x01\x12%\n\ntech_stack\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01\x18\x80\x01\x12\x16\n\x04path\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\"\x86\x02\n\x0eTransferMemory\x12/\n\x06memory\x18\x01 \x01(\x0b\x32\x17.hummock.v1.MemoryInputB\x06\xbaH\x03\xc8\x01\x01\x12/\n\x0bupdate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x10session_position\x18\x03 \x01(\rB\x0b\xbaH\x08*\x06\x18\xfe\xff\xff\xff\x07H\x00\x88\x01\x01\x12\x1a\n\temb_space\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x35\n\x06\x63hunks\x18\x05 \x03(\x0b\x32\x19.hummock.v1.TransferChunkB\n\xbaH\x07\x92\x01\x04\x10\xff\xff\x03\x42\x13\n\x11_session_position\"/\n\rTransferChunk\x12\x0e\n\x06values\x18\x01 \x01(\x0c\x12\x0e\n\x06tokens\x18\x02 \x01(\x0c\"#\n\x0bTransferEnd\x12\x14\n\x0cmemory_count\x18\x01 \x01(\x04\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/transfer.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\"\xc0\x01\n\x0eTransferRecord\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1a.hummock.v1.TransferHeaderH\x00\x12,\n\x06memory\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TransferMemoryH\x00\x12 \n\nremoved_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02H\x00\x12&\n\x03\x65nd\x18\x04 \x01(\x0b\x32\x17.hummock.v1.TransferEndH\x00\x42\x08\n\x06record\"\x84\x02\n\x0eTransferHeader\x12\x18\n\x07version\x18\x01 \x01(\rB\x07\xbaH\x04*\x02\x08\x01\x12%\n\ntech_stack\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01\x18\x80\x01\x12\x16\n\x04path\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\x12\x37\n\x11tech_stack_origin\x18\x04 \x01(\x0e\x32\x12.hummock.v1.OriginB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x31\n\x0bpath_origin\x18\x05 \x01(\x0e\x32\x12.hummock.v1.OriginB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12-\n\x08settings\x18\x06 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\"\x86\x02\n\x0eTransferMemory\x12/\n\x06memory\x18\x01 \x01(\x0b\x32\x17.hummock.v1.MemoryInputB\x06\xbaH\x03\xc8\x01\x01\x12/\n\x0bupdate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x10session_position\x18\x03 \x01(\rB\x0b\xbaH\x08*\x06\x18\xfe\xff\xff\xff\x07H\x00\x88\x01\x01\x12\x1a\n\temb_space\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x35\n\x06\x63hunks\x18\x05 \x03(\x0b\x32\x19.hummock.v1.TransferChunkB\n\xbaH\x07\x92\x01\x04\x10\xff\xff\x03\x42\x13\n\x11_session_position\"/\n\rTransferChunk\x12\x0e\n\x06values\x18\x01 \x01(\x0c\x12\x0e\n\x06tokens\x18\x02 \x01(\x0c\"#\n\x0bTransferEnd\x12\x14\n\x0cmemory_count\x18\x01 \x01(\x04\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,6 +44,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSFERHEADER'].fields_by_name['tech_stack']._serialized_options = b'\272H\016\222\001\013\020@\"\007r\005\020\001\030\200\001'
   _globals['_TRANSFERHEADER'].fields_by_name['path']._loaded_options = None
   _globals['_TRANSFERHEADER'].fields_by_name['path']._serialized_options = b'\272H\005r\003\030\200\010'
+  _globals['_TRANSFERHEADER'].fields_by_name['tech_stack_origin']._loaded_options = None
+  _globals['_TRANSFERHEADER'].fields_by_name['tech_stack_origin']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_TRANSFERHEADER'].fields_by_name['path_origin']._loaded_options = None
+  _globals['_TRANSFERHEADER'].fields_by_name['path_origin']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_TRANSFERMEMORY'].fields_by_name['memory']._loaded_options = None
   _globals['_TRANSFERMEMORY'].fields_by_name['memory']._serialized_options = b'\272H\003\310\001\001'
   _globals['_TRANSFERMEMORY'].fields_by_name['session_position']._loaded_options = None
@@ -51,14 +56,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSFERMEMORY'].fields_by_name['emb_space']._serialized_options = b'\272H\004r\002\030@'
   _globals['_TRANSFERMEMORY'].fields_by_name['chunks']._loaded_options = None
   _globals['_TRANSFERMEMORY'].fields_by_name['chunks']._serialized_options = b'\272H\007\222\001\004\020\377\377\003'
-  _globals['_TRANSFERRECORD']._serialized_start=129
-  _globals['_TRANSFERRECORD']._serialized_end=321
-  _globals['_TRANSFERHEADER']._serialized_start=323
-  _globals['_TRANSFERHEADER']._serialized_end=428
-  _globals['_TRANSFERMEMORY']._serialized_start=431
-  _globals['_TRANSFERMEMORY']._serialized_end=693
-  _globals['_TRANSFERCHUNK']._serialized_start=695
-  _globals['_TRANSFERCHUNK']._serialized_end=742
-  _globals['_TRANSFEREND']._serialized_start=744
-  _globals['_TRANSFEREND']._serialized_end=779
+  _globals['_TRANSFERRECORD']._serialized_start=156
+  _globals['_TRANSFERRECORD']._serialized_end=348
+  _globals['_TRANSFERHEADER']._serialized_start=351
+  _globals['_TRANSFERHEADER']._serialized_end=611
+  _globals['_TRANSFERMEMORY']._serialized_start=614
+  _globals['_TRANSFERMEMORY']._serialized_end=876
+  _globals['_TRANSFERCHUNK']._serialized_start=878
+  _globals['_TRANSFERCHUNK']._serialized_end=925
+  _globals['_TRANSFEREND']._serialized_start=927
+  _globals['_TRANSFEREND']._serialized_end=962
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from hummock.v1 import memory_pb2 as _memory_pb2
+from hummock.v1 import settings_pb2 as _settings_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -64,20 +65,31 @@ Global___TransferRecord: _TypeAlias = TransferRecord  # noqa: Y015
 
 @_typing.final
 class TransferHeader(_message.Message):
-    """The beginning of an export."""
+    """The beginning of an export: what is known of the project itself. It replaces what the importing project says."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     VERSION_FIELD_NUMBER: _builtins.int
     TECH_STACK_FIELD_NUMBER: _builtins.int
     PATH_FIELD_NUMBER: _builtins.int
+    TECH_STACK_ORIGIN_FIELD_NUMBER: _builtins.int
+    PATH_ORIGIN_FIELD_NUMBER: _builtins.int
+    SETTINGS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     """Of the records: 1. A later one is an error."""
     path: _builtins.str
     """As in ProjectInfo."""
+    tech_stack_origin: _memory_pb2.Origin.ValueType
+    """Who said the tech stack: MANUAL, INDEXER or, where that is not known, unset."""
+    path_origin: _memory_pb2.Origin.ValueType
+    """Who said the path."""
     @_builtins.property
     def tech_stack(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """As in ProjectInfo."""
+
+    @_builtins.property
+    def settings(self) -> _settings_pb2.ProjectSettings:
+        """What the project sets for itself."""
 
     def __init__(
         self,
@@ -85,10 +97,13 @@ class TransferHeader(_message.Message):
         version: _builtins.int = ...,
         tech_stack: _abc.Iterable[_builtins.str] | None = ...,
         path: _builtins.str = ...,
+        tech_stack_origin: _memory_pb2.Origin.ValueType = ...,
+        path_origin: _memory_pb2.Origin.ValueType = ...,
+        settings: _settings_pb2.ProjectSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "tech_stack", b"tech_stack", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "path_origin", b"path_origin", "settings", b"settings", "tech_stack", b"tech_stack", "tech_stack_origin", b"tech_stack_origin", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
