@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,6 +163,50 @@ def test_any_pair_has_a_score_between_nought_and_one(reranker: OnnxReranker, que
 def test_a_pairs_score_does_not_depend_on_its_company(reranker: OnnxReranker, texts: list[str]) -> None:
     alone = {text: scores(reranker, QUERY, [text])[0] for text in TEXTS}
     assert scores(reranker, QUERY, texts) == [alone[text] for text in texts]
+
+
+def test_an_unknown_character_is_read_as_one(reranker: OnnxReranker) -> None:
+    """As the model was trained, and as the tokenizer's own library gives it to the model."""
+    [pair] = reranker.pairs("先\U0001f680", ["本\U0001f680本"])
+    assert pair.tokens.count(3) == 2
+    assert len(pair.tokens) == 4 + 3 + 4
+
+
+def test_the_graph_is_fed_what_it_declares_and_gives_one_logit(files: Path, reranker: OnnxReranker) -> None:
+    """XLM-R has no token types; the pair's template gives all of its tokens the one type that there is."""
+    session = onnxruntime.InferenceSession(str(files / GRAPH_FILE), providers=["CPUExecutionProvider"])
+    assert [node.name for node in session.get_inputs()] == ["input_ids", "attention_mask"]
+    [pair] = reranker.pairs(QUERY, [TEXTS[0]])
+    row = np.array([pair.tokens], np.int64)
+    (logits,) = session.run(["logits"], {"input_ids": row, "attention_mask": np.ones_like(row)})
+    assert logits.shape == (1, 1)
+    assert scores(reranker, QUERY, [TEXTS[0]]) == [pytest.approx(1 / (1 + np.exp(-logits[0, 0])))]
+    assert set(pair.token_types) == {0}
+
+
+def test_a_graph_that_declares_token_types_is_fed_them(
+    described: RerankerDescription, files: Path, tmp_path: Path
+) -> None:
+    graph = onnx.load(str(files / GRAPH_FILE))
+    types = onnx.helper.make_tensor_value_info("token_type_ids", onnx.TensorProto.INT64, ["batch", "tokens"])
+    graph.graph.input.append(types)
+    onnx.save_model(graph, str(tmp_path / GRAPH_FILE))
+    (tmp_path / TOKENIZER_FILE).write_bytes((files / TOKENIZER_FILE).read_bytes())
+    encoder, plain = CrossEncoder(described, tmp_path), CrossEncoder(described, files)
+    [(ids, kinds)] = encoder.encode(QUERY, [TEXTS[1]])
+    assert encoder.score(ids, kinds) == plain.score(ids, kinds)
+
+
+def test_settings_of_the_tokenizer_file_cut_and_pad_nothing(
+    described: RerankerDescription, files: Path, tmp_path: Path
+) -> None:
+    """Published files hold the settings of their authors' last call."""
+    tokenizer = Tokenizer.from_file(str(files / TOKENIZER_FILE))
+    tokenizer.enable_truncation(8)
+    tokenizer.enable_padding(length=40, pad_id=1)
+    tokenizer.save(str(tmp_path / TOKENIZER_FILE))
+    (tmp_path / GRAPH_FILE).write_bytes((files / GRAPH_FILE).read_bytes())
+    assert CrossEncoder(described, tmp_path).encode(QUERY, TEXTS) == CrossEncoder(described, files).encode(QUERY, TEXTS)
 
 
 def test_no_texts_have_no_scores(reranker: OnnxReranker) -> None:

@@ -22,6 +22,9 @@ CHARACTERS_A_TOKEN = 16
 """Room for a text's characters before it is made into tokens, of which most have one to six. Without a bound, a text of
 256 KiB takes longer to be made into tokens than its pair to be scored."""
 
+UNKNOWN = frozenset({"<unk>", "[UNK]"})
+"""The token of an unknown character, as XLM-R and BERT call it."""
+
 
 class CrossEncoder:
     """Runs a cross-encoder on one pair at a time; safe to call from several threads.
@@ -39,8 +42,11 @@ class CrossEncoder:
         """
         self._model = model
         self._tokenizer = open_tokenizer(model.name, directory / TOKENIZER_FILE)
-        self._special_ids = {
-            token for token, added in self._tokenizer.get_added_tokens_decoder().items() if added.special
+        # What stands for a character that the model does not know is no part of how texts are joined.
+        self._joining_ids = {
+            token
+            for token, added in self._tokenizer.get_added_tokens_decoder().items()
+            if added.special and added.content not in UNKNOWN
         }
         self._session = open_session(directory / GRAPH_FILE)
         self._inputs = declared_inputs(self._session)
@@ -82,7 +88,7 @@ class CrossEncoder:
     def _without_forged(self, joined: Encoding) -> tuple[list[int], list[int]]:
         """Ids and types but for special tokens that a text spelt: these vocabularies hold `</s>` as a piece."""
         columns = zip(joined.ids, joined.type_ids, joined.special_tokens_mask, strict=True)
-        kept = [(token, kind) for token, kind, is_ours in columns if is_ours or token not in self._special_ids]
+        kept = [(token, kind) for token, kind, is_ours in columns if is_ours or token not in self._joining_ids]
         return [token for token, _ in kept], [kind for _, kind in kept]
 
     @property
