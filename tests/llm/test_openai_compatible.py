@@ -12,7 +12,7 @@ import pytest
 from hummock.llm import Endpoint, OpenAiCompatible
 from hummock.llm.breaker import FAILURES, OPEN_S, Breaker
 from hummock.llm.openai_compatible import ATTEMPTS, FIRST_PAUSE_S, MAX_REPLY_BYTES
-from hummock.ports import LlmFailed, LlmLate, LlmQuestion
+from hummock.ports import LlmFailed, LlmLate, LlmQuestion, LlmUsage
 from tests.fakes import FakeClock
 from tests.llm.stub import Stub, completion
 
@@ -202,3 +202,33 @@ def test_failures_that_are_not_in_a_row_do_not_open_the_breaker() -> None:
         breaker.failed()
         breaker.succeeded()
         assert breaker.lets_through()
+
+
+def counting(stub: Stub, content: object, usage: object) -> None:
+    """Answers with this content and this account of tokens."""
+    status, body = completion(content)
+    stub.answer = lambda _: (status, json.dumps({**json.loads(body), "usage": usage}).encode())
+
+
+def test_the_tokens_that_the_endpoint_counts_are_added_up(asker: Asker, stub: Stub) -> None:
+    counting(stub, ["红"], {"prompt_tokens": 30, "completion_tokens": 4, "total_tokens": 34})
+    asker.ask()
+    asker.ask()
+    assert asker.llm.usage == LlmUsage(requests=2, replies=2, prompt_tokens=60, completion_tokens=8)
+
+
+def test_what_was_no_use_and_what_was_repeated_counts_as_asked(asker: Asker, stub: Stub) -> None:
+    counting(stub, "I cannot do that.", {"prompt_tokens": 30, "completion_tokens": 4})
+    with pytest.raises(LlmFailed, match="not JSON"):
+        asker.ask()
+    assert asker.llm.usage == LlmUsage(requests=1, prompt_tokens=30, completion_tokens=4)
+    failing(stub, 500)
+    asker.ask()
+    assert asker.llm.usage == LlmUsage(requests=3, replies=1, prompt_tokens=30, completion_tokens=4)
+
+
+@pytest.mark.parametrize("usage", [None, [], {"prompt_tokens": "7"}, {"prompt_tokens": -1}, {"prompt_tokens": True}])
+def test_an_account_that_is_none_counts_nothing(asker: Asker, stub: Stub, usage: object) -> None:
+    counting(stub, ["红"], usage)
+    asker.ask()
+    assert asker.llm.usage == LlmUsage(requests=1, replies=1)

@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Any
 
 import httpx2
 
 from hummock.llm.breaker import Breaker
-from hummock.ports import Clock, LlmFailed, LlmLate, LlmQuestion
+from hummock.llm.meter import Meter
+from hummock.ports import Clock, LlmFailed, LlmLate, LlmQuestion, LlmUsage
 
 __all__ = ["Endpoint", "OpenAiCompatible"]
 
@@ -53,6 +55,7 @@ class OpenAiCompatible:
         self._monotonic = clock.monotonic
         self._pause = pause
         self._breaker = Breaker(clock.monotonic)
+        self._meter = Meter()
         self._knows_schemas = True
         headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
         self._client = httpx2.Client(
@@ -71,6 +74,11 @@ class OpenAiCompatible:
         self._breaker.succeeded()
         return value
 
+    @property
+    def usage(self) -> LlmUsage:
+        """What it was asked so far, and what that came to."""
+        return self._meter.usage
+
     def close(self) -> None:
         """Closes its connections."""
         self._client.close()
@@ -79,13 +87,20 @@ class OpenAiCompatible:
         pause_s = FIRST_PAUSE_S
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return _json_of(_content_of(self._reply(question, until_s)))
+                return self._value_of(self._reply(question, until_s))
             except _Transient:
                 if attempt == ATTEMPTS or self._monotonic() + pause_s >= until_s:
                     raise
             self._pause(pause_s)
             pause_s *= 2
         raise AssertionError("the last attempt returns or raises")
+
+    def _value_of(self, body: bytes) -> object:
+        reply = _decoded(body)
+        self._meter.answered(reply)
+        value = _json_of(_content_of(reply))
+        self._meter.was_usable()
+        return value
 
     def _reply(self, question: LlmQuestion, until_s: float) -> bytes:
         with_schema = self._knows_schemas
@@ -105,6 +120,7 @@ class OpenAiCompatible:
         if left_s <= 0:
             raise LlmLate
         body = _request(self._endpoint.model, question, with_schema=with_schema)
+        self._meter.asked()
         try:
             with self._client.stream("POST", "chat/completions", json=body, timeout=left_s) as response:
                 return response.status_code, self._read(response, until_s)
@@ -139,10 +155,18 @@ def _request(model: str, question: LlmQuestion, *, with_schema: bool) -> Mapping
     }
 
 
-def _content_of(body: bytes) -> str:
+def _decoded(body: bytes) -> object:
     try:
-        content = json.loads(body)["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError, RecursionError):
+        reply: object = json.loads(body)
+    except (ValueError, RecursionError):
+        raise LlmFailed("its reply is not that of a chat completion") from None
+    return reply
+
+
+def _content_of(reply: Any) -> str:
+    try:
+        content = reply["choices"][0]["message"]["content"]
+    except (LookupError, TypeError):
         raise LlmFailed("its reply is not that of a chat completion") from None
     if not isinstance(content, str):
         raise LlmFailed("its reply has no text")

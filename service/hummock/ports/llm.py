@@ -26,6 +26,23 @@ class LlmQuestion:
     max_tokens: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmUsage:
+    """What a language model was asked so far, and what that came to.
+
+    Attributes:
+        requests: Sent, repeated ones included.
+        replies: Of these, those that were answered with something usable.
+        prompt_tokens: That the endpoint counted in questions; 0 where it says nothing.
+        completion_tokens: That it counted in answers.
+    """
+
+    requests: int = 0
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
 class LlmFailed(Exception):
     """A language model gave no answer; the message says why, and nothing of question, answer or key."""
 
