@@ -5,8 +5,9 @@ act before Numba is imported). The command line's own `HUMMOCK_TARGET` and `HUMM
 belong to typer.
 
 The file is the one that `HUMMOCK_CONFIG` names, else `hummock.toml` in the working directory if it is there. Its keys
-are the fields below, `[llm]` and `[storage]` tables; in the environment the same key is `HUMMOCK_` and its name in
-capitals (`HUMMOCK_STORAGE_QUOTA_BYTES`), but for the two directories, which are `HUMMOCK_DATA` and `HUMMOCK_MODELS`.
+are the fields below, `[llm]`, `[learning_llm]` and `[storage]` tables; in the environment the same key is `HUMMOCK_`
+and its name in capitals (`HUMMOCK_STORAGE_QUOTA_BYTES`), but for the two directories, which are `HUMMOCK_DATA` and
+`HUMMOCK_MODELS`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _CONFIG_FILE = "hummock.toml"
 _GIB = 1 << 30
 # Not the service's settings: read by this file, by the command line and by the tests.
 _OTHER_VARIABLES = frozenset({"HUMMOCK_CONFIG", "HUMMOCK_TARGET", "HUMMOCK_PROJECT", "HUMMOCK_SHARED"})
-_SECRET = frozenset({"api_key", "llm"})
+_SECRET = frozenset({"api_key", "llm", "learning_llm"})
 """What is not shown when it is wrong."""
 _SHORT_NAMES: dict[tuple[str, ...], str] = {("data_dir",): "HUMMOCK_DATA", ("models_dir",): "HUMMOCK_MODELS"}
 
@@ -116,6 +117,11 @@ class LlmSettings(BaseModel):
     timeout_s: float = Field(default=30.0, gt=0, le=600)
     """Longest wait for an answer, repeated attempts included; what a call waits for has less."""
 
+    @property
+    def is_set(self) -> bool:
+        """Whether there is anybody to ask."""
+        return bool(self.base_url and self.model)
+
 
 class Settings(BaseModel):
     """Everything about the service that can be set. Made by `load_settings`."""
@@ -145,6 +151,8 @@ class Settings(BaseModel):
     """A `tokenizer.json`, or a `.tiktoken` file under the name of its vocabulary, that counts the tokens of prompts
     exactly; unset means an estimate."""
     llm: LlmSettings = LlmSettings()
+    learning_llm: LlmSettings = LlmSettings()
+    """The language model that learns keywords, a small one as a rule; unset means that of `[llm]`."""
     intent: Literal["lexical", "llm"] = "lexical"
     """Who says what a query wants where the request leaves it open: its words, or the language model of `[llm]`."""
     storage: StorageSettings = StorageSettings()
@@ -160,7 +168,7 @@ class Settings(BaseModel):
     @classmethod
     def _has_whom_it_asks(cls, intent: str, known: ValidationInfo) -> str:
         llm = known.data.get("llm")
-        if intent == "llm" and llm is not None and not (llm.base_url and llm.model):
+        if intent == "llm" and llm is not None and not llm.is_set:
             raise ValueError("needs llm.base_url and llm.model")
         return intent
 

@@ -10,18 +10,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from threading import Thread
 
 from threadpoolctl import threadpool_limits
 
 from hummock import llm, models, store
-from hummock.config import Settings
+from hummock.config import LlmSettings, Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
 from hummock.core.recall import CrossEncoding, IntentMode
 from hummock.learn import ProjectReferences
-from hummock.ports import Clock, Reranker
+from hummock.learn.ask import AskKeywords
+from hummock.ports import Clock, KeywordLearner, Llm, Reranker
 from hummock.rpc.address import Address
 from hummock.rpc.gate import Gate
 from hummock.rpc.handlers import Gates
@@ -30,6 +32,7 @@ from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.text.warm import warm as warm_texts
 from hummock.usecases.ask_intent import AskIntent
+from hummock.usecases.background_learner import BackgroundLearner
 from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.entries import Entries
@@ -38,8 +41,10 @@ from hummock.usecases.export import Export
 from hummock.usecases.garden import Garden
 from hummock.usecases.import_parts import Import
 from hummock.usecases.learn import Learn, Preparation
+from hummock.usecases.learn_keywords import LearnKeywords
 from hummock.usecases.learn_turn import LearnTurn
 from hummock.usecases.learning import Learning
+from hummock.usecases.observe import Observe
 from hummock.usecases.projects import Projects
 from hummock.usecases.recall import Recall
 from hummock.usecases.render import Render
@@ -101,14 +106,22 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         ask_intent = stack.enter_context(_ask_intent(settings, clock, say))
         uncached = Recall(opened, embedder, clock, cross_encode, ask_intent)
         recall = CachedRecall(uncached, opened, embedder.space.id, clock)
-        entries = Entries(opened)
-        render = Render(recall, opened, counter, clock, RenderTurn(opened, entries, ProjectReferences()))
+        entries, find_references = Entries(opened), ProjectReferences()
+        render = Render(recall, opened, counter, clock, RenderTurn(opened, entries, find_references))
+        learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
+        background = stack.enter_context(_background(settings, learn_with, clock, say))
+        observe = Observe(opened, background.seen)
+
+        def follow(follower: Callable[[str, int], None]) -> None:
+            opened.follow(follower)
+            background.follow(follower)
+
         yield UseCases(
             recall=recall,
             render=render,
             render_turn=render.prepare,
             learn=Learn(opened, embedder, preparation, clock),
-            learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=()),
+            learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
             search=Search(recall),
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             garden=Garden(opened, preparation, clock),
@@ -117,9 +130,11 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             import_parts=Import(opened, embedder, preparation, clock),
             sessions=Sessions(opened, clock, make_id),
             settings=ProjectsSettings(opened, embedder.space.calibration.near_twin_bar),
-            learning=Learning(opened, entries),
+            learning=Learning(opened, entries, background.switched_on),
+            observe=observe,
+            scan=background.scan,
             status=Status(opened, embedder, clock, version("hummock"), _advice(model)),
-            follow=opened.follow,
+            follow=follow,
         )
 
 
@@ -192,22 +207,47 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
 
 
 @contextmanager
+def _llm(chosen: LlmSettings, clock: Clock) -> Iterator[Llm | None]:
+    """The configured language model; None where there is none. Nothing is sent before somebody asks."""
+    if not chosen.is_set:
+        yield None
+        return
+    endpoint = llm.Endpoint(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        timeout_s=chosen.timeout_s,
+        api_key=chosen.api_key.get_secret_value(),
+    )
+    with closing(llm.OpenAiCompatible(endpoint, clock)) as model:
+        yield model
+
+
+@contextmanager
 def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskIntent]:
-    """Intents by the configured language model, if there is one; nothing is sent before a recall asks."""
-    mode = IntentMode[settings.intent.upper()]
+    """Intents by the configured language model, if there is one."""
+    with (
+        ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="llm") as executor,
+        _llm(settings.llm, clock) as model,
+    ):
+        if model is not None:
+            say(f"language model {settings.llm.model}, intents by default: {settings.intent}")
+        yield AskIntent(model, executor, IntentMode[settings.intent.upper()], clock)
+
+
+@contextmanager
+def _background(
+    settings: Settings, learn_with: Callable[[KeywordLearner | None], LearnKeywords], clock: Clock, say: Say
+) -> Iterator[BackgroundLearner]:
+    """What learns beside the calls, at work. It has a connection of its own, so that what it asks delays no intent."""
+    chosen = settings.learning_llm if settings.learning_llm.is_set else settings.llm
     with ExitStack() as stack:
-        executor = stack.enter_context(ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="llm"))
-        model = None
-        if settings.llm.base_url and settings.llm.model:
-            endpoint = llm.Endpoint(
-                base_url=settings.llm.base_url,
-                model=settings.llm.model,
-                timeout_s=settings.llm.timeout_s,
-                api_key=settings.llm.api_key.get_secret_value(),
-            )
-            model = stack.enter_context(closing(llm.OpenAiCompatible(endpoint, clock)))
-            say(f"language model {endpoint.model}, intents by default: {settings.intent}")
-        yield AskIntent(model, executor, mode, clock)
+        model = stack.enter_context(_llm(chosen, clock))
+        learner = None if model is None else AskKeywords(model, clock)
+        if learner is not None:
+            say(f"keywords are learnt by {chosen.model}")
+        background = stack.enter_context(closing(BackgroundLearner(learn_with(learner), clock)))
+        background.start()
+        yield background
 
 
 def _counter(settings: Settings) -> TokenCounter:

@@ -27,7 +27,7 @@ from hummock.rpc.handlers import Gates
 from hummock.rpc.server import Server
 from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples
-from tests.rpc.fixed_learning import FixedLearning
+from tests.rpc.fixed_learning import FixedLearning, FixedScan, observe
 from tests.rpc.fixed_sessions import FixedSessions
 
 LOOPBACK = "127.0.0.1:0"
@@ -127,6 +127,8 @@ def use_cases(**chosen: Any) -> UseCases:
         "render_turn": lambda query: partial(samples.rendered, query),
         "sessions": FixedSessions(),
         "learning": FixedLearning(),
+        "observe": observe,
+        "scan": lambda project, scope, chosen: FixedScan(),
         "settings": FixedSettings(),
         "status": samples.status,
         "follow": lambda follower: None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hummock.core.keyword_scan import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress
 from hummock.core.learning import (
     Injection,
     InjectionStatus,
@@ -39,6 +40,7 @@ from hummock.core.learning_queries import (
     Replayed,
     SettingsChanges,
 )
+from hummock.core.observe import ObserveCommand
 
 CORE = "世界.图鉴.物品.潮汐木芯"
 SETTINGS = LearningSettings(high_above=5, mid_above=2, min_similarity=0.75, cold_start_pause_s=0.25)
@@ -86,6 +88,29 @@ REPLAYED = Replayed(
         differing=(ForkedTurn(event=3, scope="s", turn=2, added_ids=("a",), removed_ids=("b",)),),
     ),
 )
+
+
+LEARNT = (
+    EntryLearnt(memory_id=CORE, outcome=EntryOutcome.LEARNT, keywords=("硬木头",)),
+    EntryLearnt(memory_id="b", outcome=EntryOutcome.FAILED, reason="it did not answer in time"),
+)
+
+
+@dataclass
+class FixedScan:
+    """A scan that has read one entry, reads another when it is looked at again, and is then over."""
+
+    looks: int = 0
+
+    def since(self, read: int) -> ScanProgress:
+        self.looks += 1
+        known = LEARNT[: min(self.looks, 2)]
+        end = ScanEnd.FAILING if self.looks > 2 else None
+        return ScanProgress(total=2, learnt=known[read:], end=end, reason="enough" if end else "")
+
+
+def observe(command: ObserveCommand) -> int:
+    return 4
 
 
 @dataclass

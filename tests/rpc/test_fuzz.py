@@ -32,7 +32,7 @@ SERVICERS: dict[str, object] = {
     "MemoryService": MemoryServicer(CASES.garden),
     "SessionService": SessionServicer(CASES.sessions),
     "ProjectService": ProjectServicer(CASES),
-    "LearningService": LearningServicer(CASES.learning),
+    "LearningService": LearningServicer(CASES.learning, CASES.observe, CASES.scan),
     "AdminService": AdminServicer(CASES.status, lambda: Load(running=0, waiting=0)),
 }
 METHODS = {

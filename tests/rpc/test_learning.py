@@ -9,19 +9,26 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToDict
 
 from hummock.core.errors import InvalidRequest
+from hummock.core.keyword_scan import EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.core.learning_events import KeywordsSet
 from hummock.core.learning_queries import SettingsChanges
 from hummock.rpc.learning_servicer import LearningServicer
 from hummock.rpc.parse import RulesBroken, parse
+from hummock.rpc.parse_learning import observe_command
 from hummock.rpc.reply_stream import UNTIL_WRITTEN
+from hummock.rpc.scan_keywords import asked_scan, told
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
-from tests.rpc.fixed_learning import CORE, EVENTS, FixedLearning
+from tests.rpc.fixed_learning import CORE, EVENTS, LEARNT, FixedLearning, FixedScan, observe
 
 
 @pytest.fixture
 def learning() -> FixedLearning:
     return FixedLearning()
+
+
+def servicer(learning: FixedLearning) -> LearningServicer:
+    return LearningServicer(learning, observe, lambda project, scope, chosen: FixedScan())
 
 
 def update(**fields: Any) -> pb.LearningServiceUpdateSettingsRequest:
@@ -30,7 +37,7 @@ def update(**fields: Any) -> pb.LearningServiceUpdateSettingsRequest:
 
 def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
     """S3-40."""
-    reply = LearningServicer(learning).GetState(pb.LearningServiceGetStateRequest(project="p", scope="s"))
+    reply = servicer(learning).GetState(pb.LearningServiceGetStateRequest(project="p", scope="s"))
     assert learning.asked == [("p", "s", None, 0, 100)]
     assert MessageToDict(reply) == {
         "state": {
@@ -70,7 +77,7 @@ def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
 
 def test_a_watch_sends_the_state_and_then_waits(learning: FixedLearning) -> None:
     """S3-40."""
-    steps = LearningServicer(learning).WatchState(pb.LearningServiceWatchStateRequest(project="p"))
+    steps = servicer(learning).WatchState(pb.LearningServiceWatchStateRequest(project="p"))
     first = next(steps)
     assert isinstance(first, pb.LearningServiceWatchStateResponse)
     assert [one.memory_id for one in first.entries] == [CORE]
@@ -80,7 +87,7 @@ def test_a_watch_sends_the_state_and_then_waits(learning: FixedLearning) -> None
 
 def test_only_what_is_set_is_changed(learning: FixedLearning) -> None:
     settings = learning_pb2.LearningSettings(mid_above=0, cold_start_pause=Duration(seconds=1, nanos=500_000_000))
-    LearningServicer(learning).UpdateSettings(update(settings=settings))
+    servicer(learning).UpdateSettings(update(settings=settings))
     ((command,),) = learning.asked
     assert command.enabled is None
     assert command.changes == SettingsChanges(mid_above=0, cold_start_pause_s=1.5)
@@ -90,7 +97,7 @@ def test_only_what_is_set_is_changed(learning: FixedLearning) -> None:
 def test_keywords_are_stripped_and_counted_once(learning: FixedLearning) -> None:
     """S3-39."""
     sent = pb.EntryKeywords(memory_id=CORE, keywords=[" 硬木头", "硬木头", "木 头 "])
-    LearningServicer(learning).UpdateSettings(update(keywords=[sent]))
+    servicer(learning).UpdateSettings(update(keywords=[sent]))
     ((command,),) = learning.asked
     assert command.keywords == (KeywordsSet(memory_id=CORE, keywords=("硬木头", "木 头")),)
 
@@ -106,7 +113,7 @@ def test_keywords_are_stripped_and_counted_once(learning: FixedLearning) -> None
 )
 def test_what_cannot_be_changed_is_named(learning: FixedLearning, sent: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        LearningServicer(learning).UpdateSettings(update(**sent))
+        servicer(learning).UpdateSettings(update(**sent))
     assert refused.value.field == field
 
 
@@ -132,7 +139,7 @@ def test_a_replay_says_what_a_fork_would_have_done(learning: FixedLearning) -> N
     request = pb.LearningServiceReplayRequest(
         project="p", fork=learning_pb2.LearningSettings(high_above=5, mid_above=2)
     )
-    reply = LearningServicer(learning).Replay(request)
+    reply = servicer(learning).Replay(request)
     assert learning.asked == [("p", SettingsChanges(high_above=5, mid_above=2))]
     assert reply.matches
     assert MessageToDict(reply.fork)["differing"] == [
@@ -141,21 +148,21 @@ def test_a_replay_says_what_a_fork_would_have_done(learning: FixedLearning) -> N
 
 
 def test_a_replay_without_a_fork_decides_nothing_anew(learning: FixedLearning) -> None:
-    LearningServicer(learning).Replay(pb.LearningServiceReplayRequest(project="p"))
+    servicer(learning).Replay(pb.LearningServiceReplayRequest(project="p"))
     assert learning.asked == [("p", None)]
 
 
 def test_a_fork_by_numbers_that_decide_nothing_is_refused(learning: FixedLearning) -> None:
     request = pb.LearningServiceReplayRequest(project="p", fork=learning_pb2.LearningSettings(candidates=3))
     with pytest.raises(InvalidRequest, match="candidates"):
-        LearningServicer(learning).Replay(request)
+        servicer(learning).Replay(request)
 
 
 def pages(learning: FixedLearning, *, newest_first: bool, size: int) -> list[list[int]]:
     found: list[list[int]] = []
     token = ""
     while True:
-        reply = LearningServicer(learning).ListEvents(
+        reply = servicer(learning).ListEvents(
             pb.LearningServiceListEventsRequest(
                 project="p", page_size=size, newest_first=newest_first, page_token=token
             )
@@ -174,7 +181,7 @@ def test_events_are_listed_from_either_end(learning: FixedLearning) -> None:
 
 
 def test_every_event_is_shown_as_what_it_is(learning: FixedLearning) -> None:
-    reply = LearningServicer(learning).ListEvents(pb.LearningServiceListEventsRequest(project="p"))
+    reply = servicer(learning).ListEvents(pb.LearningServiceListEventsRequest(project="p"))
     assert [event.WhichOneof("event") for event in reply.events] == [
         "turn_observed",
         "keywords_learned",
@@ -188,3 +195,61 @@ def test_every_event_is_shown_as_what_it_is(learning: FixedLearning) -> None:
     assert len(reply.events) == len(EVENTS)
     feedback = reply.events[-1].feedback_given
     assert (list(feedback.useful_ids), list(feedback.useless_ids)) == ([CORE], ["b"])
+
+
+def scanned(**fields: Any) -> tuple[str, ScanScope, tuple[str, ...]]:
+    return asked_scan(pb.LearningServiceLearnKeywordsRequest(project="p", **fields))
+
+
+def test_a_scan_tells_where_it_is_each_entry_and_why_it_is_over(learning: FixedLearning) -> None:
+    """S3-30."""
+    steps = servicer(learning).LearnKeywords(pb.LearningServiceLearnKeywordsRequest(project="p"))
+    messages = [
+        MessageToDict(one) if isinstance(one, pb.LearningServiceLearnKeywordsResponse) else one for one in steps
+    ]
+    failed = {"memoryId": "b", "outcome": "ENTRY_OUTCOME_FAILED", "reason": "it did not answer in time"}
+    assert messages == [
+        {"total": 2, "done": 1},
+        {"total": 2, "done": 2, "entry": failed},
+        {"total": 2, "done": 2, "end": "SCAN_END_FAILING", "reason": "enough"},
+    ]
+
+
+def test_a_scan_that_has_read_nothing_new_waits() -> None:
+    class Idle:
+        def since(self, read: int) -> ScanProgress:
+            return ScanProgress(total=2, learnt=LEARNT[read:1], end=None)
+
+    steps = told(Idle())
+    assert isinstance(next(steps), pb.LearningServiceLearnKeywordsResponse)
+    assert next(steps) is UNTIL_WRITTEN
+    assert next(steps) is UNTIL_WRITTEN
+
+
+def test_which_entries_are_read_is_all_the_unlearned_or_the_named_ones() -> None:
+    """S3-26, S3-36."""
+    assert scanned() == ("p", ScanScope.UNLEARNED, ())
+    assert scanned(scope=pb.SCAN_SCOPE_ALL) == ("p", ScanScope.ALL, ())
+    assert scanned(memory_ids=[CORE]) == ("p", ScanScope.CHOSEN, (CORE,))
+    with pytest.raises(InvalidRequest, match="scope"):
+        scanned(scope=pb.SCAN_SCOPE_ALL, memory_ids=[CORE])
+
+
+def test_an_observed_turn_says_everything_that_was_sent(learning: FixedLearning) -> None:
+    """S3-05."""
+    request = pb.LearningServiceObserveTurnRequest(
+        project="p", scope="s", turn=3, user_text="硬木头", assistant_text="ok", used_memory_ids=[CORE]
+    )
+    command = observe_command(request)
+    assert (command.project, command.scope, command.turn, command.user_text) == ("p", "s", 3, "硬木头")
+    assert (command.assistant_text, command.used_ids, command.request_id) == ("ok", (CORE,), "")
+    assert servicer(learning).ObserveTurn(request).seq == 4
+
+
+def test_numbers_of_outcomes_and_ends_are_those_of_the_contract() -> None:
+    assert {one.name: one.value for one in EntryOutcome} == _without_prefix(pb.EntryOutcome, "ENTRY_OUTCOME_")
+    assert {one.name: one.value for one in ScanEnd} == _without_prefix(pb.ScanEnd, "SCAN_END_")
+
+
+def _without_prefix(enum: Any, prefix: str) -> dict[str, int]:
+    return {name.removeprefix(prefix): number for name, number in enum.items() if number}

@@ -64,12 +64,15 @@ class LearningCommand:
 class LearningUpdated:
     """How a project learns after a change.
 
-    `missed_turns` came while learning was off, if this change switched it on; else 0.
+    Attributes:
+        missed_turns: Those that came while learning was off, if this change switched it on; else 0.
+        cold_start: Whether this change switched it on, and entries without keywords are now read.
     """
 
     seq: int
     state: LearningState
     missed_turns: int
+    cold_start: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

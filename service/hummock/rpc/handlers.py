@@ -113,7 +113,7 @@ def handlers(use_cases: UseCases, gates: Gates, door: Door, feed: Feed) -> list[
         "MemoryService": MemoryServicer(use_cases.garden),
         "SessionService": SessionServicer(use_cases.sessions),
         "ProjectService": ProjectServicer(use_cases),
-        "LearningService": LearningServicer(use_cases.learning),
+        "LearningService": LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan),
         "AdminService": AdminServicer(use_cases.status, gates.load),
     }
     compile_rules(GetMessageClass(method.input_type) for method in _methods())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hummock.core.learning_queries import LearningPage
+from hummock.core.observe import ObserveCommand
 from hummock.rpc import parse_learning, present_events, present_learning
 from hummock.rpc import parse_values as values
 from hummock.rpc.page_token import page_position, page_token
 from hummock.rpc.reply_stream import UNTIL_WRITTEN, Steps
-from hummock.rpc.use_cases import Learning
+from hummock.rpc.scan_keywords import asked_scan, told
+from hummock.rpc.use_cases import BeginScan, Learning
 from hummock.v1 import learning_service_pb2 as pb
 
 _DEFAULT_PAGE_SIZE = 100
@@ -17,8 +21,10 @@ _WATCHED_AT_ONCE = 500
 class LearningServicer:
     """Each method is a call of one use case."""
 
-    def __init__(self, learning: Learning) -> None:
+    def __init__(self, learning: Learning, observe: Callable[[ObserveCommand], int], scan: BeginScan) -> None:
         self._learning = learning
+        self._observe = observe
+        self._scan = scan
 
     def GetState(self, request: pb.LearningServiceGetStateRequest) -> pb.LearningServiceGetStateResponse:
         """Returns what a project has learnt, and what its next turn would inject."""
@@ -54,6 +60,14 @@ class LearningServicer:
     ) -> pb.LearningServiceUpdateSettingsResponse:
         """Switches learning, changes its numbers, sets keywords."""
         return present_learning.update_response(self._learning.update(parse_learning.learning_command(request)))
+
+    def ObserveTurn(self, request: pb.LearningServiceObserveTurnRequest) -> pb.LearningServiceObserveTurnResponse:
+        """Writes down that a turn is over."""
+        return pb.LearningServiceObserveTurnResponse(seq=self._observe(parse_learning.observe_command(request)))
+
+    def LearnKeywords(self, request: pb.LearningServiceLearnKeywordsRequest) -> Steps:
+        """Has entries read, and tells of each."""
+        yield from told(self._scan(*asked_scan(request)))
 
     def Replay(self, request: pb.LearningServiceReplayRequest) -> pb.LearningServiceReplayResponse:
         """Rebuilds the state from the log."""

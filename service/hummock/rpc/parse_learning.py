@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning_events import KeywordsSet
 from hummock.core.learning_queries import LearningCommand, SettingsChanges
+from hummock.core.observe import ObserveCommand
 from hummock.rpc import parse_values as values
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
@@ -25,6 +26,22 @@ def learning_command(request: pb.LearningServiceUpdateSettingsRequest) -> Learni
         enabled=request.enabled if request.HasField("enabled") else None,
         changes=settings_changes(request.settings),
         keywords=tuple(_keywords_set(f"keywords[{place}]", sent) for place, sent in enumerate(request.keywords)),
+    )
+
+
+def observe_command(request: pb.LearningServiceObserveTurnRequest) -> ObserveCommand:
+    """A turn that is over."""
+    return ObserveCommand(
+        project=values.project_name("project", request.project),
+        scope=values.identifier("scope", request.scope),
+        turn=request.turn,
+        user_text=request.user_text,
+        assistant_text=request.assistant_text,
+        used_ids=tuple(
+            values.identifier(f"used_memory_ids[{place}]", one) for place, one in enumerate(request.used_memory_ids)
+        ),
+        request_id=values.request_id(request.request_id),
+        fingerprint=values.fingerprint(request),
     )
 
 

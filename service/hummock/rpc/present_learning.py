@@ -81,7 +81,10 @@ def entry_state(entry: EntryState) -> learning_service_pb2.EntryState:
 def update_response(updated: LearningUpdated) -> learning_service_pb2.LearningServiceUpdateSettingsResponse:
     """How a project learns after a change."""
     return learning_service_pb2.LearningServiceUpdateSettingsResponse(
-        seq=updated.seq, state=state(updated.state), missed_turns=updated.missed_turns
+        seq=updated.seq,
+        state=state(updated.state),
+        missed_turns=updated.missed_turns,
+        cold_start=updated.cold_start,
     )
 
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hummock.core.explain import Explained, ExplainQuery
+from hummock.core.keyword_scan import ScanProgress, ScanScope
 from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
 from hummock.core.learning_events import LoggedEvent
 from hummock.core.learning_queries import LearningCommand, LearningPage, LearningUpdated, Replayed, SettingsChanges
 from hummock.core.memory import Filter, Memory, Origin
 from hummock.core.memory_events import EventPage
+from hummock.core.observe import ObserveCommand
 from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
@@ -108,6 +110,16 @@ class Learning(Protocol):
         """Folds the log again, and compares."""
 
 
+class RunningScan(Protocol):
+    """Entries that are read for keywords, beside the calls."""
+
+    def since(self, read: int) -> ScanProgress:
+        """How far it is; `read` entries of it are known."""
+
+
+BeginScan = Callable[[str, ScanScope, Sequence[str]], RunningScan]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseCases:
     """One of each. All are synchronous and safe to call from several threads."""
@@ -127,6 +139,9 @@ class UseCases:
     sessions: Sessions
     settings: Settings
     learning: Learning
+    observe: Callable[[ObserveCommand], int]
+    scan: BeginScan
+    """Begins to read entries of a project, or joins what reads them already; the ids are those of chosen ones."""
     status: Callable[[], ServiceStatus]
     follow: Callable[[Callable[[str, int], None]], None]
-    """Has a function told of every write, as `ports.Store` says."""
+    """Has a function told of every write, as `ports.Store` says, and of every step of a scan."""

@@ -30,15 +30,20 @@ class UpdateReply:
 
     state: LearningState
     missed_turns: int
+    has_begun: bool = False
 
 
 class Learning:
     """Shows and changes how projects learn. Safe to call from several threads."""
 
-    def __init__(self, store: Store, entries: Entries) -> None:
-        """Args are the store and its entries."""
+    def __init__(self, store: Store, entries: Entries, switched_on: Callable[[str], bool]) -> None:
+        """Args are the store, its entries, and who is told that a project has begun to learn.
+
+        It returns at once, and says whether entries are now read that have no keywords.
+        """
         self._store = store
         self._entries = entries
+        self._switched_on = switched_on
 
     def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> LearningPage:
         """At most `limit` entries behind position `after` (0: the first), as the scope's turn would inject them.
@@ -83,14 +88,19 @@ class Learning:
             is_switched = command.enabled is not None and command.enabled != before.enabled
             if is_switched:
                 record(work.learning, Switched(enabled=not before.enabled))
-            missed = before.missed_turns if is_switched and command.enabled else 0
-            return UpdateReply(state=work.learning.state(), missed_turns=missed)
+            has_begun = is_switched and bool(command.enabled)
+            missed = before.missed_turns if has_begun else 0
+            return UpdateReply(state=work.learning.state(), missed_turns=missed, has_begun=has_begun)
 
         request = WriteRequest(
             request_id=command.request_id, fingerprint=command.fingerprint, reply_type=UpdateReply, apply=apply
         )
         written = self._store.write(command.project, request).result()
-        return LearningUpdated(seq=written.seq, state=written.reply.state, missed_turns=written.reply.missed_turns)
+        reply = written.reply
+        cold_start = reply.has_begun and self._switched_on(command.project)
+        return LearningUpdated(
+            seq=written.seq, state=reply.state, missed_turns=reply.missed_turns, cold_start=cold_start
+        )
 
     def replay(self, project: str, fork: SettingsChanges | None) -> Replayed:
         """Fold the log again, and compare. With a fork, decide every turn anew with these numbers beside it.

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from hummock.v1 import learning_pb2 as _learning_pb2
 import builtins as _builtins
 import sys
@@ -19,6 +20,94 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ScanScope:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ScanScopeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ScanScope.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SCAN_SCOPE_UNSPECIFIED: _ScanScope.ValueType  # 0
+    """Stands for SCAN_SCOPE_UNLEARNED, or for the entries that are named."""
+    SCAN_SCOPE_UNLEARNED: _ScanScope.ValueType  # 1
+    """Those without a keyword."""
+    SCAN_SCOPE_ALL: _ScanScope.ValueType  # 2
+    """All of them."""
+
+class ScanScope(_ScanScope, metaclass=_ScanScopeEnumTypeWrapper):
+    """Which entries are read."""
+
+SCAN_SCOPE_UNSPECIFIED: ScanScope.ValueType  # 0
+"""Stands for SCAN_SCOPE_UNLEARNED, or for the entries that are named."""
+SCAN_SCOPE_UNLEARNED: ScanScope.ValueType  # 1
+"""Those without a keyword."""
+SCAN_SCOPE_ALL: ScanScope.ValueType  # 2
+"""All of them."""
+Global___ScanScope: _TypeAlias = ScanScope  # noqa: Y015
+
+class _EntryOutcome:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _EntryOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EntryOutcome.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ENTRY_OUTCOME_UNSPECIFIED: _EntryOutcome.ValueType  # 0
+    """Never sent."""
+    ENTRY_OUTCOME_LEARNT: _EntryOutcome.ValueType  # 1
+    """It has new keywords."""
+    ENTRY_OUTCOME_NOTHING_NEW: _EntryOutcome.ValueType  # 2
+    """It was read, and no new keyword was found."""
+    ENTRY_OUTCOME_FAILED: _EntryOutcome.ValueType  # 3
+    """The learner failed; nothing was counted."""
+    ENTRY_OUTCOME_GONE: _EntryOutcome.ValueType  # 4
+    """It is no entry of the project."""
+
+class EntryOutcome(_EntryOutcome, metaclass=_EntryOutcomeEnumTypeWrapper):
+    """What became of an entry that was to be read."""
+
+ENTRY_OUTCOME_UNSPECIFIED: EntryOutcome.ValueType  # 0
+"""Never sent."""
+ENTRY_OUTCOME_LEARNT: EntryOutcome.ValueType  # 1
+"""It has new keywords."""
+ENTRY_OUTCOME_NOTHING_NEW: EntryOutcome.ValueType  # 2
+"""It was read, and no new keyword was found."""
+ENTRY_OUTCOME_FAILED: EntryOutcome.ValueType  # 3
+"""The learner failed; nothing was counted."""
+ENTRY_OUTCOME_GONE: EntryOutcome.ValueType  # 4
+"""It is no entry of the project."""
+Global___EntryOutcome: _TypeAlias = EntryOutcome  # noqa: Y015
+
+class _ScanEnd:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ScanEndEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ScanEnd.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SCAN_END_UNSPECIFIED: _ScanEnd.ValueType  # 0
+    """It is not."""
+    SCAN_END_DONE: _ScanEnd.ValueType  # 1
+    """All entries were read."""
+    SCAN_END_NO_LEARNER: _ScanEnd.ValueType  # 2
+    """There is nobody who could learn: nothing was read."""
+    SCAN_END_OFF: _ScanEnd.ValueType  # 3
+    """Learning is off in this project."""
+    SCAN_END_FAILING: _ScanEnd.ValueType  # 4
+    """The learner failed again and again; asking again goes on with the entries that are left."""
+
+class ScanEnd(_ScanEnd, metaclass=_ScanEndEnumTypeWrapper):
+    """Why a scan is over."""
+
+SCAN_END_UNSPECIFIED: ScanEnd.ValueType  # 0
+"""It is not."""
+SCAN_END_DONE: ScanEnd.ValueType  # 1
+"""All entries were read."""
+SCAN_END_NO_LEARNER: ScanEnd.ValueType  # 2
+"""There is nobody who could learn: nothing was read."""
+SCAN_END_OFF: ScanEnd.ValueType  # 3
+"""Learning is off in this project."""
+SCAN_END_FAILING: ScanEnd.ValueType  # 4
+"""The learner failed again and again; asking again goes on with the entries that are left."""
+Global___ScanEnd: _TypeAlias = ScanEnd  # noqa: Y015
 
 @_typing.final
 class LearningState(_message.Message):
@@ -323,10 +412,15 @@ class LearningServiceUpdateSettingsResponse(_message.Message):
     SEQ_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     MISSED_TURNS_FIELD_NUMBER: _builtins.int
+    COLD_START_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """The project's seq after this write."""
     missed_turns: _builtins.int
     """When this has switched learning on: the turns that came while it was off."""
+    cold_start: _builtins.bool
+    """Whether this has switched learning on and begun a scan of the entries that have no keywords, which LearnKeywords
+    joins. It is skipped where no language model is configured; LearnKeywords can be asked for it later.
+    """
     @_builtins.property
     def state(self) -> Global___LearningState:
         """The state as it is after it."""
@@ -337,10 +431,11 @@ class LearningServiceUpdateSettingsResponse(_message.Message):
         seq: _builtins.int = ...,
         state: Global___LearningState | None = ...,
         missed_turns: _builtins.int = ...,
+        cold_start: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["state", b"state"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["missed_turns", b"missed_turns", "seq", b"seq", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cold_start", b"cold_start", "missed_turns", b"missed_turns", "seq", b"seq", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -821,3 +916,181 @@ class LearningServiceListEventsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LearningServiceListEventsResponse: _TypeAlias = LearningServiceListEventsResponse  # noqa: Y015
+
+@_typing.final
+class LearningServiceObserveTurnRequest(_message.Message):
+    """A turn that is over."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    TURN_FIELD_NUMBER: _builtins.int
+    USER_TEXT_FIELD_NUMBER: _builtins.int
+    ASSISTANT_TEXT_FIELD_NUMBER: _builtins.int
+    USED_MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    scope: _builtins.str
+    """As in RenderCommit: a session's id, or empty for the project itself."""
+    turn: _builtins.int
+    """As in RenderCommit: its number in the scope."""
+    user_text: _builtins.str
+    """What the user said. At most 256 KiB; may be empty, and then nothing is learnt from the turn."""
+    assistant_text: _builtins.str
+    """What was answered. At most 256 KiB. Only its hash is kept."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
+    @_builtins.property
+    def used_memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Memories that the answer rests on. At most 200; those that the project does not have are left out."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        scope: _builtins.str = ...,
+        turn: _builtins.int = ...,
+        user_text: _builtins.str = ...,
+        assistant_text: _builtins.str = ...,
+        used_memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant_text", b"assistant_text", "project", b"project", "request_id", b"request_id", "scope", b"scope", "turn", b"turn", "used_memory_ids", b"used_memory_ids", "user_text", b"user_text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LearningServiceObserveTurnRequest: _TypeAlias = LearningServiceObserveTurnRequest  # noqa: Y015
+
+@_typing.final
+class LearningServiceObserveTurnResponse(_message.Message):
+    """The turn is written down."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seq", b"seq"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LearningServiceObserveTurnResponse: _TypeAlias = LearningServiceObserveTurnResponse  # noqa: Y015
+
+@_typing.final
+class LearningServiceLearnKeywordsRequest(_message.Message):
+    """Asks for entries to be read."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    scope: Global___ScanScope.ValueType
+    """Must be unset where entries are named."""
+    @_builtins.property
+    def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Entries to read, whatever is known of them. At most 512."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        scope: Global___ScanScope.ValueType = ...,
+        memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_ids", b"memory_ids", "project", b"project", "scope", b"scope"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LearningServiceLearnKeywordsRequest: _TypeAlias = LearningServiceLearnKeywordsRequest  # noqa: Y015
+
+@_typing.final
+class EntryLearnt(_message.Message):
+    """An entry that was read."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    KEYWORDS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    memory_id: _builtins.str
+    """Its id."""
+    outcome: Global___EntryOutcome.ValueType
+    """What became of it."""
+    reason: _builtins.str
+    """Why the learner failed; else empty."""
+    @_builtins.property
+    def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Keywords that are new."""
+
+    def __init__(
+        self,
+        *,
+        memory_id: _builtins.str = ...,
+        outcome: Global___EntryOutcome.ValueType = ...,
+        keywords: _abc.Iterable[_builtins.str] | None = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["keywords", b"keywords", "memory_id", b"memory_id", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EntryLearnt: _TypeAlias = EntryLearnt  # noqa: Y015
+
+@_typing.final
+class LearningServiceLearnKeywordsResponse(_message.Message):
+    """How far the scan is. The first message comes at once, then one for each entry, the last one says why it is over."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOTAL_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    ENTRY_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    total: _builtins.int
+    """Entries that it reads, as far as it knows by now."""
+    done: _builtins.int
+    """Of these, those that were read."""
+    end: Global___ScanEnd.ValueType
+    """Why it is over; unset before the last message."""
+    reason: _builtins.str
+    """The same for people; empty where nothing is to be said."""
+    @_builtins.property
+    def entry(self) -> Global___EntryLearnt:
+        """The entry that was read; unset in the first message and in the last."""
+
+    def __init__(
+        self,
+        *,
+        total: _builtins.int = ...,
+        done: _builtins.int = ...,
+        entry: Global___EntryLearnt | None = ...,
+        end: Global___ScanEnd.ValueType = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["entry", b"entry"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "end", b"end", "entry", b"entry", "reason", b"reason", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LearningServiceLearnKeywordsResponse: _TypeAlias = LearningServiceLearnKeywordsResponse  # noqa: Y015

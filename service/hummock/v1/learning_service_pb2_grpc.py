@@ -50,6 +50,16 @@ class LearningServiceStub:
                 request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsResponse.FromString,
                 _registered_method=True)
+        self.ObserveTurn = channel.unary_unary(
+                '/hummock.v1.LearningService/ObserveTurn',
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnResponse.FromString,
+                _registered_method=True)
+        self.LearnKeywords = channel.unary_stream(
+                '/hummock.v1.LearningService/LearnKeywords',
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsResponse.FromString,
+                _registered_method=True)
         self.Replay = channel.unary_unary(
                 '/hummock.v1.LearningService/Replay',
                 request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceReplayRequest.SerializeToString,
@@ -88,6 +98,23 @@ class LearningServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ObserveTurn(self, request, context):
+        """Writes down that a turn is over, and has keywords learnt from it. It is durable when this returns; what is learnt
+        comes later, beside the calls, and is seen in WatchState. Creates the project. Learn(turn) does the same.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def LearnKeywords(self, request, context):
+        """Has entries read one by one for keywords, without a turn, and tells of each. One scan of a project runs at a time:
+        who asks meanwhile joins it, and adds the entries that it asks for. It goes on when the caller hangs up; after a
+        restart, or a failing learner, asking again goes on with the entries that have no keywords.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Replay(self, request, context):
         """Rebuilds the state from the log of events, compares it with the one in use, and says what other numbers would have
         injected. Changes nothing and asks no language model.
@@ -120,6 +147,16 @@ def add_LearningServiceServicer_to_server(servicer, server):
                     servicer.UpdateSettings,
                     request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsResponse.SerializeToString,
+            ),
+            'ObserveTurn': grpc.unary_unary_rpc_method_handler(
+                    servicer.ObserveTurn,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnResponse.SerializeToString,
+            ),
+            'LearnKeywords': grpc.unary_stream_rpc_method_handler(
+                    servicer.LearnKeywords,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsResponse.SerializeToString,
             ),
             'Replay': grpc.unary_unary_rpc_method_handler(
                     servicer.Replay,
@@ -214,6 +251,60 @@ class LearningService:
             '/hummock.v1.LearningService/UpdateSettings',
             hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsRequest.SerializeToString,
             hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ObserveTurn(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.LearningService/ObserveTurn',
+            hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LearnKeywords(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/hummock.v1.LearningService/LearnKeywords',
+            hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,15 @@ class LearningServiceStub:
     """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up."""
     UpdateSettings: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceUpdateSettingsRequest, _learning_service_pb2.LearningServiceUpdateSettingsResponse]
     """Switches learning on or off, changes its numbers, sets keywords by hand: all of it or nothing. Creates the project."""
+    ObserveTurn: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceObserveTurnRequest, _learning_service_pb2.LearningServiceObserveTurnResponse]
+    """Writes down that a turn is over, and has keywords learnt from it. It is durable when this returns; what is learnt
+    comes later, beside the calls, and is seen in WatchState. Creates the project. Learn(turn) does the same.
+    """
+    LearnKeywords: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.LearningServiceLearnKeywordsRequest, _learning_service_pb2.LearningServiceLearnKeywordsResponse]
+    """Has entries read one by one for keywords, without a turn, and tells of each. One scan of a project runs at a time:
+    who asks meanwhile joins it, and adds the entries that it asks for. It goes on when the caller hangs up; after a
+    restart, or a failing learner, asking again goes on with the entries that have no keywords.
+    """
     Replay: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceReplayRequest, _learning_service_pb2.LearningServiceReplayResponse]
     """Rebuilds the state from the log of events, compares it with the one in use, and says what other numbers would have
     injected. Changes nothing and asks no language model.
@@ -61,6 +70,15 @@ class LearningServiceAsyncStub(LearningServiceStub):
     """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up."""
     UpdateSettings: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceUpdateSettingsRequest, _learning_service_pb2.LearningServiceUpdateSettingsResponse]  # type: ignore[assignment]
     """Switches learning on or off, changes its numbers, sets keywords by hand: all of it or nothing. Creates the project."""
+    ObserveTurn: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceObserveTurnRequest, _learning_service_pb2.LearningServiceObserveTurnResponse]  # type: ignore[assignment]
+    """Writes down that a turn is over, and has keywords learnt from it. It is durable when this returns; what is learnt
+    comes later, beside the calls, and is seen in WatchState. Creates the project. Learn(turn) does the same.
+    """
+    LearnKeywords: _aio.UnaryStreamMultiCallable[_learning_service_pb2.LearningServiceLearnKeywordsRequest, _learning_service_pb2.LearningServiceLearnKeywordsResponse]  # type: ignore[assignment]
+    """Has entries read one by one for keywords, without a turn, and tells of each. One scan of a project runs at a time:
+    who asks meanwhile joins it, and adds the entries that it asks for. It goes on when the caller hangs up; after a
+    restart, or a failing learner, asking again goes on with the entries that have no keywords.
+    """
     Replay: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceReplayRequest, _learning_service_pb2.LearningServiceReplayResponse]  # type: ignore[assignment]
     """Rebuilds the state from the log of events, compares it with the one in use, and says what other numbers would have
     injected. Changes nothing and asks no language model.
@@ -96,6 +114,27 @@ class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_learning_service_pb2.LearningServiceUpdateSettingsResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceUpdateSettingsResponse]]:
         """Switches learning on or off, changes its numbers, sets keywords by hand: all of it or nothing. Creates the project."""
+
+    @_abc_1.abstractmethod
+    def ObserveTurn(
+        self,
+        request: _learning_service_pb2.LearningServiceObserveTurnRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_learning_service_pb2.LearningServiceObserveTurnResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceObserveTurnResponse]]:
+        """Writes down that a turn is over, and has keywords learnt from it. It is durable when this returns; what is learnt
+        comes later, beside the calls, and is seen in WatchState. Creates the project. Learn(turn) does the same.
+        """
+
+    @_abc_1.abstractmethod
+    def LearnKeywords(
+        self,
+        request: _learning_service_pb2.LearningServiceLearnKeywordsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.LearningServiceLearnKeywordsResponse], _abc.AsyncIterator[_learning_service_pb2.LearningServiceLearnKeywordsResponse]]:
+        """Has entries read one by one for keywords, without a turn, and tells of each. One scan of a project runs at a time:
+        who asks meanwhile joins it, and adds the entries that it asks for. It goes on when the caller hangs up; after a
+        restart, or a failing learner, asking again goes on with the entries that have no keywords.
+        """
 
     @_abc_1.abstractmethod
     def Replay(

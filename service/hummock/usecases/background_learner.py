@@ -1,0 +1,212 @@
+"""Learning beside the calls: nobody waits for it, and whatever the learner does, nobody notices."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from threading import Condition, Thread
+
+from hummock.core.keyword_scan import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
+from hummock.core.learning_events import Learner
+from hummock.ports import Clock, LearnerFailed
+from hummock.usecases.learn_keywords import LearnKeywords
+
+MAX_WAITING_PROJECTS = 256
+"""With a turn that waits to be learnt from; of more than these, the turn that has waited longest is dropped."""
+FAILURES = 3
+"""In a row, after which a scan ends."""
+
+_END_S = 5.0
+_REASONS = {
+    ScanEnd.DONE: "",
+    ScanEnd.NO_LEARNER: "no learner is configured, so that nothing was read; set llm, and ask for all entries then",
+    ScanEnd.OFF: "learning is off in this project",
+    ScanEnd.FAILING: f"the learner failed {FAILURES} times in a row; ask again to go on with the entries that are left",
+}
+_log = logging.getLogger(__name__)
+
+
+class Scan:
+    """A scan of a project's entries, as those who follow it see it. Its owner's lock guards it."""
+
+    def __init__(self, lock: Condition) -> None:
+        self._lock = lock
+        self.waiting: OrderedDict[str, None] = OrderedDict()
+        self.learnt: list[EntryLearnt] = []
+        self.end: ScanEnd | None = None
+        self.due_s = 0.0
+
+    def since(self, read: int) -> ScanProgress:
+        """How far it is; `read` entries of it are known."""
+        with self._lock:
+            return ScanProgress(
+                total=len(self.learnt) + len(self.waiting),
+                learnt=tuple(self.learnt[read:]),
+                end=self.end,
+                reason="" if self.end is None else _REASONS[self.end],
+            )
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the learner failed at each of the last few entries."""
+        last = self.learnt[-FAILURES:]
+        return len(last) == FAILURES and all(one.outcome is EntryOutcome.FAILED for one in last)
+
+
+class BackgroundLearner:
+    """Learns of one thing at a time, on one thread for all projects: turns first, scans between them.
+
+    Of each project the newest turn waits; one that it replaces is dropped, for its words are the older ones. A scan
+    reads an entry, lets the project's pause go by, and reads the next. Safe to call from several threads.
+    """
+
+    def __init__(self, learn: LearnKeywords, clock: Clock) -> None:
+        """Args are who learns, and what time it is; nothing runs before `start`."""
+        self._learn = learn
+        self._clock = clock
+        self._lock = Condition()
+        self._turns: OrderedDict[str, str] = OrderedDict()
+        self._scans: OrderedDict[str, Scan] = OrderedDict()
+        self._followers: list[Callable[[str, int], None]] = []
+        self._thread: Thread | None = None
+        self._is_closed = False
+        self._dropped = 0
+
+    @property
+    def dropped(self) -> int:
+        """Turns that were never learnt from, because newer ones came first."""
+        return self._dropped
+
+    def start(self) -> None:
+        """Begins to work."""
+        self._thread = Thread(target=self._run, name="learner", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends; what the learner is reading is waited for a little, and then left."""
+        with self._lock:
+            self._is_closed = True
+            self._lock.notify_all()
+        if self._thread is not None:
+            self._thread.join(_END_S)
+
+    def follow(self, follower: Callable[[str, int], None]) -> None:
+        """Tells of every step of a scan, as `ports.Store.follow` tells of writes."""
+        self._followers.append(follower)
+
+    def seen(self, project: str, user_text: str) -> None:
+        """A turn is over; returns at once."""
+        with self._lock:
+            if self._is_closed or self._learn.learner is None:
+                return
+            self._dropped += project in self._turns
+            self._turns[project] = user_text
+            if len(self._turns) > MAX_WAITING_PROJECTS:
+                self._turns.popitem(last=False)
+                self._dropped += 1
+            self._lock.notify_all()
+
+    def switched_on(self, project: str) -> bool:
+        """Learning was switched on: a language model begins to read what has no keywords. False where there is none."""
+        is_told = self._learn.learner is Learner.LLM
+        if is_told:
+            self.scan(project, ScanScope.UNLEARNED)
+        return is_told
+
+    def scan(self, project: str, scope: ScanScope, chosen: Sequence[str] = ()) -> Scan:
+        """Begins to read entries, or joins the project's scan that runs, whose entries these are put behind."""
+        end, memory_ids = self._begin(project, scope, chosen)
+        with self._lock:
+            scan = self._scans.get(project) or Scan(self._lock)
+            if end is None:
+                scan.waiting.update(dict.fromkeys(memory_ids))
+                end = None if scan.waiting else ScanEnd.DONE
+            if end is not None:
+                scan.end = end
+            elif not self._is_closed:
+                self._scans[project] = scan
+            self._lock.notify_all()
+            return scan
+
+    def step(self) -> bool:
+        """Does what is due, if anything is: a turn, or an entry of the scan that is due first."""
+        with self._lock:
+            turn = self._turns.popitem(last=False) if self._turns else None
+            due = None if turn else self._due_scan()
+        if turn is not None:
+            self._learn_from(*turn)
+        elif due is not None:
+            self._go_on(*due)
+        return turn is not None or due is not None
+
+    def _begin(self, project: str, scope: ScanScope, chosen: Sequence[str]) -> tuple[ScanEnd | None, tuple[str, ...]]:
+        if self._learn.learner is None:
+            return ScanEnd.NO_LEARNER, ()
+        if not self._learn.state(project).enabled:
+            return ScanEnd.OFF, ()
+        match scope:
+            case ScanScope.UNLEARNED:
+                return None, self._learn.unlearned_ids(project)
+            case ScanScope.ALL:
+                return None, self._learn.all_ids(project)
+            case ScanScope.CHOSEN:
+                return None, tuple(chosen)
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                while not self._is_closed and (wait_s := self._wait_s()) != 0:
+                    self._lock.wait(wait_s)
+                if self._is_closed:
+                    return
+            self.step()
+
+    def _wait_s(self) -> float | None:
+        """Until something is due; None when nothing will be."""
+        if self._turns:
+            return 0.0
+        due = [scan.due_s for scan in self._scans.values()]
+        return max(0.0, min(due) - self._clock.monotonic()) if due else None
+
+    def _due_scan(self) -> tuple[str, Scan] | None:
+        now = self._clock.monotonic()
+        ready = [(scan.due_s, project) for project, scan in self._scans.items() if scan.due_s <= now]
+        if not ready:
+            return None
+        project = min(ready, key=lambda one: one[0])[1]
+        return project, self._scans[project]
+
+    def _learn_from(self, project: str, user_text: str) -> None:
+        try:
+            self._learn.from_turn(project, user_text)
+        except LearnerFailed as failed:
+            _log.warning("nothing was learnt from a turn: %s", failed)
+        except Exception:
+            # Whatever it is: the next turn is another matter.
+            _log.exception("nothing was learnt from a turn")
+
+    def _go_on(self, project: str, scan: Scan) -> None:
+        """Reads the next entry of a scan."""
+        memory_id = next(iter(scan.waiting))
+        end, pause_s = None, 0.0
+        try:
+            state = self._learn.state(project)
+            pause_s = state.settings.cold_start_pause_s
+            learnt = self._learn.of_entry(project, memory_id) if state.enabled else None
+            end = None if state.enabled else ScanEnd.OFF
+        except Exception as error:
+            _log.exception("an entry could not be learnt of")
+            learnt = EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.FAILED, reason=type(error).__name__)
+        with self._lock:
+            if learnt is not None:
+                del scan.waiting[memory_id]
+                scan.learnt.append(learnt)
+            if end is None and scan.is_failing:
+                end = ScanEnd.FAILING
+            scan.end = ScanEnd.DONE if end is None and not scan.waiting else end
+            scan.due_s = self._clock.monotonic() + pause_s
+            if scan.end is not None:
+                del self._scans[project]
+        for follower in self._followers:
+            follower(project, 0)
