@@ -51,6 +51,8 @@ class Weights(NamedTuple):
         as_of: Unix seconds from which ages are counted.
         even_similarity: Best similarity of the pool at which the vector path weighs as much as the keyword path.
         steepness: The odds of the vector path grow with that similarity as its power.
+        enough_terms: Share of the query's terms from which on what holds so many of them is strong evidence, in [0, 1].
+        scarcity: The odds of the vector path grow with how far the best candidate falls short of it, as its power.
         code_odds: Factor of those odds for code.
         name_odds: Factor of those odds, and of late interaction's share, where a candidate holds all of the query.
         key_file_evidence: How far a fragment of a key file moves towards the best score, in [0, 1].
@@ -70,6 +72,8 @@ class Weights(NamedTuple):
     as_of: float
     even_similarity: float
     steepness: float
+    enough_terms: float
+    scarcity: float
     code_odds: float
     name_odds: float
     key_file_evidence: float
@@ -308,10 +312,11 @@ def rank(
     Left out are, in this order: what was said and equals the query; what the vector path alone found and is below the
     minimum; of equal texts all but the newest. What is left scores the convex sum of its similarity and its keyword
     score, each divided by the best of the pool; how much either weighs follows from how similar the best of the pool
-    is. Late interaction has its share of that in the same way. Sentences gain from those beside them in their session;
-    then the query's times have their share. Fragments of key files are raised. Domains that the query names come first,
-    then the holders of the name that it is, then the others, by the logarithm of the score less the loss by age
-    (float32 scores of old memories would underflow). Ties go to the more similar, then to the smaller `tie`.
+    is, and from how many of the query's terms the best of it holds. Late interaction has its share of that in the same
+    way. Sentences gain from those beside them in their session; then the query's times have their share. Fragments of
+    key files are raised. Domains that the query names come first, then the holders of the name that it is, then the
+    others, by the logarithm of the score less the loss by age (float32 scores of old memories would underflow). Ties go
+    to the more similar, then to the smaller `tie`.
 
     Args:
         cosine: (n,) of the best chunk; NaN without a vector.
@@ -346,7 +351,8 @@ def rank(
     closest = np.float64(_best(similarities, rows))
     covered = _most_terms(matched, rows)
     by_name = weights.name_odds if covered >= term_count else 1.0
-    odds = (closest / weights.even_similarity) ** weights.steepness * by_name
+    shortfall = max(1.0, weights.enough_terms * term_count / max(1, covered))
+    odds = (closest / weights.even_similarity) ** weights.steepness * shortfall**weights.scarcity * by_name
     understood = (closest - weights.late_from) / (weights.late_full - weights.late_from)
     shares = np.ones(3, np.float32)
     if _best(keyword, rows) > 0:

@@ -94,7 +94,8 @@ def rank(
     closest = max(0.0, similarity[rows].max(initial=0))
     covered = max((int(word).bit_count() for word in matched[rows]), default=0)
     by_name = weights.name_odds if covered >= term_count else 1.0
-    odds = (closest / weights.even_similarity) ** weights.steepness * by_name
+    shortfall = max(1.0, weights.enough_terms * term_count / max(1, covered))
+    odds = (closest / weights.even_similarity) ** weights.steepness * shortfall**weights.scarcity * by_name
     each = np.where(marks[rows] & CODE, odds * weights.code_odds, odds)
     share = weights.vector_share * each / (each + 1) if (keyword[rows] > 0).any() else np.ones(len(rows))
     understood = (closest - weights.late_from) / (weights.late_full - weights.late_from)

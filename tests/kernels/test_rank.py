@@ -32,6 +32,8 @@ PLAIN = Weights(
     as_of=NOW,
     even_similarity=0.5,
     steepness=3.0,
+    enough_terms=0.3,
+    scarcity=2.0,
     code_odds=1.5,
     name_odds=1.0,
     key_file_evidence=0.5,
@@ -81,7 +83,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         time_match if draw(st.booleans()) else time_match[:0],
         np.array(draw(st.permutations(range(n))), np.int32),
         np.array([1, 2], np.uint64),
-        draw(st.integers(1, 4)),
+        draw(st.integers(1, 20)),
         weights,
     )
 

@@ -285,3 +285,23 @@ def test_records_of_a_session_lend_each_other_nothing() -> None:
     found = candidates(rows)
     scores = [ranked(found, plan(neighbours=neighbours), probe()).score.tolist() for neighbours in (False, True)]
     assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize(("terms", "first"), [(12, "near"), (3, "word"), (1, "word")])
+def test_one_word_of_a_long_question_is_less_evidence_than_meaning(terms: int, first: str) -> None:
+    """S0-13: a year, or a word learnt of another memory, does not outrank what the question is about."""
+    rows = [
+        Row(id="word", cosine=0.2, keyword=3.0, matched=1, found_by=FoundBy.KEYWORD),
+        Row(id="near", cosine=0.4),
+    ]
+    asked = probe(terms=tuple(f"t{place}" for place in range(terms)))
+    assert ranked(candidates(rows), plan(), asked).memory_ids[0] == first
+
+
+def test_what_holds_enough_of_the_question_weighs_as_if_it_held_all() -> None:
+    """S0-13."""
+    rows = [Row(id="words", cosine=0.2, keyword=3.0, matched=7, found_by=FoundBy.KEYWORD), Row(id="near", cosine=0.4)]
+    half, whole = (probe(terms=tuple(f"t{place}" for place in range(terms))) for terms in (6, 3))
+    assert ranked(candidates(rows), plan(), half).joined.tolist() == (
+        ranked(candidates(rows), plan(), whole).joined.tolist()
+    )

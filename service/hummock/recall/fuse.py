@@ -26,6 +26,15 @@ tells which it is: a model that has found nothing like the query knows little ab
 STEEPNESS = 3.0
 """How fast the odds of the vector path grow with that similarity: as its power."""
 
+ENOUGH_TERMS = 0.3
+"""Share of the query's terms below which a match of words is little evidence.
+
+Scores are divided by the pool's best, so that without this one word would weigh as much as a sentence: of a question in
+another language than the texts often all that matches is a year, or a word that was learnt of another memory."""
+
+SCARCITY = 2.0
+"""How fast the odds of the vector path grow below that share: as its power."""
+
 CODE_ODDS = 1.5
 """By how much they are better where the candidate is code, whose words are seldom those of the question."""
 
@@ -189,6 +198,8 @@ def _weights(found: Candidates, plan: Plan, probe: Probe, calibration: Calibrati
         as_of=plan.as_of,
         even_similarity=EVEN_SIMILARITY,
         steepness=STEEPNESS,
+        enough_terms=ENOUGH_TERMS,
+        scarcity=SCARCITY,
         code_odds=CODE_ODDS,
         name_odds=NAME_ODDS if probe.is_name else 1.0,
         key_file_evidence=KEY_FILE_EVIDENCE,
