@@ -62,7 +62,7 @@ class ModelProject:
 
     def _weighted_count(self, entry: Entry, term: str) -> float:
         own = 2.0 * entry.title.count(term) + 1.5 * entry.tags.count(term) + entry.words.count(term)
-        return own + 1.5 * self.learned.get(entry.id, ()).count(term)
+        return own + 0.5 * self.learned.get(entry.id, ()).count(term)
 
     def _accept(self, *, changed: bool) -> None:
         self.seq += 1

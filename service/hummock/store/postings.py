@@ -18,8 +18,8 @@ from hummock_kernels.merge import merge_postings
 
 K1 = 1.2
 B = 0.75
-FIELD_WEIGHTS = np.array([2.0, 1.5, 1.0, 1.5], np.float32)
-"""Title, tags, body, learned keywords."""
+FIELD_WEIGHTS = np.array([2.0, 1.5, 1.0, 0.5], np.float32)
+"""Title, tags, body, learned keywords: what a memory says itself counts for more than what was said of it."""
 
 NO_TERM = 0xFFFF_FFFF
 """Stands for a term that the project does not have."""

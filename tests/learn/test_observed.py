@@ -1,0 +1,165 @@
+"""Keywords out of what was said in turns that used an entry."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.core.learning import MAX_KEYWORD_CHARACTERS
+from hummock.learn.keywords import MAX_NEW_KEYWORDS
+from hummock.learn.observed import MOST_CHARACTERS, Observed
+from hummock.ports.learner import EntryText
+from hummock.text.analyzer import query_terms
+
+CORE = EntryText(memory_id="世界.图鉴.物品.潮汐木芯", title="潮汐木芯", text="A core of tidewood that keeps water out.")
+LAMP = EntryText(memory_id="世界.图鉴.物品.雾灯", title="雾灯", text="A lamp that burns in fog.")
+OTHER_TURNS = 100
+
+
+def observed(*turns: tuple[str, tuple[str, ...]], others: int = OTHER_TURNS) -> Observed:
+    """Those turns, behind so many others of which no two share a word."""
+    counts = Observed()
+    for number in range(others):
+        counts.add(number, f"w{number}q 无关{chr(0x5000 + number)}{chr(0x6000 + number)}", ("other",))
+    for number, (text, used) in enumerate(turns, start=others):
+        counts.add(number, text, used)
+    return counts
+
+
+def test_words_of_turns_that_used_an_entry_become_its_keywords() -> None:
+    """S3-01, S3-14."""
+    counts = observed(("那块硬木头是怎么来的？", (CORE.memory_id,)), ("硬木头能防水吗", (CORE.memory_id,)))
+    assert counts.keywords(CORE) == ("硬木头",)
+    assert counts.keywords(LAMP) == ()
+
+
+def test_words_that_go_with_other_entries_as_well_are_no_keywords() -> None:
+    """S3-01."""
+    turns = [
+        ("用硬木头修码头", (CORE.memory_id,)),
+        ("硬木头的船", (CORE.memory_id,)),
+        ("硬木头和灯", (LAMP.memory_id,)),
+    ]
+    assert observed(*turns[:2]).keywords(CORE) == ("硬木头",)
+    assert observed(*turns).keywords(CORE) == ()
+
+
+def test_words_of_turns_that_used_no_entry_count_against_a_keyword() -> None:
+    """S3-01."""
+    turns = [("硬木头在哪", (CORE.memory_id,)), ("硬木头多重", (CORE.memory_id,))]
+    assert observed(*turns, ("硬木头涨价了", ()), ("还有硬木头吗", ())).keywords(CORE) == ()
+
+
+def test_a_single_turn_is_no_evidence_before_much_else_was_said() -> None:
+    """S3-01: what everybody says is not known yet."""
+    turn = ("铁桦", (CORE.memory_id,))
+    assert observed(turn, others=20).keywords(CORE) == ()
+    assert observed(turn, others=OTHER_TURNS).keywords(CORE) == ("铁桦",)
+
+
+def test_an_everyday_word_needs_to_be_said_again() -> None:
+    """S3-01."""
+    turns = [("那块铁桦木头", (CORE.memory_id,)), ("铁桦木头！", (CORE.memory_id,))]
+    assert observed(turns[0]).keywords(CORE) == ("铁桦木",)
+    assert observed(*turns).keywords(CORE) == ("铁桦木头",)
+
+
+def test_a_stray_use_elsewhere_does_not_take_an_established_keyword() -> None:
+    """S3-01."""
+    turns = [(f"硬木头{chr(0x7000 + place)}", (CORE.memory_id,)) for place in range(12)]
+    assert "硬木头" in observed(*turns, ("硬木头?", (LAMP.memory_id,))).keywords(CORE)
+
+
+def test_what_an_entry_says_itself_is_no_news() -> None:
+    """S3-01: nothing that merely repeats the title."""
+    turns = [("潮汐木芯 tidewood 与 driftoak", (CORE.memory_id,)), ("潮汐木芯 keeps driftoak", (CORE.memory_id,))]
+    assert observed(*turns).keywords(CORE) == ("driftoak",)
+
+
+def test_the_same_words_said_again_and_again_count_once() -> None:
+    """S3-01: who repeats himself proves nothing."""
+    said = [(f"{space}铁桦 ", (CORE.memory_id,)) for space in ("", " ", "  ") * 50]
+    assert observed(*said, others=20).keywords(CORE) == ()
+
+
+def test_english_words_and_names_of_code_are_learnt_beside_chinese() -> None:
+    """S3-01."""
+    turns = [("where is driftOak_v2 硬木头", (CORE.memory_id,)), ("the driftOak_v2, 硬木头!", (CORE.memory_id,))]
+    assert set(observed(*turns).keywords(CORE)) == {"driftOak_v2", "硬木头"}
+
+
+def test_all_entries_of_a_turn_learn_its_words() -> None:
+    """S3-01."""
+    turns = [(text, (CORE.memory_id, LAMP.memory_id)) for text in ("夜航的那套东西", "夜航要带啥")]
+    counts = observed(*turns)
+    assert counts.keywords(CORE) == counts.keywords(LAMP) == ("夜航",)
+
+
+def test_an_entry_gets_no_more_keywords_than_ten_with_those_that_it_has() -> None:
+    """S3-14."""
+    words = " ".join(f"zq{place}x" for place in range(30))
+    counts = observed(
+        (words, (CORE.memory_id,)), (f"{words} now !?", (CORE.memory_id,)), (f"also {words}", (CORE.memory_id,))
+    )
+    assert len(counts.keywords(CORE)) == MAX_NEW_KEYWORDS
+    known = EntryText(memory_id=CORE.memory_id, title="t", text="", keywords=tuple(f"k{place}" for place in range(8)))
+    assert len(counts.keywords(known)) == 2
+
+
+def test_a_known_keyword_is_not_found_again_nor_a_part_of_it() -> None:
+    """S3-14."""
+    turns = [("那块硬木头是谁的", (CORE.memory_id,)), ("硬木头!", (CORE.memory_id,))]
+    for known in ("硬木头", "一块硬木头"):
+        entry = EntryText(memory_id=CORE.memory_id, title="", text="", keywords=(known,))
+        assert observed(*turns).keywords(entry) == ()
+
+
+def test_turns_that_are_forgotten_count_no_more() -> None:
+    """S3-01."""
+    turns = [("硬木头在哪", (CORE.memory_id,)), ("硬木头多重", (CORE.memory_id,))]
+    counts = observed(*turns)
+    counts.drop_before(OTHER_TURNS + 1)
+    assert counts.turn_count == 1
+    assert counts.keywords(CORE) == ()
+    counts.drop_before(OTHER_TURNS + 2)
+    assert counts.turn_count == 0
+
+
+def test_of_a_long_text_the_beginning_counts() -> None:
+    """S3-01."""
+    turns = [(f"硬木头{space * MOST_CHARACTERS}鸢尾花", (CORE.memory_id,)) for space in (" ", "，")]
+    assert observed(*turns).keywords(CORE) == ("硬木头",)
+
+
+TURNS = st.lists(
+    st.tuples(
+        st.text(alphabet="硬木头鸢尾花的 abcd_9\ud800", max_size=12),
+        st.sets(st.sampled_from(["a", "b", "c"]), max_size=2),
+    ),
+    max_size=30,
+)
+
+
+@given(TURNS, st.integers(0, 30))
+def test_forgetting_leaves_what_counting_the_rest_gives(turns: list[tuple[str, set[str]]], first: int) -> None:
+    """S3-28: the same turns, the same keywords. What was said once before and again later is an exception."""
+    turns = list({text: (text, used) for text, used in turns}.values())
+    some, rest = Observed(), Observed()
+    for number, (text, used) in enumerate(turns):
+        some.add(number, text, used)
+        if number >= first:
+            rest.add(number, text, used)
+    some.drop_before(first)
+    for memory_id in "abc":
+        entry = EntryText(memory_id=memory_id, title="", text="")
+        assert some.keywords(entry) == rest.keywords(entry)
+
+
+@given(TURNS)
+def test_keywords_are_short_and_said(turns: list[tuple[str, set[str]]]) -> None:
+    """S3-14."""
+    counts = observed()
+    for number, (text, used) in enumerate(turns, start=OTHER_TURNS):
+        counts.add(number, text, used)
+    said = {term for text, used in turns if "a" in used for term in query_terms(text)}
+    for keyword in counts.keywords(EntryText(memory_id="a", title="", text="")):
+        assert 0 < len(keyword) <= MAX_KEYWORD_CHARACTERS
+        assert set(query_terms(keyword)) <= said
