@@ -20,6 +20,7 @@ from bench import (
     growth,
     kernels,
     learn,
+    learning,
     load,
     many,
     model,
@@ -55,6 +56,7 @@ LONG: Mapping[str, Measure] = {
     "projects": projects.measure,
     "many": many.measure,
     "render": render.measure,
+    "learning": learning.measure,
 }
 EVERY = {**QUICK, **LONG}
 

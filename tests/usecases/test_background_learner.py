@@ -38,6 +38,16 @@ def test_of_a_project_the_newest_turn_is_learnt_from_and_others_are_counted(desk
     assert [asked.user_text for asked in desk.learner.asked] == ["wood 4"]
 
 
+def test_a_learner_that_is_down_is_logged_once_and_again_when_it_was_up(
+    desk: LearningDesk, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number, answer in enumerate((fail, fail, saying({}), fail)):
+        desk.learner.answer = answer
+        desk.turn(number, "wood")
+        desk.work()
+    assert [record.getMessage() for record in caplog.records] == ["nothing was learnt from a turn: it is down"] * 2
+
+
 def test_what_waits_is_bounded_and_the_oldest_is_dropped(desk: LearningDesk) -> None:
     for number in range(MAX_WAITING_PROJECTS + 3):
         desk.background.seen(f"p{number}", "wood")

@@ -72,6 +72,7 @@ class BackgroundLearner:
         self._thread: Thread | None = None
         self._is_closed = False
         self._dropped = 0
+        self._failure = ""
 
     @property
     def dropped(self) -> int:
@@ -180,8 +181,12 @@ class BackgroundLearner:
     def _learn_from(self, project: str, user_text: str) -> None:
         try:
             self._learn.from_turn(project, user_text)
+            self._failure = ""
         except LearnerFailed as failed:
-            _log.warning("nothing was learnt from a turn: %s", failed)
+            # Once for a language model that is down, not for every turn.
+            if str(failed) != self._failure:
+                _log.warning("nothing was learnt from a turn: %s", failed)
+            self._failure = str(failed)
         except Exception:
             # Whatever it is: the next turn is another matter.
             _log.exception("nothing was learnt from a turn")

@@ -1,0 +1,153 @@
+"""`python -m bench.learning`: turns of a project that learns, with a language model that is dead, hangs, or is none.
+
+Each turn is Render(commit) and ObserveTurn. The services run side by side and are asked in turns, so that whatever the
+machine does meanwhile it does to all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.asking import LEARN, caller
+from bench.command import Options, run_part
+from bench.latency import Latency
+from bench.rows import Findings
+from bench.service import Bench, BenchFailed, Serving
+from hummock import models
+from hummock.v1 import context_service_pb2, learning_pb2, memory_pb2, recall_pb2
+from hummock.v1 import learning_service_pb2 as pb
+
+PART = "learning"
+ENTRIES = 1000
+_LEARN_AT_ONCE = 500
+_WARM_UP = 100
+_HANGS_S = 60.0
+_SEED = 7420
+_RENDER = "/hummock.v1.ContextService/Render"
+_OBSERVE = "/hummock.v1.LearningService/ObserveTurn"
+_UPDATE = "/hummock.v1.LearningService/UpdateSettings"
+_IDEOGRAPHS = [chr(code) for code in range(0x4E00, 0x4E00 + 2000)]
+NOT_MEASURED = (
+    "the time until keywords are learnt, and a model that embeds: a toy stands for it",
+    "other callers of the same service",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A service, and seconds of its calls."""
+
+    service: Serving
+    render_s: list[float] = field(default_factory=list)
+    observe_s: list[float] = field(default_factory=list)
+
+    def turn(self, number: int, text: str, *, counts: bool) -> None:
+        """One turn; the name of an entry is in its text, so that its prompt holds that entry."""
+        recall = recall_pb2.RecallRequest(project=PART, query_text=text, preset=recall_pb2.PRESET_CODEX)
+        render = context_service_pb2.RenderRequest(
+            project=PART, recall=recall, commit=learning_pb2.RenderCommit(turn=number)
+        )
+        observed = pb.LearningServiceObserveTurnRequest(project=PART, turn=number, user_text=text)
+        taken_s, reply = _timed(self.service, _RENDER, render.SerializeToString())
+        if not context_service_pb2.RenderResponse.FromString(reply).text:
+            raise BenchFailed("a turn's prompt holds no entry")
+        observe_s, _ = _timed(self.service, _OBSERVE, observed.SerializeToString())
+        if counts:
+            self.render_s.append(taken_s)
+            self.observe_s.append(observe_s)
+
+
+def measure(options: Options) -> Findings:
+    """p99 of both calls, beside a service that has no language model."""
+    names = entry_names(ENTRIES)
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(TemporaryDirectory(dir=options.stores.directory)))
+        addresses = {"none": "", "dead": _dead(), "hanging": stack.enter_context(_hanging())}
+        asked = {
+            name: Asked(service=stack.enter_context(_serving(directory / name, address, names)))
+            for name, address in addresses.items()
+        }
+        chosen = random.Random(_SEED)  # noqa: S311 - made-up turns, no secrets
+        for number in range(_WARM_UP + options.queries):
+            text = f"第{number}回，我想去看看{chosen.choice(names)}，还有{chosen.choice(names)}"
+            for each in asked.values():
+                each.turn(number, text, counts=number >= _WARM_UP)
+    return Findings(part=PART, figures=tuple(figures(asked)), not_measured=NOT_MEASURED)
+
+
+def figures(asked: Mapping[str, Asked]) -> Iterator[tuple[str, str]]:
+    """Of each call and each language model."""
+    for call in ("Render(commit)", "ObserveTurn"):
+        for name, each in asked.items():
+            times_s = each.render_s if call == "Render(commit)" else each.observe_s
+            yield f"{call}, {ENTRIES:,} entries, language model: {name}", Latency.of(times_s).line()
+
+
+def entry_names(count: int) -> list[str]:
+    """Made-up names of three and four Chinese characters, all different."""
+    made = random.Random(_SEED)  # noqa: S311 - made-up names, no secrets
+    names: dict[str, None] = {}
+    while len(names) < count:
+        names["".join(made.choices(_IDEOGRAPHS, k=made.choice((3, 4))))] = None
+    return list(names)
+
+
+@contextmanager
+def _serving(directory: Path, address: str, names: Sequence[str]) -> Iterator[Serving]:
+    """A service with these entries that learns by the language model at an address; by none where it is empty."""
+    directory.mkdir()
+    bench = Bench.prepare(directory, models.TINY, directory.parent / "models")
+    if address:
+        table = f'[learning_llm]\nbase_url = {json.dumps(address)}\nmodel = "bench"\ntimeout_s = {_HANGS_S}\n'
+        with (directory / "hummock.toml").open("a", encoding="utf-8") as settings:
+            settings.write(table)
+    with bench.serving() as service:
+        learn = caller(service.channel, LEARN)
+        for start in range(0, len(names), _LEARN_AT_ONCE):
+            memories = [_entry(name) for name in names[start : start + _LEARN_AT_ONCE]]
+            learn(context_service_pb2.LearnRequest(project=PART, memories=memories).SerializeToString())
+        switched = pb.LearningServiceUpdateSettingsRequest(project=PART, enabled=True)
+        caller(service.channel, _UPDATE)(switched.SerializeToString())
+        yield service
+
+
+def _entry(name: str) -> memory_pb2.MemoryInput:
+    return memory_pb2.MemoryInput(
+        id=f"世界.图鉴.{name}",
+        kind=memory_pb2.MEMORY_KIND_ENTRY,
+        index=memory_pb2.MemoryIndex(title=name),
+        payload=memory_pb2.MemoryPayload(content=f"{name}在海的另一边，很少有人见过。"),
+    )
+
+
+def _timed(service: Serving, method: str, message: bytes) -> tuple[float, bytes]:
+    call = caller(service.channel, method)
+    started_s = time.perf_counter()
+    reply = call(message)
+    return time.perf_counter() - started_s, reply
+
+
+@contextmanager
+def _hanging() -> Iterator[str]:
+    """The address of a server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+
+
+def _dead() -> str:
+    """An address at which nobody is."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    return f"http://127.0.0.1:{port}/v1"
+
+
+if __name__ == "__main__":
+    run_part(measure, __doc__)
