@@ -50,6 +50,7 @@ from hummock.usecases.recall import Recall
 from hummock.usecases.render import Render
 from hummock.usecases.render_turn import RenderTurn
 from hummock.usecases.search import Search
+from hummock.usecases.search_trail import SearchTrails
 from hummock.usecases.sessions import Sessions
 from hummock.usecases.settings import Settings as ProjectsSettings
 from hummock.usecases.status import Status
@@ -122,7 +123,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             render_turn=render.prepare,
             learn=Learn(opened, embedder, preparation, clock),
             learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
-            search=Search(recall),
+            search=Search(recall, SearchTrails(clock.monotonic)),
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),

@@ -13,6 +13,8 @@ from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.recall.plan import make_plan
 from hummock.recall.tuning import tuned
 from hummock.usecases.search import Search
+from hummock.usecases.search_trail import SearchTrails
+from tests.fakes import FakeClock
 from tests.render.samples import domain, fragment, note, record
 from tests.usecases.test_render import C1, D1, R1, R2, RECEIPT, Answer, hit
 
@@ -21,7 +23,7 @@ CODE = frozenset({MemoryKind.CODE_FRAGMENT})
 
 
 def search(answer: Answer, query: SearchQuery | None = None) -> Searched:
-    return Search(answer)(query or SearchQuery(project="p", text="还款"))
+    return Search(answer, SearchTrails(FakeClock().monotonic))(query or SearchQuery(project="p", text="还款"))
 
 
 def asked(**fields: object) -> RecallQuery:

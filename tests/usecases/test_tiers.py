@@ -18,6 +18,7 @@ from hummock.ports import Embedder, Store
 from hummock.recall.timetable import RESERVE_S
 from hummock.usecases.recall import Recall
 from hummock.usecases.search import Search
+from hummock.usecases.search_trail import SearchTrails
 from tests.fakes import FakeClock
 from tests.store.opening import opened
 from tests.usecases.desk import Desk, domain, fragment, ids, note
@@ -116,6 +117,6 @@ def test_code_and_knowledge_are_both_found_by_meaning(desk: Desk, scope: SearchS
     ]
     vectors = [desk.pointing(0.3, 1), desk.pointing(1, 0.1), desk.pointing(0.2, 0, 1), desk.pointing(1, 0, 0.2)]
     desk.teach(*drafts, vectors=vectors)
-    search = Search(Recall(desk.store, cast(Embedder, Pointing(desk)), desk.clock))
+    search = Search(Recall(desk.store, cast(Embedder, Pointing(desk)), desk.clock), SearchTrails(desk.clock.monotonic))
     results = search(SearchQuery(project="p", text="unheard", scope=scope)).results
     assert [result.memory_id for result in results] == expected

@@ -74,6 +74,8 @@ class SearchOptions(TypedDict, total=False):
     filter: memory_pb2.Filter
     min_seq: int
     as_of: Timestamp
+    session_id: str
+    unseen_first: bool
 
 
 class ReadOptions(TypedDict, total=False):

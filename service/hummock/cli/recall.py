@@ -143,6 +143,12 @@ def search(
     scope: Annotated[ScopeName, typer.Option("--scope", help="What to look through.")] = ScopeName.BOTH,
     top_k: TopKOption = None,
     tag: TagOption = None,
+    session: Annotated[
+        str, typer.Option("--session", help="A conversation: what leans on its earlier searches is read with them.")
+    ] = "",
+    unseen_first: Annotated[
+        bool, typer.Option("--unseen-first", help="What the session has shown comes last.")
+    ] = False,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -153,6 +159,8 @@ def search(
         top_k=top_k,
         scope=pb.SearchScope.Value(f"SEARCH_SCOPE_{scope.name}"),
         filter=filter_of(tag),
+        session_id=session,
+        unseen_first=unseen_first,
     )
     with connect(target) as service:
         response = service.context.Search(request, timeout=CALL_TIMEOUT_S)
@@ -166,10 +174,13 @@ def search(
     table.add_column("content", ratio=3, overflow="fold")
     for result in response.results:
         content = " ".join(printable(result.content).split())
-        table.add_row(f"{result.score:.2f}", result.type, Text(printable(result.title)), Text(content, style="dim"))
+        title = Text(printable(result.title), style="dim" if result.seen_before else "")
+        table.add_row(f"{result.score:.2f}", result.type, title, Text(content, style="dim"))
     if response.results:
         print_table(table)
     else:
         note("nothing was found")
+    if response.together_with:
+        note(printable(f"read together with: {'; '.join(response.together_with)}"))
     print_receipt(response.receipt)
     print_degraded(response.degraded)

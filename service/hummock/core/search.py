@@ -26,6 +26,8 @@ class SearchQuery:
         top_k: None means what the project says of the agent's preset, or else what that says.
         as_of: Unix seconds; None means the clock's.
         until_s: As in a recall.
+        session_id: The conversation that it is a part of; empty means none.
+        unseen_first: Whether what this conversation has shown already stands behind the rest.
     """
 
     project: str
@@ -36,6 +38,8 @@ class SearchQuery:
     min_seq: int = 0
     as_of: float | None = None
     until_s: float | None = field(default=None, compare=False)
+    session_id: str = ""
+    unseen_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +52,18 @@ class SearchResult:
     content: str
     score: float
     metadata: Mapping[str, object]
+    seen_before: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """The answer to a search, best first, and the same as text for a model."""
+    """The answer to a search, best first, and the same as text for a model.
+
+    `together_with` are the earlier questions that it was read with, newest first.
+    """
 
     results: tuple[SearchResult, ...]
     text: str
     receipt: Receipt
     degraded: tuple[Degradation, ...]
+    together_with: tuple[str, ...] = ()

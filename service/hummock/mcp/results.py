@@ -38,6 +38,8 @@ class Found(_Answer):
     end_line: int
     """Last line; 0 when not known."""
     tags: list[str]
+    seen_before: bool
+    """Whether an earlier search of this conversation has shown it."""
 
     @classmethod
     def of(cls, result: pb.SearchResult) -> Self:
@@ -53,6 +55,7 @@ class Found(_Answer):
             start_line=facts.get("start_line", 0),
             end_line=facts.get("end_line", 0),
             tags=facts.get("tags", []),
+            seen_before=result.seen_before,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Annotated, Literal
 
 from mcp.types import CallToolResult, TextContent
@@ -37,17 +38,21 @@ BudgetTokens = Annotated[
 
 
 class Tools:
-    """What a model can do with the memories of one project."""
+    """What a model can do with the memories of one project. Its searches are one conversation."""
 
     def __init__(self, client: AsyncClient, project: str) -> None:
         self._client = client
         self._project = project
+        self._session_id = f"mcp-{uuid.uuid4()}"
 
     async def search(self, query: Query, scope: Scope = "both", limit: Limit = 10) -> SearchResults:
         """Code and knowledge in one list. Raises: what calls_to raises, as every tool."""
         with calls_to(self._client.target):
             value = pb.SearchScope.Value(f"SEARCH_SCOPE_{scope.upper()}")
-            return SearchResults.of(await self._client.search(self._project, query, scope=value, top_k=limit))
+            found = await self._client.search(
+                self._project, query, scope=value, top_k=limit, session_id=self._session_id
+            )
+            return SearchResults.of(found)
 
     async def read_memory(self, id: MemoryId) -> MemoryInFull:
         """One memory in full."""

@@ -83,6 +83,8 @@ def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
         min_seq=request.min_seq,
         until_s=deadline.until_s(),
         as_of=values.time("as_of", request, "as_of"),
+        session_id=values.identifier("session_id", request.session_id),
+        unseen_first=request.unseen_first,
     )
 
 

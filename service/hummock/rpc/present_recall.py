@@ -45,6 +45,7 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
     return context_service_pb2.SearchResponse(
         results=map(_search_result, searched.results),
         text=searched.text,
+        together_with=searched.together_with,
         receipt=receipt(searched.receipt),
         degraded=degradations(searched.degraded),
     )
@@ -136,4 +137,5 @@ def _search_result(result: SearchResult) -> context_service_pb2.SearchResult:
         content=result.content,
         score=result.score,
         metadata=values.struct(result.metadata),
+        seen_before=result.seen_before,
     )

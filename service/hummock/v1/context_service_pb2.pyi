@@ -1216,6 +1216,8 @@ class SearchRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     MIN_SEQ_FIELD_NUMBER: _builtins.int
     AS_OF_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    UNSEEN_FIRST_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to search. Required, 1 to 256 characters. An unknown project answers with no results."""
     query_text: _builtins.str
@@ -1226,6 +1228,14 @@ class SearchRequest(_message.Message):
     """Unset means BOTH."""
     min_seq: _builtins.int
     """The project must have accepted at least this many writes. Unset means no condition."""
+    session_id: _builtins.str
+    """The conversation that this search is a part of, at most 256 bytes; any name, of a session or not. A question that
+    leans on those before it ("它在哪里被调用？", "and the tests?") is searched for together with them, and results say
+    what was shown before. Empty means a search by itself. Conversations are kept in memory for half an hour after their
+    last search; nothing of them is stored.
+    """
+    unseen_first: _builtins.bool
+    """With session_id: results that were shown before stand behind the others."""
     @_builtins.property
     def filter(self) -> _memory_pb2.Filter:
         """Which memories may answer; kinds beside the scope narrow it further."""
@@ -1244,10 +1254,12 @@ class SearchRequest(_message.Message):
         filter: _memory_pb2.Filter | None = ...,
         min_seq: _builtins.int = ...,
         as_of: _timestamp_pb2.Timestamp | None = ...,
+        session_id: _builtins.str = ...,
+        unseen_first: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "as_of", b"as_of", "filter", b"filter", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "as_of", b"as_of", "filter", b"filter", "min_seq", b"min_seq", "project", b"project", "query_text", b"query_text", "scope", b"scope", "top_k", b"top_k"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "as_of", b"as_of", "filter", b"filter", "min_seq", b"min_seq", "project", b"project", "query_text", b"query_text", "scope", b"scope", "session_id", b"session_id", "top_k", b"top_k", "unseen_first", b"unseen_first"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
     _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
@@ -1267,6 +1279,7 @@ class SearchResult(_message.Message):
     CONTENT_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    SEEN_BEFORE_FIELD_NUMBER: _builtins.int
     type: _builtins.str
     """"code" or "knowledge"."""
     memory_id: _builtins.str
@@ -1277,6 +1290,8 @@ class SearchResult(_message.Message):
     """Its text, cut at 200 characters."""
     score: _builtins.float
     """In [0, 1]; larger is better, and comparable between code and knowledge."""
+    seen_before: _builtins.bool
+    """Whether an earlier search of the same session_id has shown it, unless that was the same question."""
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
         """Path and lines of code, domain, tags, kind and origin, as far as they apply."""
@@ -1290,10 +1305,11 @@ class SearchResult(_message.Message):
         content: _builtins.str = ...,
         score: _builtins.float = ...,
         metadata: _struct_pb2.Struct | None = ...,
+        seen_before: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["metadata", b"metadata"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "memory_id", b"memory_id", "metadata", b"metadata", "score", b"score", "title", b"title", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "memory_id", b"memory_id", "metadata", b"metadata", "score", b"score", "seen_before", b"seen_before", "title", b"title", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1309,6 +1325,7 @@ class SearchResponse(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     RECEIPT_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
+    TOGETHER_WITH_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The results as text for a model, one numbered line a result with its content below."""
     @_builtins.property
@@ -1323,6 +1340,12 @@ class SearchResponse(_message.Message):
     def degraded(self) -> _containers.RepeatedCompositeFieldContainer[_recall_pb2.Degradation]:
         """What could not be done. Empty when all went well."""
 
+    @_builtins.property
+    def together_with(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Earlier questions of the session that this one was searched for together with, newest first, each cut at 300
+        characters; empty where it stood on its own.
+        """
+
     def __init__(
         self,
         *,
@@ -1330,10 +1353,11 @@ class SearchResponse(_message.Message):
         text: _builtins.str = ...,
         receipt: _recall_pb2.Receipt | None = ...,
         degraded: _abc.Iterable[_recall_pb2.Degradation] | None = ...,
+        together_with: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["degraded", b"degraded", "receipt", b"receipt", "results", b"results", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["degraded", b"degraded", "receipt", b"receipt", "results", b"results", "text", b"text", "together_with", b"together_with"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -104,7 +104,8 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Search(self, request, context):
-        """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool.
+        """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
+        what it keeps in memory of a session that it is told.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

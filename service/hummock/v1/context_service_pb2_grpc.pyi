@@ -48,7 +48,9 @@ class ContextServiceStub:
     once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
     """
     Search: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]
-    """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool."""
+    """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
+    what it keeps in memory of a session that it is told.
+    """
     Explain: _grpc.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]
     """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
     that. A pure read; it costs as much as several recalls.
@@ -72,7 +74,9 @@ class ContextServiceAsyncStub(ContextServiceStub):
     once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
     """
     Search: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]  # type: ignore[assignment]
-    """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool."""
+    """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
+    what it keeps in memory of a session that it is told.
+    """
     Explain: _aio.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]  # type: ignore[assignment]
     """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
     that. A pure read; it costs as much as several recalls.
@@ -123,7 +127,9 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _context_service_pb2.SearchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.SearchResponse, _abc.Awaitable[_context_service_pb2.SearchResponse]]:
-        """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool."""
+        """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
+        what it keeps in memory of a session that it is told.
+        """
 
     @_abc_1.abstractmethod
     def Explain(

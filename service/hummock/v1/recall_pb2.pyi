@@ -412,7 +412,8 @@ class StageTime(_message.Message):
     ELAPSED_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """"intent", "embed", "ask_intent", "gather", "late_interaction", "fuse", "cross_encode", "diversify", "load" or
-    "context_window"; "cache" alone when the answer came from there.
+    "context_window"; "cache" alone when the answer came from there. "follow_up" is what a search took that it was asked
+    together with.
     """
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
