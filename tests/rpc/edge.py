@@ -47,8 +47,18 @@ class FixedGarden:
         self.asked.append((project, tuple(ids), min_seq, full))
         return [self.memories.get(memory_id) for memory_id in ids]
 
-    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
-        self.asked.append((project, where, after, limit, full))
+    def page(
+        self,
+        project: str,
+        where: Filter,
+        after: int,
+        limit: int,
+        *,
+        full: bool,
+        newest_first: bool = False,
+        contains: str = "",
+    ) -> Page:
+        self.asked.append((project, where, after, limit, full, newest_first, contains))
         return self.pages(after, limit)
 
     def seq(self, project: str) -> int:

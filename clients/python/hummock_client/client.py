@@ -147,11 +147,15 @@ class Client:
         where: memory_pb2.Filter | None = None,
         *,
         view: memory_pb2.MemoryView.ValueType = memory_pb2.MEMORY_VIEW_INDEX,
+        order: memories_pb.ListOrder.ValueType = memories_pb.LIST_ORDER_UNSPECIFIED,
+        contains: str = "",
         page_size: int = 0,
         timeout_s: float | None = None,
     ) -> Iterator[memory_pb2.Memory]:
-        """All memories that pass the filter, oldest write first; pages are fetched as they are needed."""
-        request = memories_pb.MemoryServiceListRequest(project=project, filter=where, view=view, page_size=page_size)
+        """All memories that pass the filter and hold the string, oldest write first; pages are fetched when needed."""
+        request = memories_pb.MemoryServiceListRequest(
+            project=project, filter=where, view=view, page_size=page_size, order=order, contains=contains
+        )
         while True:
             page = self.send(request, timeout_s=timeout_s)
             yield from page.memories

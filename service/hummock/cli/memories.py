@@ -32,6 +32,9 @@ def ls(
     kind: Annotated[list[KindName] | None, typer.Option("--kind", help="Of this kind; repeatable.")] = None,
     origin: Annotated[list[OriginName] | None, typer.Option("--origin", help="Of this origin; repeatable.")] = None,
     tag: TagOption = None,
+    session: Annotated[list[str] | None, typer.Option("--session", help="Of this session; repeatable.")] = None,
+    contains: Annotated[str, typer.Option("--contains", help="Only with this string in title, tags or text.")] = "",
+    newest: Annotated[bool, typer.Option("--newest", help="What was written last first.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Memories of one page.")] = 100,
     page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
     json: JsonFlag = False,
@@ -39,7 +42,12 @@ def ls(
 ) -> None:
     """List memories, oldest write first."""
     request = pb.MemoryServiceListRequest(
-        project=project, filter=filter_of(tag, kind, origin), page_size=limit, page_token=page
+        project=project,
+        filter=filter_of(tag, kind, origin, session),
+        page_size=limit,
+        page_token=page,
+        order=pb.LIST_ORDER_NEWEST_FIRST if newest else pb.LIST_ORDER_UNSPECIFIED,
+        contains=contains,
     )
     with connect(target) as service:
         response = service.memories.List(request, timeout=CALL_TIMEOUT_S)

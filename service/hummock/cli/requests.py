@@ -27,13 +27,17 @@ def origin_value(name: OriginName) -> memory_pb.Origin.ValueType:
 
 
 def filter_of(
-    tags: Sequence[str] | None, kinds: Sequence[KindName] | None = None, origins: Sequence[OriginName] | None = None
+    tags: Sequence[str] | None,
+    kinds: Sequence[KindName] | None = None,
+    origins: Sequence[OriginName] | None = None,
+    sessions: Sequence[str] | None = None,
 ) -> memory_pb.Filter:
-    """Memories with all of these tags, any of these kinds and any of these origins; None sets no condition."""
+    """Memories with all of these tags, and any of each of the others; None sets no condition."""
     return memory_pb.Filter(
         tags=tags or (),
         kinds=[kind_value(kind) for kind in kinds or ()],
         origins=[origin_value(origin) for origin in origins or ()],
+        session_ids=sessions or (),
     )
 
 

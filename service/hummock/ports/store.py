@@ -190,8 +190,22 @@ class Store(Protocol):
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
         """The ids of the memories that were put with these keys, in order; the oldest of several."""
 
-    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
-        """At most `limit` memories behind position `after` (0: the first) that pass the filter."""
+    def page(
+        self,
+        project: str,
+        where: Filter,
+        after: int,
+        limit: int,
+        *,
+        full: bool,
+        newest_first: bool = False,
+        contains: str = "",
+    ) -> Page:
+        """At most `limit` memories behind position `after` (0: the first) that pass the filter, by their writes.
+
+        Only those that hold `contains` in their title, their tags or what is searched of their payload, letters of A to
+        Z in either case: to find them texts are read, and a page may end before it is full, with another one behind it.
+        """
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`: of some writes, about a MiB of memories at once.

@@ -50,9 +50,12 @@ class MemoryServicer:
         where = values.memory_filter("filter", request.filter)
         after = int(page_position(request, request.page_token) or 0)
         full = values.wants_full(request.view, unset_means_full=False)
+        newest_first = request.order == pb.LIST_ORDER_NEWEST_FIRST
         size = request.page_size or _DEFAULT_PAGE_SIZE
         while True:
-            page = self._garden.page(project, where, after, size, full=full)
+            page = self._garden.page(
+                project, where, after, size, full=full, newest_first=newest_first, contains=request.contains
+            )
             reply = pb.MemoryServiceListResponse(
                 memories=map(present_memory.memory, page.memories),
                 next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),

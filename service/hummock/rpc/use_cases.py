@@ -32,8 +32,18 @@ class Garden(Protocol):
     def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none."""
 
-    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
-        """At most `limit` memories behind position `after` that pass the filter."""
+    def page(
+        self,
+        project: str,
+        where: Filter,
+        after: int,
+        limit: int,
+        *,
+        full: bool,
+        newest_first: bool = False,
+        contains: str = "",
+    ) -> Page:
+        """At most `limit` memories behind position `after` that pass the filter and hold the string."""
 
     def seq(self, project: str) -> int:
         """Writes that the project has accepted."""

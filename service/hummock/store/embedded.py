@@ -27,14 +27,15 @@ from hummock.store.filters import TermNumbers, passing
 from hummock.store.group import GroupCommit
 from hummock.store.kept import kept_behind
 from hummock.store.learning import StoredLearning
-from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
+from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, MAX_SUBSTRING_BYTES, StoreLimits
 from hummock.store.memory_events import events_behind
+from hummock.store.pages import page_of
 from hummock.store.reanalyse import Say, reanalyse
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
 from hummock.store.session_reads import SessionReads
 from hummock.store.settings_records import read_settings
-from hummock.store.substrings import ReadRecords
+from hummock.store.substrings import ReadRecords, SubstringScan
 from hummock.store.tokens import ReadTokens, with_tokens
 from hummock.store.unit import doc_of, find_by_text
 from hummock.store.view import ProjectView
@@ -181,21 +182,32 @@ class EmbeddedStore:
                 return [None] * len(keys)
             return [find_by_text(txn, self._environment, number, key) for key in keys]
 
-    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
-        """At most `limit` memories behind position `after` that pass the filter; a position is a document's number."""
+    def page(
+        self,
+        project: str,
+        where: Filter,
+        after: int,
+        limit: int,
+        *,
+        full: bool,
+        newest_first: bool = False,
+        contains: str = "",
+    ) -> Page:
+        """Memories behind position `after`, a document's number; see `ports.Store`."""
 
-        def page_of(view: ProjectView | None) -> Page:
+        def read(view: ProjectView | None) -> Page:
             if view is None or limit <= 0:
                 return Page(memories=(), next_after=None)
             with self._environment.reading() as txn:
                 allowed = passing(view, where, self._dictionary(txn, view.number))
-                docs = view.columns.doc.values
-                allowed[: np.searchsorted(docs, after, side="right")] = 0
-                found = docs[np.flatnonzero(allowed)[: limit + 1]].tolist()
-                memories = [self._memory(txn, view.number, doc, full=full) for doc in found[:limit]]
-            return Page(memories=_all(memories), next_after=found[limit - 1] if len(found) > limit else None)
+                docs = view.columns.doc.values[np.flatnonzero(allowed)]
+                records_of = self._records(txn, view.number, full=True)
+                scan = SubstringScan([contains], records_of, MAX_SUBSTRING_BYTES) if contains else None
+                found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
+                memories = [self._memory(txn, view.number, doc, full=full) for doc in found]
+            return Page(memories=_all(memories), next_after=next_after)
 
-        return self._read(project, page_of)
+        return self._read(project, read)
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`; see `ports.Store`."""

@@ -48,9 +48,22 @@ class Garden:
         """The memories with these ids, in order; None where there is none."""
         return self._store.get(project, ids, min_seq, full=full)
 
-    def page(self, project: str, where: Filter, after: int, limit: int, *, full: bool) -> Page:
-        """At most `limit` memories behind position `after` (0: the first), oldest write first."""
-        return self._store.page(project, where, after, limit, full=full)
+    def page(
+        self,
+        project: str,
+        where: Filter,
+        after: int,
+        limit: int,
+        *,
+        full: bool,
+        newest_first: bool = False,
+        contains: str = "",
+    ) -> Page:
+        """At most `limit` memories behind position `after` (0: the first), in the order of their writes or against it.
+
+        Only those that hold `contains`; then a page that is not full may have another one behind it.
+        """
+        return self._store.page(project, where, after, limit, full=full, newest_first=newest_first, contains=contains)
 
     def seq(self, project: str) -> int:
         """Writes that the project has accepted; 0 for an unknown one."""

@@ -27,7 +27,7 @@ from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mas
 from hummock.v1 import memory_pb2 as hummock_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fhummock/v1/memory_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x17hummock/v1/memory.proto\"\x8f\x01\n\x17MemoryServiceGetRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x16\n\x02id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02\x12.\n\x04view\x18\x03 \x01(\x0e\x32\x16.hummock.v1.MemoryViewB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x0f\n\x07min_seq\x18\x04 \x01(\x04\">\n\x18MemoryServiceGetResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.hummock.v1.Memory\"\x9f\x01\n\x1cMemoryServiceBatchGetRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12!\n\x03ids\x18\x02 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\x80\x04\"\x07r\x05\x10\x01(\x80\x02\x12.\n\x04view\x18\x03 \x01(\x0e\x32\x16.hummock.v1.MemoryViewB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x0f\n\x07min_seq\x18\x04 \x01(\x04\"Z\n\x1dMemoryServiceBatchGetResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.hummock.v1.Memory\x12\x13\n\x0bmissing_ids\x18\x02 \x03(\t\"\xc6\x01\n\x18MemoryServiceListRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\"\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x12.hummock.v1.Filter\x12\x1b\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07\x12\x1c\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\x12.\n\x04view\x18\x05 \x01(\x0e\x32\x16.hummock.v1.MemoryViewB\x08\xbaH\x05\x82\x01\x02\x10\x01\"Z\n\x19MemoryServiceListResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.hummock.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xc4\x01\n\x1aMemoryServiceUpdateRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12/\n\x06memory\x18\x03 \x01(\x0b\x32\x17.hummock.v1.MemoryInputB\x06\xbaH\x03\xd8\x01\x03\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\"N\n\x1bMemoryServiceUpdateResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.hummock.v1.Memory\x12\x0b\n\x03seq\x18\x02 \x01(\x04\"}\n\x1aMemoryServiceDeleteRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12!\n\x03ids\x18\x03 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\x80\x04\"\x07r\x05\x10\x01(\x80\x02\"V\n\x1bMemoryServiceDeleteResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x15\n\rdeleted_count\x18\x02 \x01(\r\x12\x13\n\x0bmissing_ids\x18\x03 \x03(\t\"\xb2\x01\n\x19MemoryServiceWatchRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x16\n\tafter_seq\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\"\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x12.hummock.v1.Filter\x12.\n\x04view\x18\x04 \x01(\x0e\x32\x16.hummock.v1.MemoryViewB\x08\xbaH\x05\x82\x01\x02\x10\x01\x42\x0c\n\n_after_seq\"\xbb\x01\n\x1aMemoryServiceWatchResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12-\n\x05start\x18\x02 \x01(\x0b\x32\x1c.hummock.v1.MemoryWatchStartH\x00\x12*\n\x06\x65vents\x18\x03 \x01(\x0b\x32\x18.hummock.v1.MemoryEventsH\x00\x12-\n\x05reset\x18\x04 \x01(\x0b\x32\x1c.hummock.v1.MemoryWatchResetH\x00\x42\x06\n\x04news\"\x12\n\x10MemoryWatchStart\"7\n\x0cMemoryEvents\x12\'\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x17.hummock.v1.MemoryEvent\"\x12\n\x10MemoryWatchReset\"u\n\x0bMemoryEvent\x12)\n\x04type\x18\x01 \x01(\x0e\x32\x1b.hummock.v1.MemoryEventType\x12\n\n\x02id\x18\x02 \x01(\t\x12\"\n\x06memory\x18\x03 \x01(\x0b\x32\x12.hummock.v1.Memory\x12\x0b\n\x03seq\x18\x04 \x01(\x04*\x91\x01\n\x0fMemoryEventType\x12!\n\x1dMEMORY_EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x1d\n\x19MEMORY_EVENT_TYPE_CREATED\x10\x01\x12\x1d\n\x19MEMORY_EVENT_TYPE_UPDATED\x10\x02\x12\x1d\n\x19MEMORY_EVENT_TYPE_DELETED\x10\x03\x32\xbb\x04\n\rMemoryService\x12U\n\x03Get\x12#.hummock.v1.MemoryServiceGetRequest\x1a$.hummock.v1.MemoryServiceGetResponse\"\x03\x90\x02\x01\x12\x64\n\x08\x42\x61tchGet\x12(.hummock.v1.MemoryServiceBatchGetRequest\x1a).hummock.v1.MemoryServiceBatchGetResponse\"\x03\x90\x02\x01\x12X\n\x04List\x12$.hummock.v1.MemoryServiceListRequest\x1a%.hummock.v1.MemoryServiceListResponse\"\x03\x90\x02\x01\x12Y\n\x06Update\x12&.hummock.v1.MemoryServiceUpdateRequest\x1a\'.hummock.v1.MemoryServiceUpdateResponse\x12Y\n\x06\x44\x65lete\x12&.hummock.v1.MemoryServiceDeleteRequest\x1a\'.hummock.v1.MemoryServiceDeleteResponse\x12]\n\x05Watch\x12%.hummock.v1.MemoryServiceWatchRequest\x1a&.hummock.v1.MemoryServiceWatchResponse\"\x03\x90\x02\x01\x30\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fhummock/v1/memory_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x17hummock/v1/memory.proto\"\x8f\x01\n\x17MemoryServiceGetRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x16\n\x02id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02\x12.\n\x04view\x18\x03 \x01(\x0e\x32\x16.hummock.v1.MemoryViewB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x0f\n\x07min_seq\x18\x04 \x01(\x04\">\n\x18MemoryServiceGetResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.hummock.v1.Memory\"\x9f\x01\n\x1cMemoryServiceBatchGetRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12!\n\x03ids\x18\x02 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\x80\x04\"\x07r\x05\x10\x01(\x80\x02\x12.\n\x04view\x18\x03 \x01(\x0e\x32\x16.hummock.v1.MemoryViewB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x0f\n\x07min_seq\x18\x04 \x01(\x04\"Z\n\x1dMemoryServiceBatchGetResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.hummock.v1.Memory\x12\x13\n\x0bmissing_ids\x18\x02 \x03(\t\"\x92\x02\n\x18MemoryServiceListRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\"\n\x06\x66ilter\x18\x02 \x01(\x0b\x32\x12.hummock.v1.Filter\x12\x1b\n\tpage_size\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07\x12\x1c\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\x12.\n\x04view\x18\x05 \x01(\x0e\x32\x16.hummock.v1.MemoryViewB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12.\n\x05order\x18\x06 \x01(\x0e\x32\x15.hummock.v1.ListOrderB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1a\n\x08\x63ontains\x18\x07 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\"Z\n\x19MemoryServiceListResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.hummock.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xc4\x01\n\x1aMemoryServiceUpdateRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12/\n\x06memory\x18\x03 \x01(\x0b\x32\x17.hummock.v1.MemoryInputB\x06\xbaH\x03\xd8\x01\x03\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\"N\n\x1bMemoryServiceUpdateResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.hummock.v1.Memory\x12\x0b\n\x03seq\x18\x02 \x01(\x04\"}\n\x1aMemoryServiceDeleteRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12!\n\x03ids\x18\x03 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\x80\x04\"\x07r\x05\x10\x01(\x80\x02\"V\n\x1bMemoryServiceDeleteResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x15\n\rdeleted_count\x18\x02 \x01(\r\x12\x13\n\x0bmissing_ids\x18\x03 \x03(\t\"\xb2\x01\n\x19MemoryServiceWatchRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x16\n\tafter_seq\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\"\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x12.hummock.v1.Filter\x12.\n\x04view\x18\x04 \x01(\x0e\x32\x16.hummock.v1.MemoryViewB\x08\xbaH\x05\x82\x01\x02\x10\x01\x42\x0c\n\n_after_seq\"\xbb\x01\n\x1aMemoryServiceWatchResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12-\n\x05start\x18\x02 \x01(\x0b\x32\x1c.hummock.v1.MemoryWatchStartH\x00\x12*\n\x06\x65vents\x18\x03 \x01(\x0b\x32\x18.hummock.v1.MemoryEventsH\x00\x12-\n\x05reset\x18\x04 \x01(\x0b\x32\x1c.hummock.v1.MemoryWatchResetH\x00\x42\x06\n\x04news\"\x12\n\x10MemoryWatchStart\"7\n\x0cMemoryEvents\x12\'\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x17.hummock.v1.MemoryEvent\"\x12\n\x10MemoryWatchReset\"u\n\x0bMemoryEvent\x12)\n\x04type\x18\x01 \x01(\x0e\x32\x1b.hummock.v1.MemoryEventType\x12\n\n\x02id\x18\x02 \x01(\t\x12\"\n\x06memory\x18\x03 \x01(\x0b\x32\x12.hummock.v1.Memory\x12\x0b\n\x03seq\x18\x04 \x01(\x04*a\n\tListOrder\x12\x1a\n\x16LIST_ORDER_UNSPECIFIED\x10\x00\x12\x1b\n\x17LIST_ORDER_OLDEST_FIRST\x10\x01\x12\x1b\n\x17LIST_ORDER_NEWEST_FIRST\x10\x02*\x91\x01\n\x0fMemoryEventType\x12!\n\x1dMEMORY_EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x1d\n\x19MEMORY_EVENT_TYPE_CREATED\x10\x01\x12\x1d\n\x19MEMORY_EVENT_TYPE_UPDATED\x10\x02\x12\x1d\n\x19MEMORY_EVENT_TYPE_DELETED\x10\x03\x32\xbb\x04\n\rMemoryService\x12U\n\x03Get\x12#.hummock.v1.MemoryServiceGetRequest\x1a$.hummock.v1.MemoryServiceGetResponse\"\x03\x90\x02\x01\x12\x64\n\x08\x42\x61tchGet\x12(.hummock.v1.MemoryServiceBatchGetRequest\x1a).hummock.v1.MemoryServiceBatchGetResponse\"\x03\x90\x02\x01\x12X\n\x04List\x12$.hummock.v1.MemoryServiceListRequest\x1a%.hummock.v1.MemoryServiceListResponse\"\x03\x90\x02\x01\x12Y\n\x06Update\x12&.hummock.v1.MemoryServiceUpdateRequest\x1a\'.hummock.v1.MemoryServiceUpdateResponse\x12Y\n\x06\x44\x65lete\x12&.hummock.v1.MemoryServiceDeleteRequest\x1a\'.hummock.v1.MemoryServiceDeleteResponse\x12]\n\x05Watch\x12%.hummock.v1.MemoryServiceWatchRequest\x1a&.hummock.v1.MemoryServiceWatchResponse\"\x03\x90\x02\x01\x30\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -55,6 +55,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMORYSERVICELISTREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\002'
   _globals['_MEMORYSERVICELISTREQUEST'].fields_by_name['view']._loaded_options = None
   _globals['_MEMORYSERVICELISTREQUEST'].fields_by_name['view']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_MEMORYSERVICELISTREQUEST'].fields_by_name['order']._loaded_options = None
+  _globals['_MEMORYSERVICELISTREQUEST'].fields_by_name['order']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_MEMORYSERVICELISTREQUEST'].fields_by_name['contains']._loaded_options = None
+  _globals['_MEMORYSERVICELISTREQUEST'].fields_by_name['contains']._serialized_options = b'\272H\005r\003\030\200\002'
   _globals['_MEMORYSERVICEUPDATEREQUEST'].fields_by_name['project']._loaded_options = None
   _globals['_MEMORYSERVICEUPDATEREQUEST'].fields_by_name['project']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
   _globals['_MEMORYSERVICEUPDATEREQUEST'].fields_by_name['request_id']._loaded_options = None
@@ -81,8 +85,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMORYSERVICE'].methods_by_name['List']._serialized_options = b'\220\002\001'
   _globals['_MEMORYSERVICE'].methods_by_name['Watch']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['Watch']._serialized_options = b'\220\002\001'
-  _globals['_MEMORYEVENTTYPE']._serialized_start=1974
-  _globals['_MEMORYEVENTTYPE']._serialized_end=2119
+  _globals['_LISTORDER']._serialized_start=2049
+  _globals['_LISTORDER']._serialized_end=2146
+  _globals['_MEMORYEVENTTYPE']._serialized_start=2149
+  _globals['_MEMORYEVENTTYPE']._serialized_end=2294
   _globals['_MEMORYSERVICEGETREQUEST']._serialized_start=136
   _globals['_MEMORYSERVICEGETREQUEST']._serialized_end=279
   _globals['_MEMORYSERVICEGETRESPONSE']._serialized_start=281
@@ -92,29 +98,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMORYSERVICEBATCHGETRESPONSE']._serialized_start=507
   _globals['_MEMORYSERVICEBATCHGETRESPONSE']._serialized_end=597
   _globals['_MEMORYSERVICELISTREQUEST']._serialized_start=600
-  _globals['_MEMORYSERVICELISTREQUEST']._serialized_end=798
-  _globals['_MEMORYSERVICELISTRESPONSE']._serialized_start=800
-  _globals['_MEMORYSERVICELISTRESPONSE']._serialized_end=890
-  _globals['_MEMORYSERVICEUPDATEREQUEST']._serialized_start=893
-  _globals['_MEMORYSERVICEUPDATEREQUEST']._serialized_end=1089
-  _globals['_MEMORYSERVICEUPDATERESPONSE']._serialized_start=1091
-  _globals['_MEMORYSERVICEUPDATERESPONSE']._serialized_end=1169
-  _globals['_MEMORYSERVICEDELETEREQUEST']._serialized_start=1171
-  _globals['_MEMORYSERVICEDELETEREQUEST']._serialized_end=1296
-  _globals['_MEMORYSERVICEDELETERESPONSE']._serialized_start=1298
-  _globals['_MEMORYSERVICEDELETERESPONSE']._serialized_end=1384
-  _globals['_MEMORYSERVICEWATCHREQUEST']._serialized_start=1387
-  _globals['_MEMORYSERVICEWATCHREQUEST']._serialized_end=1565
-  _globals['_MEMORYSERVICEWATCHRESPONSE']._serialized_start=1568
-  _globals['_MEMORYSERVICEWATCHRESPONSE']._serialized_end=1755
-  _globals['_MEMORYWATCHSTART']._serialized_start=1757
-  _globals['_MEMORYWATCHSTART']._serialized_end=1775
-  _globals['_MEMORYEVENTS']._serialized_start=1777
-  _globals['_MEMORYEVENTS']._serialized_end=1832
-  _globals['_MEMORYWATCHRESET']._serialized_start=1834
-  _globals['_MEMORYWATCHRESET']._serialized_end=1852
-  _globals['_MEMORYEVENT']._serialized_start=1854
-  _globals['_MEMORYEVENT']._serialized_end=1971
-  _globals['_MEMORYSERVICE']._serialized_start=2122
-  _globals['_MEMORYSERVICE']._serialized_end=2693
+  _globals['_MEMORYSERVICELISTREQUEST']._serialized_end=874
+  _globals['_MEMORYSERVICELISTRESPONSE']._serialized_start=876
+  _globals['_MEMORYSERVICELISTRESPONSE']._serialized_end=966
+  _globals['_MEMORYSERVICEUPDATEREQUEST']._serialized_start=969
+  _globals['_MEMORYSERVICEUPDATEREQUEST']._serialized_end=1165
+  _globals['_MEMORYSERVICEUPDATERESPONSE']._serialized_start=1167
+  _globals['_MEMORYSERVICEUPDATERESPONSE']._serialized_end=1245
+  _globals['_MEMORYSERVICEDELETEREQUEST']._serialized_start=1247
+  _globals['_MEMORYSERVICEDELETEREQUEST']._serialized_end=1372
+  _globals['_MEMORYSERVICEDELETERESPONSE']._serialized_start=1374
+  _globals['_MEMORYSERVICEDELETERESPONSE']._serialized_end=1460
+  _globals['_MEMORYSERVICEWATCHREQUEST']._serialized_start=1463
+  _globals['_MEMORYSERVICEWATCHREQUEST']._serialized_end=1641
+  _globals['_MEMORYSERVICEWATCHRESPONSE']._serialized_start=1644
+  _globals['_MEMORYSERVICEWATCHRESPONSE']._serialized_end=1831
+  _globals['_MEMORYWATCHSTART']._serialized_start=1833
+  _globals['_MEMORYWATCHSTART']._serialized_end=1851
+  _globals['_MEMORYEVENTS']._serialized_start=1853
+  _globals['_MEMORYEVENTS']._serialized_end=1908
+  _globals['_MEMORYWATCHRESET']._serialized_start=1910
+  _globals['_MEMORYWATCHRESET']._serialized_end=1928
+  _globals['_MEMORYEVENT']._serialized_start=1930
+  _globals['_MEMORYEVENT']._serialized_end=2047
+  _globals['_MEMORYSERVICE']._serialized_start=2297
+  _globals['_MEMORYSERVICE']._serialized_end=2868
 # @@protoc_insertion_point(module_scope)

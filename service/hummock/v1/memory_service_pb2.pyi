@@ -21,6 +21,30 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _ListOrder:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ListOrderEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ListOrder.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LIST_ORDER_UNSPECIFIED: _ListOrder.ValueType  # 0
+    """Not said. OLDEST_FIRST."""
+    LIST_ORDER_OLDEST_FIRST: _ListOrder.ValueType  # 1
+    """What was written first comes first: what is written between two pages comes last."""
+    LIST_ORDER_NEWEST_FIRST: _ListOrder.ValueType  # 2
+    """What was written last comes first: what is written between two pages is left out."""
+
+class ListOrder(_ListOrder, metaclass=_ListOrderEnumTypeWrapper):
+    """How memories are listed."""
+
+LIST_ORDER_UNSPECIFIED: ListOrder.ValueType  # 0
+"""Not said. OLDEST_FIRST."""
+LIST_ORDER_OLDEST_FIRST: ListOrder.ValueType  # 1
+"""What was written first comes first: what is written between two pages comes last."""
+LIST_ORDER_NEWEST_FIRST: ListOrder.ValueType  # 2
+"""What was written last comes first: what is written between two pages is left out."""
+Global___ListOrder: _TypeAlias = ListOrder  # noqa: Y015
+
 class _MemoryEventType:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -184,6 +208,8 @@ class MemoryServiceListRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    CONTAINS_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters. An unknown project answers with an empty page."""
     page_size: _builtins.int
@@ -192,6 +218,12 @@ class MemoryServiceListRequest(_message.Message):
     """next_page_token of the page before; unset means the first page. Other fields must stay the same."""
     view: _memory_pb2.MemoryView.ValueType
     """Unset means INDEX."""
+    order: Global___ListOrder.ValueType
+    """Unset means OLDEST_FIRST. An edit is a write."""
+    contains: _builtins.str
+    """Only memories that hold this string in their title, tags or text, letters of A to Z in either case. At most 256
+    characters; unset means no condition.
+    """
     @_builtins.property
     def filter(self) -> _memory_pb2.Filter:
         """Which memories to list."""
@@ -204,10 +236,12 @@ class MemoryServiceListRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         view: _memory_pb2.MemoryView.ValueType = ...,
+        order: Global___ListOrder.ValueType = ...,
+        contains: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "page_size", b"page_size", "page_token", b"page_token", "project", b"project", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contains", b"contains", "filter", b"filter", "order", b"order", "page_size", b"page_size", "page_token", b"page_token", "project", b"project", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -225,7 +259,9 @@ class MemoryServiceListResponse(_message.Message):
     """Asks for the page after this one; empty on the last page."""
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Memory]:
-        """Oldest write first; fewer than page_size where more would not fit into a reply, or on the last page."""
+        """In their order. Fewer than page_size, even none, where more would not fit into a reply, where much had to be read to
+        find those that contain a string, or on the last page.
+        """
 
     def __init__(
         self,

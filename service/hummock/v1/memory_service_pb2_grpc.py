@@ -86,7 +86,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def List(self, request, context):
-        """Returns the memories of a project in pages, oldest write first.
+        """Returns the memories of a project in pages, by their writes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

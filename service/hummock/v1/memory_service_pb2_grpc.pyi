@@ -38,7 +38,7 @@ class MemoryServiceStub:
     BatchGet: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceBatchGetRequest, _memory_service_pb2.MemoryServiceBatchGetResponse]
     """Returns several memories; what does not exist is listed, not an error. Serves the read_memory tool."""
     List: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceListRequest, _memory_service_pb2.MemoryServiceListResponse]
-    """Returns the memories of a project in pages, oldest write first."""
+    """Returns the memories of a project in pages, by their writes."""
     Update: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceUpdateRequest, _memory_service_pb2.MemoryServiceUpdateResponse]
     """Changes the named fields of a memory; a changed text is embedded again."""
     Delete: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceDeleteRequest, _memory_service_pb2.MemoryServiceDeleteResponse]
@@ -60,7 +60,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     BatchGet: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceBatchGetRequest, _memory_service_pb2.MemoryServiceBatchGetResponse]  # type: ignore[assignment]
     """Returns several memories; what does not exist is listed, not an error. Serves the read_memory tool."""
     List: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceListRequest, _memory_service_pb2.MemoryServiceListResponse]  # type: ignore[assignment]
-    """Returns the memories of a project in pages, oldest write first."""
+    """Returns the memories of a project in pages, by their writes."""
     Update: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceUpdateRequest, _memory_service_pb2.MemoryServiceUpdateResponse]  # type: ignore[assignment]
     """Changes the named fields of a memory; a changed text is embedded again."""
     Delete: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceDeleteRequest, _memory_service_pb2.MemoryServiceDeleteResponse]  # type: ignore[assignment]
@@ -97,7 +97,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.MemoryServiceListRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.MemoryServiceListResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceListResponse]]:
-        """Returns the memories of a project in pages, oldest write first."""
+        """Returns the memories of a project in pages, by their writes."""
 
     @_abc_1.abstractmethod
     def Update(
