@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.memory import Filter
+from hummock.core.quick import quick
 
 
 class FoundBy(IntFlag):
@@ -36,6 +37,7 @@ class SessionWindow:
     turns: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupQuery:
     """What one group of candidates is asked for; a path that is not asked for is empty.
@@ -88,6 +90,7 @@ class TokenVectors:
     start: NDArray[np.int64]
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidates:
     """One group's candidates as columns: row i of every column is the same memory. Order is not specified.

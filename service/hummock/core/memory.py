@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.errors import InvalidRequest
+from hummock.core.quick import quick
 
 MAX_ID_BYTES = 256
 _MOST_BYTES = 4
@@ -106,6 +107,7 @@ class Payload:
     detail: Detail = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """A memory that is to be stored. Times are Unix seconds; None means not known (`create_time`: now).
@@ -147,6 +149,7 @@ class Draft:
             raise InvalidRequest(f"payload.{part}", f"is required for {self.kind.name}, and not only white space")
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A stored memory. Times are Unix seconds. `payload` is None in the index view.
@@ -178,6 +181,7 @@ class Memory:
     chunk_count: int
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which memories may answer; conditions of different fields must all hold, empty means no condition.

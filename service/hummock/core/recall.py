@@ -8,6 +8,7 @@ from enum import IntEnum
 from hummock.core.candidates import FoundBy, SessionWindow
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin, QueryVector
+from hummock.core.quick import quick
 
 MAX_QUERY_CHARACTERS = 8192
 MAX_TOP_K = 200
@@ -103,6 +104,7 @@ class Intent:
     times: tuple[TimeInterval, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallQuery:
     """A recall as it was asked for; None means what the preset says.
@@ -175,6 +177,7 @@ class GroupPlan:
     with_key_files: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A recall with every default filled in.
@@ -207,6 +210,7 @@ class Plan:
     window: SessionWindow | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One memory that was chosen, and why.
@@ -253,6 +257,7 @@ class StageTime:
     elapsed_s: float
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCount:
     """How many candidates of one group were found and left out."""
@@ -278,6 +283,7 @@ class Degradation:
     message: str
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """What ran, how long it took and what was left out.
@@ -301,6 +307,7 @@ class Receipt:
     project_settings: tuple[str, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
     """The answer to a recall: hits of each group, best first."""

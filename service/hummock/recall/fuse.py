@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
+from hummock.core.quick import quick
 from hummock.core.recall import Decay, DecayMode, Plan
 from hummock.recall.gather import Probe
 from hummock.recall.times import time_match
@@ -71,6 +72,7 @@ ECHO_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
 _SECONDS_A_DAY = 86_400.0
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fused:
     """One group in order: by relevance and age, domains that the query names first; ties by similarity, then id.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.candidates import GroupQuery
+from hummock.core.quick import quick
 from hummock.core.recall import GroupPlan, Plan, RecallPath
 from hummock.recall.presets import ALL_KINDS
 from hummock.text.cjk import CJK
@@ -24,6 +25,7 @@ _CJK_NAME_CHARACTERS = range(2, 5)
 _JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Probe:
     """The query in the forms that the paths need.

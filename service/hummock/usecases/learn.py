@@ -12,6 +12,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.learn import LearnCommand, Learned, LearnResult, LearnStatus, Lesson
 from hummock.core.memory import CodeFragment, Draft, Memory, MemoryIndex, Origin
+from hummock.core.quick import quick
 from hummock.core.terms import Terms
 from hummock.ports import Clock, Embedder, Store, TextKey, UnitOfWork, WriteRequest
 from hummock.text import template
@@ -32,6 +33,7 @@ class Reply:
     results: tuple[LearnResult, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prepared:
     """A draft with all that storing it needs but its vectors; `index` is complete."""
