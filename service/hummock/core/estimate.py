@@ -48,7 +48,10 @@ class Estimate:
         if self._runs <= 2:
             self._mean_s = elapsed_s if self._runs == 2 else 0.0
             return
-        error = min(elapsed_s, _LARGEST_JUMP * max(self.expected_s, _SHORTEST_S)) - self._mean_s
+        # Written out: it is counted at each stage of a recall.
+        expected_s = self._mean_s + _DEVIATIONS * self._deviation_s
+        most_s = _LARGEST_JUMP * (expected_s if expected_s > _SHORTEST_S else _SHORTEST_S)
+        error = (elapsed_s if elapsed_s < most_s else most_s) - self._mean_s
         self._mean_s += _NEWEST_IN_MEAN * error
         self._deviation_s += _NEWEST_IN_DEVIATION * (abs(error) - self._deviation_s)
 

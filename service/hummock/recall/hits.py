@@ -135,25 +135,24 @@ def is_echo(memory: Memory, text_hashes: Collection[int]) -> bool:
 
 # A look-up is a tenth of a call of the enum.
 _FOUND_BY = tuple(FoundBy(bits) for bits in range(64))
+_PATHS = (FoundBy.VECTOR, FoundBy.KEYWORD, FoundBy.DOMAIN | FoundBy.KEY_FILE)
+_IN_PATH = np.array([[bits & path != 0 for bits in range(len(_FOUND_BY))] for path in _PATHS], np.int64)
+"""Which marks count for the vector, the keyword and the domain path."""
 
 
 def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
     """What was found in a group and what was left out of it."""
-    by_paths: list[int] = np.bincount(found.found_by, minlength=len(_FOUND_BY)).tolist()
+    by_paths = np.bincount(found.found_by, minlength=len(_FOUND_BY))
+    vector, keyword, domain = (_IN_PATH @ by_paths).tolist()
     return GroupCount(
         name=found.name,
         searched=found.searched,
-        vector=_total(by_paths, FoundBy.VECTOR),
-        keyword=_total(by_paths, FoundBy.KEYWORD),
-        domain=_total(by_paths, FoundBy.DOMAIN | FoundBy.KEY_FILE),
+        vector=vector,
+        keyword=keyword,
+        domain=domain,
         echo=fused.echo,
         duplicate=fused.duplicate,
         below_min_similarity=fused.below_min_similarity,
         returned=returned,
         in_window=found.in_window,
     )
-
-
-def _total(by_paths: list[int], path: int) -> int:
-    bits = int(path)
-    return sum([count for paths, count in enumerate(by_paths) if paths & bits])

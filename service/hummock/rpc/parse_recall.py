@@ -31,27 +31,27 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
         raise InvalidRequest(f"{prefix}window_turns", "is of a session; say which by session_id")
     # One list of what is set: to ask for each field by its name takes as long as the rest.
     given = {field.name: value for field, value in request.ListFields()}
-    decay = request.decay if "decay" in given else _NO_DECAY
+    decay = given.get("decay", _NO_DECAY)
     return RecallQuery(
         project=values.project_name(f"{prefix}project", request.project),
         text=request.query_text,
         vector=values.vector(f"{prefix}query_vector", request.query_vector) if "query_vector" in given else None,
-        preset=Preset(request.preset or Preset.AGENT),
+        preset=_PRESETS[request.preset or Preset.AGENT],
         top_k=given.get("top_k"),
         candidates=given.get("candidates"),
         min_similarity=given.get("min_similarity"),
         filter=values.memory_filter(f"{prefix}filter", request.filter) if "filter" in given else _NO_FILTER,
-        paths=frozenset(map(RecallPath, request.paths)) or _EVERY_PATH,
+        paths=frozenset(map(RecallPath, request.paths)) if "paths" in given else _EVERY_PATH,
         decay_mode=DecayMode(decay.mode) if decay.mode else None,
         half_life_days=decay.half_life_days if decay.HasField("half_life_days") else None,
-        decay_exempt_origins=frozenset(map(Origin, decay.exempt_origins)),
+        decay_exempt_origins=frozenset(map(Origin, decay.exempt_origins)) if "decay" in given else frozenset(),
         relevance_weight=given.get("relevance_weight"),
         near_twin_bar=given.get("near_twin_bar"),
         cross_encoding=CrossEncoding(request.cross_encoder) if request.cross_encoder else None,
         late_interaction=given.get("late_interaction"),
         time_words=given.get("time_words"),
         context_window=request.context_window,
-        keyword_mode=KeywordMode(request.keyword_mode or KeywordMode.TERMS),
+        keyword_mode=KeywordMode(given.get("keyword_mode", KeywordMode.TERMS)),
         code_top_k=given.get("code_top_k"),
         domain_top_k=given.get("domain_top_k"),
         intent=_intent(f"{prefix}intent", request.intent) if "intent" in given else None,
@@ -68,6 +68,8 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
 _NO_DECAY = recall_pb2.Decay()
 _NO_FILTER = Filter()
 _EVERY_PATH = frozenset(RecallPath)
+# A look-up takes a fifth of the time of an enum's call.
+_PRESETS = {int(preset): preset for preset in Preset}
 
 
 def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:

@@ -40,7 +40,7 @@ def identifier(field: str, value: str) -> str:
 
 def identifiers(field: str, values: Iterable[str]) -> tuple[str, ...]:
     """Several ids, in order."""
-    return tuple(identifier(f"{field}[{index}]", value) for index, value in enumerate(values))
+    return tuple([identifier(f"{field}[{index}]", value) for index, value in enumerate(values)])
 
 
 def request_id(value: str) -> str:
@@ -121,16 +121,18 @@ def vectors(sent: Sequence[memory_pb2.Vector]) -> list[QueryVector] | None:
 
 def memory_filter(field: str, sent: memory_pb2.Filter) -> Filter:
     """The conditions; an unset message has none."""
+    # Most conditions are not set, and to ask for each of them takes longer than to make a list of those that are.
+    given = {one.name: value for one, value in sent.ListFields()}
     return Filter(
-        kinds=frozenset(MemoryKind(kind) for kind in sent.kinds),
-        origins=frozenset(Origin(origin) for origin in sent.origins),
-        tags=tags(f"{field}.tags", sent.tags),
-        session_ids=identifiers(f"{field}.session_ids", sent.session_ids),
-        paths=tuple(sent.paths),
-        speakers=tuple(sent.speakers),
-        created_after=time(f"{field}.created_after", sent, "created_after"),
-        created_before=time(f"{field}.created_before", sent, "created_before"),
-        excluded_ids=identifiers(f"{field}.excluded_ids", sent.excluded_ids),
+        kinds=frozenset(map(MemoryKind, given.get("kinds", ()))),
+        origins=frozenset(map(Origin, given.get("origins", ()))),
+        tags=tags(f"{field}.tags", sent.tags) if "tags" in given else (),
+        session_ids=identifiers(f"{field}.session_ids", given.get("session_ids", ())),
+        paths=tuple(given.get("paths", ())),
+        speakers=tuple(given.get("speakers", ())),
+        created_after=time(f"{field}.created_after", sent, "created_after") if "created_after" in given else None,
+        created_before=time(f"{field}.created_before", sent, "created_before") if "created_before" in given else None,
+        excluded_ids=identifiers(f"{field}.excluded_ids", given.get("excluded_ids", ())),
     )
 
 

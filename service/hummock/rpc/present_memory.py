@@ -27,25 +27,34 @@ def memory(stored: Memory) -> memory_pb2.Memory:
 
 
 def fill_memory(message: memory_pb2.Memory, stored: Memory) -> None:
-    """Writes a memory into an empty message: copying messages into one another is half of the work of a reply."""
+    """Writes a memory into an empty message: copying messages into one another is half of the work of a reply.
+
+    What is empty by default is not set: nothing of it goes over the wire.
+    """
     message.id = stored.id
     message.kind = _KINDS[stored.kind]
     message.origin = _ORIGINS[stored.origin]
-    message.session_id = stored.session_id
-    message.speaker = stored.speaker
-    message.emotion_label = stored.emotion_label
+    if stored.session_id:
+        message.session_id = stored.session_id
+    if stored.speaker:
+        message.speaker = stored.speaker
+    if stored.emotion_label:
+        message.emotion_label = stored.emotion_label
     message.trust = stored.trust
     message.content_hash = stored.content_hash.hex()
     message.token_count = stored.token_count
-    message.source_hash = stored.source_hash
+    if stored.source_hash:
+        message.source_hash = stored.source_hash
     message.chunk_count = stored.chunk_count
-    message.supersedes.extend(stored.supersedes)
+    if stored.supersedes:
+        message.supersedes.extend(stored.supersedes)
     index = message.index
     # An index of empty fields is there all the same.
     index.SetInParent()
     index.title = stored.index.title
     index.summary = stored.index.summary
-    index.tags.extend(stored.index.tags)
+    if stored.index.tags:
+        index.tags.extend(stored.index.tags)
     values.set_timestamp(message.create_time, stored.create_time)
     values.set_timestamp(message.update_time, stored.update_time)
     if stored.event_time is not None:
@@ -105,7 +114,8 @@ def fill_payload(message: memory_pb2.MemoryPayload, payload: Payload) -> None:
     """Writes a payload into an empty message."""
     message.SetInParent()
     message.content = payload.content
-    message.raw = payload.raw
+    if payload.raw:
+        message.raw = payload.raw
     match payload.detail:
         case LearningRecord() as stored:
             record = message.learning_record

@@ -63,7 +63,8 @@ def _fill_hit(message: recall_pb2.Hit, hit: Hit) -> None:
     message.decay = hit.decay
     message.near_twin = hit.near_twin
     message.time_match = hit.time_match
-    message.matched_terms.extend(hit.matched_terms)
+    if hit.matched_terms:
+        message.matched_terms.extend(hit.matched_terms)
     message.paths.extend(_PATHS[hit.found_by])
     for beside in hit.before:
         fill_memory(message.before.add(), beside)
@@ -92,11 +93,8 @@ def _time_interval(interval: TimeInterval) -> recall_pb2.TimeInterval:
 
 def receipt(kept: Receipt) -> recall_pb2.Receipt:
     """What ran and how long it took."""
-    return recall_pb2.Receipt(
+    message = recall_pb2.Receipt(
         preset=recall_pb2.Preset.ValueType(kept.preset),
-        stages=[
-            recall_pb2.StageTime(stage=stage.stage, elapsed=values.duration(stage.elapsed_s)) for stage in kept.stages
-        ],
         groups=[
             recall_pb2.GroupCount(
                 group=group.name,
@@ -113,15 +111,19 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
             for group in kept.groups
         ],
         emb_space=kept.emb_space,
-        as_of=values.timestamp(kept.as_of),
         vector_weight=kept.vector_weight,
-        elapsed=values.duration(kept.elapsed_s),
         cached=kept.cached,
         late_interaction_weight=kept.late_interaction_weight,
         times=map(_time_interval, kept.times),
         cross_encoded=kept.cross_encoded,
         project_settings=kept.project_settings,
     )
+    values.set_timestamp(message.as_of, kept.as_of)
+    values.set_duration(message.elapsed, kept.elapsed_s)
+    for stage in kept.stages:
+        time = message.stages.add(stage=stage.stage)
+        values.set_duration(time.elapsed, stage.elapsed_s)
+    return message
 
 
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:

@@ -29,8 +29,17 @@ def set_timestamp(message: Timestamp, unix_seconds: float) -> None:
 
 def duration(seconds: float) -> Duration:
     """The span, to the nanosecond."""
+    span = Duration()
+    set_duration(span, seconds)
+    return span
+
+
+def set_duration(message: Duration, seconds: float) -> None:
+    """Sets a Duration to the span, to the nanosecond."""
     whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
-    return Duration(seconds=whole, nanos=nanoseconds)
+    message.SetInParent()
+    message.seconds = whole
+    message.nanos = nanoseconds
 
 
 def struct(fields: Mapping[str, object]) -> Struct:

@@ -22,8 +22,9 @@ from hummock.core.transfer import KeptPage
 from hummock.ports import Beside, Clock, Generation, LearningReader, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store import codec, keys, scan
 from hummock.store.beside import Reading, ReadPayload, Surroundings, record_bytes
+from hummock.store.dictionary import Dictionary
 from hummock.store.environment import Environment
-from hummock.store.filters import TermNumbers, passing
+from hummock.store.filters import passing
 from hummock.store.group import GroupCommit
 from hummock.store.kept import kept_behind
 from hummock.store.learning import StoredLearning
@@ -94,6 +95,7 @@ class EmbeddedStore:
         self._residents = residents
         self._writer = writer
         self._quota_bytes = group.quota_bytes
+        self._dictionary = Dictionary(environment.tables)
         self.sessions = SessionReads(environment)
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
@@ -153,7 +155,7 @@ class EmbeddedStore:
             if view is None:
                 return [Beside()] * len(docs)
             with self._environment.reading() as txn:
-                numbers_of, payload_of = self._dictionary(txn, view.number), self._payloads(txn, view.number)
+                numbers_of, payload_of = self._dictionary.of(txn, view.number), self._payloads(txn, view.number)
                 surroundings = Surroundings(view, numbers_of, payload_of)
                 records_of = self._records(txn, view.number, full=full)
                 room_bytes = most_bytes - sum(record_bytes(records_of(doc)) for doc in docs)
@@ -199,7 +201,7 @@ class EmbeddedStore:
             if view is None or limit <= 0:
                 return Page(memories=(), next_after=None)
             with self._environment.reading() as txn:
-                allowed = passing(view, where, self._dictionary(txn, view.number))
+                allowed = passing(view, where, self._dictionary.of(txn, view.number))
                 docs = view.columns.doc.values[np.flatnonzero(allowed)]
                 records_of = self._records(txn, view.number, full=True)
                 scan = SubstringScan([contains], records_of, MAX_SUBSTRING_BYTES) if contains else None
@@ -303,19 +305,11 @@ class EmbeddedStore:
         number = view.number
         return Search(
             view,
-            self._dictionary(txn, number),
+            self._dictionary.of(txn, number),
             self._key_files(txn, number),
             self._records(txn, number, full=True),
             partial(view.domain_names.get, self._environment, txn, number),
         )
-
-    def _dictionary(self, txn: lmdb.Transaction[bytes], number: int) -> TermNumbers:
-        # A term's number never changes, so any transaction will do for any view.
-        def numbers_of(terms: Sequence[str]) -> list[int | None]:
-            values = [txn.get(keys.name_key(number, term), db=self._tables.term) for term in terms]
-            return [None if value is None else int.from_bytes(value, "little") for value in values]
-
-        return numbers_of
 
     def _key_files(self, txn: lmdb.Transaction[bytes], number: int) -> Callable[[Sequence[int]], list[str]]:
         def key_files_of(docs: Sequence[int]) -> list[str]:

@@ -78,7 +78,8 @@ def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
 
 def name_key(project: int, name: str) -> bytes:
     """A memory's id, a term, a session or a request by its name; very long names by their hash."""
-    return name_keys(project, (name,))[0]
+    raw = name.encode()
+    return _PROJECT.pack(project) + (raw if len(raw) <= _LONGEST_NAME else _hashed(raw))
 
 
 def name_keys(project: int, names: Sequence[str]) -> list[bytes]:

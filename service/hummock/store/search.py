@@ -28,6 +28,7 @@ Ordinals = NDArray[np.int64]
 _NO_MINIMUM = -np.inf
 _AGES_A_SCORE = 10
 """By a tenth at most do keyword scores of substrings fall from the newest to the oldest."""
+_HOLDER = FoundBy.KEYWORD | FoundBy.HOLDER
 _NOTHING: Ordinals = np.empty(0, np.int64)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 
@@ -133,7 +134,7 @@ class Search:
         found = {
             FoundBy.VECTOR: by_vector,
             FoundBy.KEYWORD: by_keyword,
-            FoundBy.KEYWORD | FoundBy.HOLDER: self._holders(query, allowed),
+            _HOLDER: self._holders(query, allowed),
             FoundBy.DOMAIN: by_domain,
             FoundBy.KEY_FILE: key_files,
         }
@@ -256,7 +257,8 @@ class Search:
         columns = self._view.columns
         marks = np.zeros(len(columns), np.uint8)
         for path, ordinals in found.items():
-            marks[ordinals] |= np.uint8(path)
+            if len(ordinals):
+                marks[ordinals] |= np.uint8(path)
         at = np.flatnonzero(marks.view(np.bool_))
         start, count = columns.chunk_start.values, columns.chunk_count.values
         asked = _NO_VECTOR if query.vector is None else query.vector

@@ -271,7 +271,7 @@ def _probe(
         domain_text="" if names_all else query.text,
         text_hashes=frozenset(map(short_hash, hashes)),
         exact_name=name,
-        name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS],
+        name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS] if name else (),
         is_name=is_name(query.text),
         known_share=known_share(query.text, space.scripts),
         is_han=is_han(query.text),
