@@ -17,6 +17,7 @@ from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transf
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import requests
+from hummock_client.async_learning import AsyncLearning
 from hummock_client.async_sessions import AsyncSessions
 from hummock_client.async_streaming import exchange, replies
 from hummock_client.channel import IMPORT, LEARN_STREAM, ROUTES, Deadlines, channel_options
@@ -33,7 +34,7 @@ class AsyncClient:
     """A connection to the service, made and used in one event loop. What fails raises HummockCallError.
 
     `send` takes any request message and returns its reply; the other methods make the request from arguments, those
-    of `sessions` about conversations.
+    of `sessions` about conversations, those of `learning` about how projects learn.
 
         async with AsyncClient() as client:
             await client.note("loan", "先本后息：先还本金，后还利息", tags=["还款"])
@@ -50,6 +51,7 @@ class AsyncClient:
         self.target = resolve_target(target)
         self.send: AsyncSend = cast(AsyncSend, self._send)
         self.sessions = AsyncSessions(self.send, self._stream)
+        self.learning = AsyncLearning(self.send, self._stream)
         self._deadlines = deadlines or Deadlines()
         self._channel = aio.insecure_channel(self.target, options=channel_options(self.target))
         self._methods: dict[str, Any] = {

@@ -14,6 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 from hummock.v1 import (
     admin_service_pb2,
     context_service_pb2,
+    learning_service_pb2,
     memory_service_pb2,
     project_service_pb2,
     session_service_pb2,
@@ -34,6 +35,7 @@ _SERVICES: tuple[ServiceDescriptor, ...] = (
     memory_service_pb2.DESCRIPTOR.services_by_name["MemoryService"],
     session_service_pb2.DESCRIPTOR.services_by_name["SessionService"],
     project_service_pb2.DESCRIPTOR.services_by_name["ProjectService"],
+    learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"],
     admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
 )
 

@@ -18,6 +18,7 @@ from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import requests
 from hummock_client.channel import IMPORT, LEARN_STREAM, ROUTES, Deadlines, channel_options
 from hummock_client.errors import FailedCall, HummockCallError, call_error, not_ready
+from hummock_client.learning import Learning
 from hummock_client.sending import Send
 from hummock_client.sessions import Sessions
 from hummock_client.streaming import exchange, replies
@@ -32,7 +33,7 @@ class Client:
     """A connection to the service; may be used by several threads. Every call raises HummockCallError when it fails.
 
     `send` takes any request message and returns its reply; the other methods make the request from arguments, those
-    of `sessions` about conversations.
+    of `sessions` about conversations, those of `learning` about how projects learn.
 
         with Client() as client:
             client.note("loan", "先本后息：先还本金，后还利息", tags=["还款"])
@@ -50,6 +51,7 @@ class Client:
         self.target = resolve_target(target)
         self.send: Send = cast(Send, self._send)
         self.sessions = Sessions(self.send, self._stream)
+        self.learning = Learning(self.send, self._stream)
         self._deadlines = deadlines or Deadlines()
         self._channel = grpc.insecure_channel(self.target, options=channel_options(self.target))
         self._methods: dict[str, Any] = {

@@ -10,7 +10,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2
+from hummock.v1 import explain_pb2, learning_pb2, memory_pb2, recall_pb2, settings_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 
@@ -64,6 +64,7 @@ class RenderOptions(TypedDict, total=False):
     utc_offset_minutes: int
     read_tool: str
     session: context_pb.SessionHistory
+    commit: learning_pb2.RenderCommit
 
 
 class SearchOptions(TypedDict, total=False):
@@ -98,7 +99,14 @@ def recall(project: str, text: str, options: RecallOptions) -> recall_pb2.Recall
 def render(
     project: str, source: str | Sequence[str] | recall_pb2.RecallRequest, options: RenderOptions
 ) -> context_pb.RenderRequest:
-    """A rendering of what a text recalls, of a recall, or of the memories with these ids."""
+    """A rendering of what a text recalls, of a recall, or of the memories with these ids.
+
+    A commit without a request_id is given one, so that sending it again counts once.
+    """
+    if "commit" in options and not options["commit"].request_id:
+        commit = learning_pb2.RenderCommit(request_id=new_request_id())
+        commit.MergeFrom(options["commit"])
+        options = {**options, "commit": commit}
     if isinstance(source, str):
         source = recall_pb2.RecallRequest(query_text=source)
     if isinstance(source, recall_pb2.RecallRequest):

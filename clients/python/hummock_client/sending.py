@@ -8,6 +8,7 @@ from typing import Protocol, overload
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import explain_pb2, recall_pb2
+from hummock.v1 import learning_service_pb2 as learning_pb
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock.v1 import session_service_pb2 as session_pb
@@ -91,6 +92,26 @@ class Send(Protocol):
     def __call__(
         self, request: session_pb.SessionServiceListMessagesRequest, *, timeout_s: Seconds = None
     ) -> session_pb.SessionServiceListMessagesResponse: ...
+
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceGetStateRequest, *, timeout_s: Seconds = None
+    ) -> learning_pb.LearningServiceGetStateResponse: ...
+
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
+    ) -> learning_pb.LearningServiceUpdateSettingsResponse: ...
+
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceReplayRequest, *, timeout_s: Seconds = None
+    ) -> learning_pb.LearningServiceReplayResponse: ...
+
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceListEventsRequest, *, timeout_s: Seconds = None
+    ) -> learning_pb.LearningServiceListEventsResponse: ...
     @overload
     def __call__(
         self, request: projects_pb.ProjectServiceGetRequest, *, timeout_s: Seconds = None
@@ -193,6 +214,26 @@ class AsyncSend(Protocol):
     def __call__(
         self, request: session_pb.SessionServiceListMessagesRequest, *, timeout_s: Seconds = None
     ) -> Awaitable[session_pb.SessionServiceListMessagesResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceGetStateRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[learning_pb.LearningServiceGetStateResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[learning_pb.LearningServiceUpdateSettingsResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceReplayRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[learning_pb.LearningServiceReplayResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceListEventsRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[learning_pb.LearningServiceListEventsResponse]: ...
     @overload
     def __call__(
         self, request: projects_pb.ProjectServiceGetRequest, *, timeout_s: Seconds = None

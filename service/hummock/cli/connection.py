@@ -11,6 +11,7 @@ import grpc
 from hummock.cli.failure import CommandFailed, calls_to
 from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock.v1.session_service_pb2_grpc import SessionServiceStub
@@ -31,6 +32,7 @@ class Service:
     memories: MemoryServiceStub
     projects: ProjectServiceStub
     sessions: SessionServiceStub
+    learning: LearningServiceStub
     admin: AdminServiceStub
 
 
@@ -52,5 +54,6 @@ def connect(target: str) -> Iterator[Service]:
             memories=MemoryServiceStub(channel),
             projects=ProjectServiceStub(channel),
             sessions=SessionServiceStub(channel),
+            learning=LearningServiceStub(channel),
             admin=AdminServiceStub(channel),
         )

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from hummock.cli import mcp, memories, models, projects, sessions
+from hummock.cli import learning, mcp, memories, models, projects, sessions
 from hummock.cli.demo import demo
 from hummock.cli.explain import explain
 from hummock.cli.export import export
@@ -53,6 +53,7 @@ app.add_typer(memories.app, name="memories")
 # What people call them.
 app.add_typer(memories.app, name="garden", hidden=True)
 app.add_typer(sessions.app, name="sessions")
+app.add_typer(learning.app, name="learning")
 app.add_typer(projects.app, name="projects")
 app.add_typer(models.app, name="models")
 app.add_typer(mcp.app, name="mcp")

@@ -1,0 +1,91 @@
+"""The part of the client that shows and changes how projects learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from typing import Any
+
+from google.protobuf.message import Message
+
+from hummock.v1 import learning_pb2
+from hummock.v1 import learning_service_pb2 as pb
+from hummock_client import learning_requests
+from hummock_client.sending import Send
+
+Stream = Callable[[Message, float | None], Generator[Any, None, None]]
+
+
+class Learning:
+    """The learning loop; `Client.learning`. Every call raises HummockCallError when it fails."""
+
+    def __init__(self, send: Send, stream: Stream) -> None:
+        self._send = send
+        self._stream = stream
+
+    def state(self, project: str, *, timeout_s: float | None = None) -> pb.LearningState:
+        """What concerns the whole project: the switch, the numbers, how far it has come."""
+        request = pb.LearningServiceGetStateRequest(project=project, page_size=1)
+        return self._send(request, timeout_s=timeout_s).state
+
+    def entries(
+        self,
+        project: str,
+        scope: str = "",
+        *,
+        turn: int | None = None,
+        page_size: int = 0,
+        timeout_s: float | None = None,
+    ) -> Iterator[pb.EntryState]:
+        """All entries as a turn of the scope would inject them, the one behind its newest unless said otherwise.
+
+        Pages are fetched as they are needed.
+        """
+        request = pb.LearningServiceGetStateRequest(project=project, scope=scope, turn=turn, page_size=page_size)
+        while True:
+            page = self._send(request, timeout_s=timeout_s)
+            yield from page.entries
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def watch(
+        self, project: str, scope: str = "", *, timeout_s: float | None = None
+    ) -> Generator[pb.LearningServiceWatchStateResponse, None, None]:
+        """The state with all entries, then what changes, without end.
+
+        Close the iterator to hang up. When it raises, watch again: it begins with everything. No deadline unless
+        `timeout_s` sets one.
+        """
+        return self._stream(pb.LearningServiceWatchStateRequest(project=project, scope=scope), timeout_s)
+
+    def update(
+        self,
+        project: str,
+        *,
+        enabled: bool | None = None,
+        settings: learning_pb2.LearningSettings | None = None,
+        keywords: Mapping[str, Iterable[str]] | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> pb.LearningServiceUpdateSettingsResponse:
+        """Changes what is not None; `keywords` by memory id replace those that an entry has."""
+        request = learning_requests.update(project, enabled, settings, keywords or {}, request_id)
+        return self._send(request, timeout_s=timeout_s)
+
+    def replay(
+        self, project: str, *, fork: learning_pb2.LearningSettings | None = None, timeout_s: float | None = None
+    ) -> pb.LearningServiceReplayResponse:
+        """Folds the log again and compares; with a fork, says what its numbers would have injected."""
+        return self._send(pb.LearningServiceReplayRequest(project=project, fork=fork), timeout_s=timeout_s)
+
+    def events(
+        self, project: str, *, newest_first: bool = False, page_size: int = 0, timeout_s: float | None = None
+    ) -> Iterator[pb.LearningEvent]:
+        """The log, oldest first unless said otherwise; pages are fetched as they are needed."""
+        request = pb.LearningServiceListEventsRequest(project=project, newest_first=newest_first, page_size=page_size)
+        while True:
+            page = self._send(request, timeout_s=timeout_s)
+            yield from page.events
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token

@@ -1,0 +1,296 @@
+"""`hummock learning`: how a project learns of its entries. What stores memories is `hummock learn`."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import typer
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.json_format import MessageToJson
+from rich.text import Text
+
+from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, connect
+from hummock.cli.failure import CommandFailed
+from hummock.cli.learning_events import print_events
+from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, utf8
+from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable
+from hummock.v1 import learning_pb2
+from hummock.v1 import learning_service_pb2 as pb
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Show and change how a project learns of its entries.")
+
+_STATUS = {
+    learning_pb2.INJECTION_STATUS_INJECTING: "injecting",
+    learning_pb2.INJECTION_STATUS_COOLING_DOWN: "cooling down",
+    learning_pb2.INJECTION_STATUS_IDLE: "idle",
+}
+
+ScopeOption = Annotated[
+    str, typer.Option("--scope", help="A session's id; the project itself if unset.", callback=utf8)
+]
+TurnOption = Annotated[int | None, typer.Option("--turn", min=0, help="The scope's next turn if unset.")]
+HighOption = Annotated[int | None, typer.Option("--high-above", min=0, help="Referenced more often: in every turn.")]
+MidOption = Annotated[int | None, typer.Option("--mid-above", min=0, help="Referenced more often: middle cooldown.")]
+MidTurnsOption = Annotated[int | None, typer.Option("--mid-cooldown", min=0, help="Turns of the middle cooldown.")]
+LowTurnsOption = Annotated[int | None, typer.Option("--low-cooldown", min=0, help="Turns of the low cooldown.")]
+
+
+@app.command("status")
+def status(
+    project: ProjectOption,
+    scope: ScopeOption = "",
+    turn: TurnOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Entries of one page.")] = 100,
+    page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Show what was learnt and used, and what a turn would inject."""
+    request = pb.LearningServiceGetStateRequest(
+        project=project, scope=scope, turn=turn, page_size=limit, page_token=page
+    )
+    with connect(target) as service:
+        response = service.learning.GetState(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    _print_entries(response.entries)
+    note(_summary(response.state, response.turn))
+    if response.next_page_token:
+        note(f"there are more: --page {response.next_page_token}")
+
+
+@app.command("watch")
+def watch(
+    project: ProjectOption,
+    scope: ScopeOption = "",
+    json: Annotated[bool, typer.Option("--json", help="Print each change as a line of JSON.")] = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Show the state, then whatever changes, until Ctrl-C."""
+    with connect(target) as service:
+        try:
+            for news in service.learning.WatchState(pb.LearningServiceWatchStateRequest(project=project, scope=scope)):
+                if json:
+                    print_line(MessageToJson(news, ensure_ascii=False, indent=None))
+                else:
+                    _print_entries(news.entries)
+                    for memory_id in news.removed_ids:
+                        print_line(printable(f"removed {memory_id}"))
+                    note(_summary(news.state, news.turn))
+                # Whoever reads a pipe shall not wait for a full buffer.
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            note("watched until here")
+
+
+@app.command("log")
+def log(
+    project: ProjectOption,
+    oldest: Annotated[bool, typer.Option("--oldest", help="Oldest first.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Events of one page.")] = 20,
+    page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """List the events that the state was made by, the newest first."""
+    request = pb.LearningServiceListEventsRequest(
+        project=project, newest_first=not oldest, page_size=limit, page_token=page
+    )
+    with connect(target) as service:
+        response = service.learning.ListEvents(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    print_events(response.events)
+    if response.next_page_token:
+        note(f"there are more: --page {response.next_page_token}")
+
+
+@app.command("replay")
+def replay(
+    project: ProjectOption,
+    high_above: HighOption = None,
+    mid_above: MidOption = None,
+    mid_cooldown: MidTurnsOption = None,
+    low_cooldown: LowTurnsOption = None,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Play the log again and compare; with a number, say what it would have injected. Changes nothing."""
+    fork = learning_pb2.LearningSettings(
+        high_above=high_above,
+        mid_above=mid_above,
+        mid_cooldown_turns=mid_cooldown,
+        low_cooldown_turns=low_cooldown,
+    )
+    request = pb.LearningServiceReplayRequest(project=project, fork=fork if fork.ListFields() else None)
+    with connect(target) as service:
+        response = service.learning.Replay(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+    else:
+        _print_replay(response)
+    if not response.matches:
+        raise CommandFailed("the state is not what its log gives; restore a backup, and report this")
+
+
+@app.command("on")
+def on(project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+    """Inject entries by what is said and by use."""
+    _change(pb.LearningServiceUpdateSettingsRequest(project=project, enabled=True), target, json=json)
+
+
+@app.command("off")
+def off(project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+    """Inject every entry; nothing that was learnt is lost."""
+    _change(pb.LearningServiceUpdateSettingsRequest(project=project, enabled=False), target, json=json)
+
+
+@app.command("set")
+def set_numbers(
+    project: ProjectOption,
+    high_above: HighOption = None,
+    mid_above: MidOption = None,
+    mid_cooldown: MidTurnsOption = None,
+    low_cooldown: LowTurnsOption = None,
+    min_similarity: Annotated[
+        float | None, typer.Option("--min-similarity", min=0, max=1, help="From which words refer to an entry.")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option("--candidates", min=1, max=50, help="Analysed after a turn.")
+    ] = None,
+    analysis_cooldown: Annotated[
+        int | None, typer.Option("--analysis-cooldown", min=0, help="Turns before an entry is analysed again.")
+    ] = None,
+    keyword_target: Annotated[
+        int | None, typer.Option("--keyword-target", min=1, max=64, help="Keywords of an entry that is learnt.")
+    ] = None,
+    pause: Annotated[
+        float | None, typer.Option("--cold-start-pause", min=0, max=3600, help="Seconds between two entries.")
+    ] = None,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Change the numbers of the loop; what is not given stays."""
+    numbers = learning_pb2.LearningSettings(
+        high_above=high_above,
+        mid_above=mid_above,
+        mid_cooldown_turns=mid_cooldown,
+        low_cooldown_turns=low_cooldown,
+        min_similarity=min_similarity,
+        candidates=candidates,
+        analysis_cooldown_turns=analysis_cooldown,
+        keyword_target=keyword_target,
+    )
+    if pause is not None:
+        numbers.cold_start_pause.CopyFrom(_duration(pause))
+    if not numbers.ListFields():
+        raise typer.BadParameter("give a number to change, for example --high-above 5")
+    _change(pb.LearningServiceUpdateSettingsRequest(project=project, settings=numbers), target, json=json)
+
+
+@app.command("keywords")
+def keywords(
+    project: ProjectOption,
+    memory_id: Annotated[str, typer.Argument(metavar="ID", help="The entry.", callback=utf8)],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEYWORD]...", help="All that it shall have; none removes them.")
+    ] = None,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Write an entry's keywords by hand, in place of those that it has."""
+    chosen = pb.EntryKeywords(memory_id=memory_id, keywords=[utf8(word) for word in words or ()])
+    _change(pb.LearningServiceUpdateSettingsRequest(project=project, keywords=[chosen]), target, json=json)
+
+
+def _change(request: pb.LearningServiceUpdateSettingsRequest, target: str, *, json: bool) -> None:
+    request.request_id = str(uuid.uuid4())
+    with connect(target) as service:
+        response = service.learning.UpdateSettings(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    if response.missed_turns:
+        note(f"{response.missed_turns} turns came while learning was off")
+    print_line(_summary(response.state, None))
+    print_line(_numbers(response.state.settings))
+
+
+def _duration(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromNanoseconds(round(seconds * 1e9))
+    return duration
+
+
+def _summary(state: pb.LearningState, turn: int | None) -> str:
+    parts = ["learning is on" if state.enabled else "learning is off: every entry is injected"]
+    if turn is not None:
+        parts.append(f"turn {turn}")
+    parts.append(f"{state.turns} turns seen")
+    if state.missed_turns:
+        parts.append(f"{state.missed_turns} missed")
+    return " · ".join([*parts, f"{state.events} events"])
+
+
+def _numbers(settings: learning_pb2.LearningSettings) -> str:
+    return (
+        f"high above {settings.high_above} · "
+        f"mid above {settings.mid_above}, after {settings.mid_cooldown_turns} turns · "
+        f"low after {settings.low_cooldown_turns} turns · similarity {settings.min_similarity:g} · "
+        f"{settings.candidates} candidates, again after {settings.analysis_cooldown_turns} turns · "
+        f"{settings.keyword_target} keywords wanted · pause {settings.cold_start_pause.ToNanoseconds() / 1e9:g} s"
+    )
+
+
+def _print_entries(entries: Sequence[pb.EntryState]) -> None:
+    if not entries:
+        return
+    table = new_table()
+    table.add_column("entry", ratio=3, overflow="fold")
+    table.add_column("keywords", ratio=3, overflow="fold")
+    table.add_column("used", justify="right", no_wrap=True)
+    table.add_column("sent", justify="right", no_wrap=True)
+    table.add_column("p", justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    table.add_column("why", ratio=4, overflow="fold")
+    for entry in entries:
+        row, usage = entry.injection, entry.injection.usage
+        table.add_row(
+            Text(printable(entry.title or entry.memory_id)),
+            Text(printable(", ".join(entry.profile.keywords))),
+            str(usage.frequency),
+            str(usage.last_sent_turn) if usage.HasField("last_sent_turn") else "-",
+            f"{row.probability:.2f}",
+            _STATUS.get(row.status, ""),
+            Text(printable(row.reason)),
+        )
+    print_table(table)
+
+
+def _print_replay(response: pb.LearningServiceReplayResponse) -> None:
+    same = "the same state" if response.matches else "ANOTHER STATE"
+    print_line(f"{response.events} events give {same}: {response.replayed_digest}")
+    if not response.HasField("fork"):
+        return
+    fork = response.fork
+    print_line(
+        f"{fork.differing_count} of {fork.turn_count} turns would have differed: "
+        f"{fork.forked_injected_count} injections instead of {fork.injected_count}"
+    )
+    _print_forked(fork.differing)
+
+
+def _print_forked(turns: Iterable[pb.ForkedTurn]) -> None:
+    for turn in turns:
+        changes = [f"+{memory_id}" for memory_id in turn.added_ids] + [
+            f"-{memory_id}" for memory_id in turn.removed_ids
+        ]
+        where = f"{turn.scope} turn {turn.turn}" if turn.scope else f"turn {turn.turn}"
+        print_line(printable(f"#{turn.event}  {where}  {' '.join(changes)}"))

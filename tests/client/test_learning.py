@@ -1,0 +1,110 @@
+"""The part of the Python clients about learning, against the service itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing, closing
+from pathlib import Path
+
+import pytest
+
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import learning_pb2, memory_pb2
+from hummock_client import AsyncClient, Client
+from tests.service.models import install_model
+from tests.service.running import in_thread, settings
+
+LAMP = "世界.图鉴.物品.长明灯"
+ENTRY = memory_pb2.MemoryInput(
+    id=LAMP,
+    kind=memory_pb2.MEMORY_KIND_ENTRY,
+    index=memory_pb2.MemoryIndex(title="长明灯"),
+    payload=memory_pb2.MemoryPayload(content="燃鲸油，风吹不灭。"),
+)
+TURN = learning_pb2.RenderCommit(scope="s", turn=1)
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    models: Path = tmp_path_factory.mktemp("models")
+    chosen = settings(tmp_path_factory.mktemp("data"), models, install_model(models))
+    with in_thread(chosen) as stubs:
+        yield stubs.target
+
+
+def test_learning_is_switched_tuned_shown_and_replayed(target: str) -> None:
+    """S3-36 to S3-40."""
+    with Client(target) as client:
+        client.learn("sync", [ENTRY])
+        learning = client.learning
+        assert not learning.state("sync").enabled
+        numbers = learning_pb2.LearningSettings(high_above=5, mid_above=2)
+        changed = learning.update("sync", enabled=True, settings=numbers, keywords={LAMP: ["whale light"]})
+        assert (changed.state.enabled, changed.state.settings.high_above) == (True, 5)
+        rendered = client.render("sync", "where is the whale light?", form=pb.RENDER_FORM_MEMORIES, commit=TURN)
+        assert [row.memory_id for row in rendered.decision.injections] == [LAMP]
+        (entry,) = learning.entries("sync", "s", page_size=1)
+        assert (list(entry.profile.keywords), entry.injection.usage.frequency) == (["whale light"], 1)
+        assert [event.WhichOneof("event") for event in learning.events("sync", page_size=2)] == [
+            "settings_changed",
+            "keywords_set",
+            "switched",
+            "injected",
+        ]
+        replayed = learning.replay("sync", fork=learning_pb2.LearningSettings(high_above=3))
+        assert (replayed.matches, replayed.events, replayed.fork.differing_count) == (True, 4, 0)
+
+
+def test_a_commit_gets_an_id_of_its_own(target: str) -> None:
+    """1.1-9."""
+    with Client(target) as client:
+        client.learn("ids", [ENTRY])
+        client.learning.update("ids", enabled=True)
+        client.render("ids", "长明灯", commit=TURN)
+        client.render("ids", "长明灯", commit=TURN)
+        assert not TURN.request_id
+        ids = {event.injected.request_id for event in client.learning.events("ids") if event.HasField("injected")}
+        assert len(ids) == 2
+        assert "" not in ids
+
+
+def test_a_watch_shows_what_changes(target: str) -> None:
+    """S3-40."""
+    with Client(target) as client:
+        client.learn("watch", [ENTRY])
+        with closing(client.learning.watch("watch", "s")) as news:
+            first = next(news)
+            assert [entry.memory_id for entry in first.entries] == [LAMP]
+            client.learning.update("watch", enabled=True)
+            while not first.state.enabled:
+                first = next(news)
+            client.render("watch", "长明灯", commit=TURN)
+            second = next(news)
+            assert (second.turn, second.entries[0].injection.usage.last_sent_turn) == (2, 1)
+            client.delete("watch", [LAMP])
+            while not list(second.removed_ids):
+                second = next(news)
+            assert list(second.removed_ids) == [LAMP]
+
+
+def test_the_same_without_blocking(target: str) -> None:
+    """S3-36 to S3-40."""
+
+    async def use() -> None:
+        async with AsyncClient(target) as client:
+            await client.learn("async", [ENTRY])
+            learning = client.learning
+            await learning.update("async", enabled=True)
+            assert (await learning.state("async")).enabled
+            await client.render("async", "长明灯", commit=TURN)
+            entries = [entry async for entry in learning.entries("async", "s")]
+            assert [entry.injection.usage.frequency for entry in entries] == [1]
+            assert [event.number async for event in learning.events("async", newest_first=True)] == [2, 1]
+            assert (await learning.replay("async")).matches
+            async with aclosing(learning.watch("async", "s")) as news:
+                async for change in news:
+                    assert change.turn == 2
+                    break
+
+    asyncio.run(use())
