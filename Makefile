@@ -6,6 +6,7 @@ SETUP := pyproject.toml service/setup/setup.sh service/setup/install.py $(LOCKS)
 # The repository that `make demo` indexes.
 REPO ?= $(CURDIR)
 FUZZ_CASES ?= 100000
+FUZZ_EVENTS ?= 100000
 FUZZ_SEED ?= 1
 
 .DEFAULT_GOAL := help
@@ -33,8 +34,9 @@ demo: model ## Start the service, index REPO, learn a sample, ask three question
 test: $(VENV)/.dev ## Run the tests
 	@$(BIN)/python -m pytest
 
-fuzz: $(VENV)/.dev ## Render hostile memories and read them back (FUZZ_CASES, FUZZ_SEED)
+fuzz: $(VENV)/.dev ## Render hostile memories and read them back; kill what learns and replay it (FUZZ_CASES, FUZZ_EVENTS, FUZZ_SEED)
 	@$(BIN)/python -m tests.render.fuzz --cases $(FUZZ_CASES) --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.learn.fuzz --events $(FUZZ_EVENTS) --seed $(FUZZ_SEED)
 
 lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and its stubs
 	$(BIN)/ruff check
