@@ -23,6 +23,7 @@ from hummock.core.errors import StartError
 from hummock.core.recall import CrossEncoding, IntentMode
 from hummock.learn import ProjectReferences
 from hummock.learn.ask import AskKeywords
+from hummock.learn.offline import LearnOffline
 from hummock.ports import Clock, KeywordLearner, Llm, Reranker
 from hummock.rpc.address import Address
 from hummock.rpc.gate import Gate
@@ -109,7 +110,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         entries, find_references = Entries(opened), ProjectReferences()
         render = Render(recall, opened, counter, clock, RenderTurn(opened, entries, find_references))
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
-        background = stack.enter_context(_background(settings, learn_with, clock, say))
+        background = stack.enter_context(_background(settings, opened, learn_with, clock, say))
         observe = Observe(opened, background.seen)
 
         def follow(follower: Callable[[str, int], None]) -> None:
@@ -236,15 +237,18 @@ def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskInten
 
 @contextmanager
 def _background(
-    settings: Settings, learn_with: Callable[[KeywordLearner | None], LearnKeywords], clock: Clock, say: Say
+    settings: Settings,
+    opened: store.EmbeddedStore,
+    learn_with: Callable[[KeywordLearner], LearnKeywords],
+    clock: Clock,
+    say: Say,
 ) -> Iterator[BackgroundLearner]:
     """What learns beside the calls, at work. It has a connection of its own, so that what it asks delays no intent."""
     chosen = settings.learning_llm if settings.learning_llm.is_set else settings.llm
     with ExitStack() as stack:
         model = stack.enter_context(_llm(chosen, clock))
-        learner = None if model is None else AskKeywords(model, clock)
-        if learner is not None:
-            say(f"keywords are learnt by {chosen.model}")
+        learner = LearnOffline(opened) if model is None else AskKeywords(model, clock)
+        say(f"keywords are learnt {'from what is observed' if model is None else f'by {chosen.model}'}")
         background = stack.enter_context(closing(BackgroundLearner(learn_with(learner), clock)))
         background.start()
         yield background

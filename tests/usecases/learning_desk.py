@@ -13,6 +13,7 @@ from hummock.core.learning_events import KeywordsLearned, KeywordUpdate, Learner
 from hummock.core.learning_queries import LearningCommand, SettingsChanges
 from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Payload
 from hummock.core.observe import ObserveCommand
+from hummock.learn.offline import LearnOffline
 from hummock.learn.references import ProjectReferences
 from hummock.ports import KeywordQuestion
 from hummock.usecases.background_learner import BackgroundLearner, Scan
@@ -42,6 +43,9 @@ class FixedLearner:
     kind: Learner = Learner.OFFLINE
     answer: Answer = field(default_factory=lambda: saying({}))
     asked: list[KeywordQuestion] = field(default_factory=list)
+
+    def due(self, project: str) -> None:
+        """Those that the words speak of."""
 
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
         """The answer."""
@@ -127,13 +131,17 @@ def progress(scan: Scan, read: int = 0) -> ScanProgress:
 
 
 @contextmanager
-def learning_desk(directory: Path, *, has_learner: bool = True) -> Iterator[LearningDesk]:
-    """Everything open, no entries, learning off, and nothing running: `work` does what is due."""
+def learning_desk(directory: Path, *, has_learner: bool = True, offline: bool = False) -> Iterator[LearningDesk]:
+    """Everything open, no entries, learning off, and nothing running: `work` does what is due.
+
+    With `offline` it is the real offline learner that learns.
+    """
     with workplace(directory) as place:
         learner = FixedLearner()
         entries = Entries(place.store)
         recall = Recall(place.store, place.embedder, place.clock)
-        learn = LearnKeywords(place.store, entries, recall, ProjectReferences(), learner if has_learner else None)
+        chosen = LearnOffline(place.store) if offline else learner
+        learn = LearnKeywords(place.store, entries, recall, ProjectReferences(), chosen if has_learner else None)
         background = BackgroundLearner(learn, place.clock)
         yield LearningDesk(
             place=place,

@@ -57,6 +57,9 @@ class AskKeywords:
         self._llm = llm
         self._clock = clock
 
+    def due(self, project: str) -> None:
+        """Those that the user's words may speak of."""
+
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
         """What the model said of each entry; two failures in a row, and it is not asked of those behind.
 

@@ -61,6 +61,11 @@ class Observed:
         """Turns that count."""
         return len(self._turns)
 
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """Entries that turns used, those that were used first before the others."""
+        return tuple(self._uses)
+
     def add(self, number: int, text: str, used_ids: Iterable[str]) -> None:
         """Counts a turn; the same words for the same entries count once, however often they are said.
 
@@ -90,11 +95,18 @@ class Observed:
             self._keys.remove(turn.key)
             _subtract(self._counts, turn.terms)
             for memory_id in turn.used_ids:
-                uses = self._uses[memory_id]
+                uses = self._uses.get(memory_id)
+                if uses is None or uses.turns[0] is not turn:
+                    continue  # the entry was forgotten since
                 uses.turns.popleft()
                 _subtract(uses.counts, turn.terms)
                 if not uses.turns:
                     del self._uses[memory_id]
+
+    def forget(self, memory_ids: Iterable[str]) -> None:
+        """Forgets which turns used these entries: another one may get an id of theirs."""
+        for memory_id in memory_ids:
+            self._uses.pop(memory_id, None)
 
     def keywords(self, entry: EntryText) -> tuple[str, ...]:
         """New keywords for an entry, the best supported first; with those that it has, at most MAX_NEW_KEYWORDS.

@@ -51,6 +51,12 @@ class KeywordLearner(Protocol):
     def kind(self) -> Learner:
         """What it is."""
 
+    def due(self, project: str) -> tuple[str, ...] | None:
+        """The entries that it should be asked about after a turn, for it knows best; what they are is not checked.
+
+        None where that follows from the words of the turn.
+        """
+
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
         """What it found for each entry that it has read, nothing included; entries that it left out were not read.
 

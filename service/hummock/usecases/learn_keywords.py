@@ -78,7 +78,7 @@ class LearnKeywords:
         return tuple(entry.memory_id for entry in self._entries.of(project) if not entry.keywords)
 
     def from_turn(self, project: str, user_text: str) -> tuple[KeywordUpdate, ...]:
-        """Learn of the entries that the words of a turn may be about.
+        """Learn of the entries that the learner names, or of those that the words of a turn may be about.
 
         Returns:
             An update for each that was read, with what is new.
@@ -88,6 +88,9 @@ class LearnKeywords:
         state = self.state(project)
         if not state.enabled or not user_text.strip():
             return ()
+        due = None if self._learner is None else self._learner.due(project)
+        if due is not None:
+            return self._learn(project, user_text, due)
         near = self._near(project, user_text, state)
         profiles = self._profiles(project, near)
         return self._learn(project, user_text, select(near, profiles, state.turns, state.settings))
@@ -139,7 +142,8 @@ class LearnKeywords:
         if not texts:
             return ()
         question = KeywordQuestion(project=project, user_text=user_text, entries=texts)
-        return self._keep(project, checked(self._learner.keywords(question), texts), self._learner)
+        updates = checked(self._learner.keywords(question), texts)
+        return self._keep(project, updates, self._learner) if updates else ()
 
     def _keep(
         self, project: str, updates: tuple[KeywordUpdate, ...], learner: KeywordLearner
