@@ -39,6 +39,7 @@ from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.entries import Entries
 from hummock.usecases.explain import Explain
 from hummock.usecases.export import Export
+from hummock.usecases.feedback import Feedback
 from hummock.usecases.garden import Garden
 from hummock.usecases.import_parts import Import
 from hummock.usecases.learn import Learn, Preparation
@@ -125,6 +126,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
             search=Search(recall, SearchTrails(clock.monotonic)),
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
+            feedback=Feedback(opened),
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),
             export=Export(opened),

@@ -112,6 +112,7 @@ PROJECT = {
     "contentSeq": "4",
     "embSpace": "abc",
     "createTime": "2026-01-02T03:04:05Z",
+    "feedback": {"helpful": "4", "wrong": "1"},
 }
 SESSION = {
     "id": "会话-1",
@@ -262,6 +263,9 @@ def running_fake() -> Iterator[FakeService]:
                 "Render": fake.answer(context_pb.RenderResponse(), RENDERED),
                 "Search": fake.answer(context_pb.SearchResponse(), SEARCHED),
                 "Explain": fake.answer(explain_pb2.ExplainResponse(), EXPLAINED),
+                "Feedback": fake.answer(
+                    context_pb.FeedbackResponse(), {"seq": "9", "recordedCount": 2, "unknownIds": ["gone"]}
+                ),
                 "Learn": fake.answer(context_pb.LearnResponse(), learned),
                 "LearnStream": fake.learn_stream,
             },

@@ -11,6 +11,7 @@ from hummock.core.learning_events import (
     FeedbackGiven,
     Forgotten,
     Injected,
+    Judgement,
     KeywordsLearned,
     KeywordsSet,
     KeywordUpdate,
@@ -47,7 +48,7 @@ EVENTS: tuple[LearningEvent, ...] = (
     ),
     Injected(scope="", turn=7),
     KeywordsSet(memory_id=LAMP, keywords=("灯",)),
-    FeedbackGiven(query_text="灯", verdicts=(Verdict(memory_id=LAMP, is_useful=True),)),
+    FeedbackGiven(query_text="灯", verdicts=(Verdict(memory_id=LAMP, judgement=Judgement.HELPFUL),)),
 )
 
 

@@ -130,6 +130,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "learn_turn": samples.learned_turn,
         "search": samples.searched,
         "explain": samples.explained,
+        "feedback": samples.feedback_noted,
         "garden": FixedGarden(),
         "projects": FixedProjects(),
         "export": samples.exported,

@@ -19,6 +19,7 @@ from hummock.core.learning_events import (
     FeedbackGiven,
     Forgotten,
     Injected,
+    Judgement,
     KeywordsLearned,
     KeywordsSet,
     KeywordUpdate,
@@ -71,7 +72,11 @@ EVENTS: tuple[LearningEvent, ...] = (
     SettingsChanged(settings=SETTINGS),
     Forgotten(memory_ids=("b",)),
     FeedbackGiven(
-        query_text="q", verdicts=(Verdict(memory_id=CORE, is_useful=True), Verdict(memory_id="b", is_useful=False))
+        query_text="q",
+        verdicts=(
+            Verdict(memory_id=CORE, judgement=Judgement.HELPFUL),
+            Verdict(memory_id="b", judgement=Judgement.WRONG),
+        ),
     ),
 )
 LOG = tuple(LoggedEvent(number=number, time=1_700_000_000.0, event=one) for number, one in enumerate(EVENTS, start=1))

@@ -10,6 +10,7 @@ import numpy as np
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
+from hummock.core.feedback import FeedbackCommand, FeedbackNoted
 from hummock.core.learn import Deleted, LearnCommand, Learned, LearnResult, LearnStatus, Updated
 from hummock.core.memory import CodeFragment, Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
@@ -264,3 +265,9 @@ def imported(project: str, parts: Sequence[Given]) -> Imported:
 
 UPDATED = Updated(memory=MEMORY, seq=9)
 DELETED = Deleted(seq=10, deleted_count=1, missing_ids=("gone",))
+
+
+def feedback_noted(command: FeedbackCommand) -> FeedbackNoted:
+    """Every verdict but the last is kept."""
+    unknown = tuple(one.memory_id for one in command.verdicts[-1:])
+    return FeedbackNoted(seq=8, recorded=len(command.verdicts) - len(unknown), unknown_ids=unknown)

@@ -194,7 +194,7 @@ def test_every_event_is_shown_as_what_it_is(learning: FixedLearning) -> None:
     ]
     assert len(reply.events) == len(EVENTS)
     feedback = reply.events[-1].feedback_given
-    assert (list(feedback.useful_ids), list(feedback.useless_ids)) == ([CORE], ["b"])
+    assert (list(feedback.useful_ids), list(feedback.useless_ids), list(feedback.wrong_ids)) == ([CORE], [], ["b"])
 
 
 def scanned(**fields: Any) -> tuple[str, ScanScope, tuple[str, ...]]:

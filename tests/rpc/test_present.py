@@ -133,7 +133,7 @@ def test_what_is_no_json_is_a_bug() -> None:
 
 
 def test_only_a_single_project_lists_its_kinds() -> None:
-    full, short = (present_service.project(samples.PROJECT, with_kinds=kinds) for kinds in (True, False))
+    full, short = (present_service.project(samples.PROJECT, whole=whole) for whole in (True, False))
     assert [(kind.kind, kind.count) for kind in full.kinds] == [("LEARNING_RECORD", 1), ("NOTE", 2)]
     assert not short.kinds
     assert full.memory_count == short.memory_count == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack, cast
 
@@ -124,6 +124,18 @@ class AsyncClient:
     ) -> explain_pb2.ExplainResponse:
         """Says why recalling for a text brings back a memory, or loses it, and what would bring it back."""
         return await self.send(requests.explain(project, text, memory_id, options), timeout_s=timeout_s)
+
+    async def feedback(
+        self,
+        project: str,
+        verdicts: Mapping[str, context_pb.Judgement.ValueType],
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.FeedbackOptions],
+    ) -> context_pb.FeedbackResponse:
+        """Says by memory id what was of use for a query, for example {"m1": JUDGEMENT_HELPFUL}."""
+        return await self.send(requests.feedback(project, verdicts, options, request_id), timeout_s=timeout_s)
 
     async def get(
         self, project: str, memory_id: str, *, timeout_s: float | None = None, **options: Unpack[requests.ReadOptions]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -77,6 +77,14 @@ class SearchOptions(TypedDict, total=False):
     as_of: Timestamp
     session_id: str
     unseen_first: bool
+
+
+class FeedbackOptions(TypedDict, total=False):
+    """Fields of a FeedbackRequest beside the project and the verdicts."""
+
+    query_text: str
+    note: str
+    session_id: str
 
 
 class ReadOptions(TypedDict, total=False):
@@ -189,6 +197,24 @@ def update_project(
         info=projects_pb.ProjectInfo(tech_stack=tech_stack or (), path=path or ""),
         update_mask=FieldMask(paths=[name for name, value in named.items() if value is not None]),
         request_id=new_request_id() if request_id is None else request_id,
+    )
+
+
+def feedback(
+    project: str,
+    verdicts: Mapping[str, context_pb.Judgement.ValueType],
+    options: FeedbackOptions,
+    request_id: str | None,
+) -> context_pb.FeedbackRequest:
+    """What was of use; a request_id is made when none is given."""
+    return context_pb.FeedbackRequest(
+        project=project,
+        request_id=new_request_id() if request_id is None else request_id,
+        verdicts=[
+            context_pb.FeedbackVerdict(memory_id=memory_id, judgement=judgement)
+            for memory_id, judgement in verdicts.items()
+        ],
+        **options,
     )
 
 

@@ -42,6 +42,10 @@ class Send(Protocol):
     ) -> explain_pb2.ExplainResponse: ...
     @overload
     def __call__(
+        self, request: context_pb.FeedbackRequest, *, timeout_s: Seconds = None
+    ) -> context_pb.FeedbackResponse: ...
+    @overload
+    def __call__(
         self, request: memories_pb.MemoryServiceGetRequest, *, timeout_s: Seconds = None
     ) -> memories_pb.MemoryServiceGetResponse: ...
     @overload
@@ -162,6 +166,10 @@ class AsyncSend(Protocol):
     def __call__(
         self, request: explain_pb2.ExplainRequest, *, timeout_s: Seconds = None
     ) -> Awaitable[explain_pb2.ExplainResponse]: ...
+    @overload
+    def __call__(
+        self, request: context_pb.FeedbackRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[context_pb.FeedbackResponse]: ...
     @overload
     def __call__(
         self, request: memories_pb.MemoryServiceGetRequest, *, timeout_s: Seconds = None

@@ -15,6 +15,7 @@ from hummock.cli.demo import demo
 from hummock.cli.explain import explain
 from hummock.cli.export import export
 from hummock.cli.failure import CommandFailed
+from hummock.cli.feedback import feedback
 from hummock.cli.import_file import import_file
 from hummock.cli.index import index
 from hummock.cli.learn import learn
@@ -45,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="The memory of agents and IDE plugins: recall, render and learn, for Chinese, English and code.",
 )
-for command in (serve, index, learn, recall, explain, render, search, status, demo, warm):
+for command in (serve, index, learn, recall, explain, render, search, feedback, status, demo, warm):
     app.command()(command)
 app.command("export")(export)
 app.command("import")(import_file)

@@ -98,6 +98,9 @@ def _print_project(project: pb.Project) -> None:
         print_line(printable(f"  path        {project.info.path}"))
     kinds = ", ".join(f"{each.count} {each.kind}" for each in project.kinds)
     print_line(f"  memories    {project.memory_count}{f' ({kinds})' if kinds else ''}")
+    if project.HasField("feedback"):
+        said = project.feedback
+        print_line(f"  feedback    {said.helpful} helpful, {said.not_helpful} not helpful, {said.wrong} wrong")
     print_line(f"  seq         {project.seq} (content {project.content_seq})")
     print_line(f"  space       {project.emb_space}")
     print_line(f"  created     {project.create_time.ToJsonString()}")

@@ -67,6 +67,15 @@ def _require_within(field_name: str, value: float, least: float, most: float) ->
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackCounts:
+    """How often feedback has said what of a memory."""
+
+    helpful: int = 0
+    not_helpful: int = 0
+    wrong: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LearningState:
     """What concerns a whole project.
 
@@ -77,6 +86,7 @@ class LearningState:
         missed_turns: Of these, those that came while learning was off, since it was last on.
         events: Number of the newest event.
         keywords_event: Number of the newest event that changed a keyword; 0 when none did.
+        feedback: What it has said so far.
     """
 
     enabled: bool = False
@@ -85,6 +95,7 @@ class LearningState:
     missed_turns: int = 0
     events: int = 0
     keywords_event: int = 0
+    feedback: FeedbackCounts = field(default_factory=FeedbackCounts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

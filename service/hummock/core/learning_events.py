@@ -109,20 +109,30 @@ class Forgotten:
     memory_ids: tuple[str, ...]
 
 
+class Judgement(IntEnum):
+    """What somebody thinks of a memory that a query was answered with."""
+
+    HELPFUL = 1
+    NOT_HELPFUL = 2
+    WRONG = 3
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether a memory was of use for a query."""
+    """What a memory was for a query."""
 
     memory_id: str
-    is_useful: bool
+    judgement: Judgement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackGiven:
-    """Someone has said what was of use for a query."""
+    """Someone has said what was of use for a query, perhaps with a word about it."""
 
     query_text: str
     verdicts: tuple[Verdict, ...]
+    note: str = ""
+    session_id: str = ""
 
 
 LearningEvent = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from hummock.core.learning import FeedbackCounts
 from hummock.core.memory import MemoryKind, Origin
 
 
@@ -46,6 +47,7 @@ class Project:
         content_seq: Moves only when a recall could answer differently.
         emb_space: Id of the space of its vectors.
         kinds: Memories by kind, kinds without a memory left out.
+        feedback: What it has said so far; zeros where nobody looked.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Project:
     content_seq: int
     emb_space: str
     kinds: Mapping[MemoryKind, int]
+    feedback: FeedbackCounts = field(default_factory=FeedbackCounts)
 
     @property
     def memory_count(self) -> int:

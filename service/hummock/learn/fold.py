@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hummock.core.learning import MAX_KEYWORDS, LearningChanges, LearningState, Profile, Usage, forgetting
+from hummock.core.learning import (
+    MAX_KEYWORDS,
+    FeedbackCounts,
+    LearningChanges,
+    LearningState,
+    Profile,
+    Usage,
+    forgetting,
+)
 from hummock.core.learning_events import (
     FeedbackGiven,
     Forgotten,
     Injected,
+    Judgement,
     KeywordsLearned,
     KeywordsSet,
     LearningEvent,
@@ -45,13 +55,22 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
         case Forgotten():
             return forgetting(before.state(), event.memory_ids)
         case FeedbackGiven():
-            return LearningChanges(state=state)
+            return LearningChanges(state=replace(state, feedback=_counted(state.feedback, event)))
 
 
 def merged(known: tuple[str, ...], found: Iterable[str]) -> tuple[str, ...]:
     """The keywords of both, each once, the known ones first; at most MAX_KEYWORDS, but never fewer than known."""
     together = tuple(dict.fromkeys((*known, *found)))
     return together[: max(MAX_KEYWORDS, len(known))]
+
+
+def _counted(counts: FeedbackCounts, event: FeedbackGiven) -> FeedbackCounts:
+    said = Counter(verdict.judgement for verdict in event.verdicts)
+    return FeedbackCounts(
+        helpful=counts.helpful + said[Judgement.HELPFUL],
+        not_helpful=counts.not_helpful + said[Judgement.NOT_HELPFUL],
+        wrong=counts.wrong + said[Judgement.WRONG],
+    )
 
 
 def _moved(before: LearningView, state: LearningState, scope: str, turn: int) -> LearningChanges:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hummock.rpc import (
     parse_explain,
+    parse_feedback,
     parse_memory,
     parse_recall,
     parse_render,
@@ -40,6 +41,13 @@ class ContextServicer:
     def Search(self, request: context_service_pb2.SearchRequest) -> context_service_pb2.SearchResponse:
         """Searches code and knowledge together."""
         return present_recall.search_response(self._use_cases.search(parse_recall.search_query(request)))
+
+    def Feedback(self, request: context_service_pb2.FeedbackRequest) -> context_service_pb2.FeedbackResponse:
+        """Takes down what was of use."""
+        noted = self._use_cases.feedback(parse_feedback.feedback_command(request))
+        return context_service_pb2.FeedbackResponse(
+            seq=noted.seq, recorded_count=noted.recorded, unknown_ids=noted.unknown_ids
+        )
 
     def Explain(self, request: explain_pb2.ExplainRequest) -> explain_pb2.ExplainResponse:
         """Says why a recall brings back a memory, or does not."""

@@ -6,6 +6,7 @@ from hummock.core.learning_events import (
     FeedbackGiven,
     Forgotten,
     Injected,
+    Judgement,
     KeywordsLearned,
     KeywordsSet,
     LoggedEvent,
@@ -71,6 +72,13 @@ def _injected(event: Injected) -> pb.Injected:
 def _feedback(event: FeedbackGiven) -> pb.FeedbackGiven:
     return pb.FeedbackGiven(
         query_text=event.query_text,
-        useful_ids=(one.memory_id for one in event.verdicts if one.is_useful),
-        useless_ids=(one.memory_id for one in event.verdicts if not one.is_useful),
+        useful_ids=_judged(event, Judgement.HELPFUL),
+        useless_ids=_judged(event, Judgement.NOT_HELPFUL),
+        wrong_ids=_judged(event, Judgement.WRONG),
+        note=event.note,
+        session_id=event.session_id,
     )
+
+
+def _judged(event: FeedbackGiven, judgement: Judgement) -> list[str]:
+    return [one.memory_id for one in event.verdicts if one.judgement is judgement]

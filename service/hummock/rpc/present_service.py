@@ -9,8 +9,8 @@ from hummock.rpc.gate import Load
 from hummock.v1 import admin_service_pb2, memory_pb2, project_service_pb2
 
 
-def project(stored: Project, *, with_kinds: bool) -> project_service_pb2.Project:
-    """A project, with the number of memories of each kind or without."""
+def project(stored: Project, *, whole: bool) -> project_service_pb2.Project:
+    """A project, with what takes a look of its own: memories by kind and feedback, or without."""
     return project_service_pb2.Project(
         name=stored.name,
         info=project_service_pb2.ProjectInfo(
@@ -23,12 +23,19 @@ def project(stored: Project, *, with_kinds: bool) -> project_service_pb2.Project
         kinds=[
             project_service_pb2.KindCount(kind=kind.name, count=count) for kind, count in sorted(stored.kinds.items())
         ]
-        if with_kinds
+        if whole
         else [],
         seq=stored.seq,
         content_seq=stored.content_seq,
         emb_space=stored.emb_space,
         create_time=values.timestamp(stored.create_time),
+        feedback=project_service_pb2.FeedbackCounts(
+            helpful=stored.feedback.helpful,
+            not_helpful=stored.feedback.not_helpful,
+            wrong=stored.feedback.wrong,
+        )
+        if whole
+        else None,
     )
 
 

@@ -29,7 +29,7 @@ class ProjectServicer:
     def Get(self, request: pb.ProjectServiceGetRequest) -> pb.ProjectServiceGetResponse:
         """Returns one project."""
         found = self._projects.get(values.project_name("project", request.project))
-        return pb.ProjectServiceGetResponse(project=present_service.project(found, with_kinds=True))
+        return pb.ProjectServiceGetResponse(project=present_service.project(found, whole=True))
 
     def List(self, request: pb.ProjectServiceListRequest) -> pb.ProjectServiceListResponse:
         """Returns the projects in pages."""
@@ -37,7 +37,7 @@ class ProjectServicer:
         # One more than the page holds tells whether another page follows.
         found = self._projects.page(page_position(request, request.page_token), size + 1)
         return pb.ProjectServiceListResponse(
-            projects=[present_service.project(one, with_kinds=False) for one in found[:size]],
+            projects=[present_service.project(one, whole=False) for one in found[:size]],
             next_page_token=page_token(request, found[size - 1].name) if len(found) > size else "",
         )
 
@@ -54,7 +54,7 @@ class ProjectServicer:
             Origin(request.origin or Origin.MANUAL),
             values.fingerprint(request),
         )
-        return pb.ProjectServiceUpdateResponse(project=present_service.project(updated, with_kinds=False))
+        return pb.ProjectServiceUpdateResponse(project=present_service.project(updated, whole=False))
 
     def GetSettings(self, request: pb.ProjectServiceGetSettingsRequest) -> pb.ProjectServiceGetSettingsResponse:
         """Returns what applies where requests say nothing."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hummock.core.explain import Explained, ExplainQuery
+from hummock.core.feedback import FeedbackCommand, FeedbackNoted
 from hummock.core.keyword_scan import ScanProgress, ScanScope
 from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
 from hummock.core.learning_events import LoggedEvent
@@ -142,6 +143,7 @@ class UseCases:
     learn_turn: Callable[[LearnTurnCommand], LearnedTurn]
     search: Callable[[SearchQuery], Searched]
     explain: Callable[[ExplainQuery], Explained]
+    feedback: Callable[[FeedbackCommand], FeedbackNoted]
     garden: Garden
     projects: Projects
     export: Export

@@ -38,6 +38,14 @@ class SettingsRecord(msgspec.Struct, array_like=True, frozen=True):
     cold_start_pause_s: float
 
 
+class FeedbackCountsRecord(msgspec.Struct, array_like=True, frozen=True):
+    """FeedbackCounts."""
+
+    helpful: int = 0
+    not_helpful: int = 0
+    wrong: int = 0
+
+
 class LearningStateRecord(msgspec.Struct, array_like=True, frozen=True):
     """LearningState."""
 
@@ -47,6 +55,7 @@ class LearningStateRecord(msgspec.Struct, array_like=True, frozen=True):
     missed_turns: int
     events: int
     keywords_event: int
+    feedback: FeedbackCountsRecord = FeedbackCountsRecord()
 
 
 class TurnRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -136,7 +145,7 @@ class VerdictRecord(msgspec.Struct, array_like=True, frozen=True):
     """Verdict."""
 
     memory_id: str
-    is_useful: bool
+    judgement: int
 
 
 class FeedbackGivenRecord(msgspec.Struct, array_like=True, frozen=True, tag=8):
@@ -144,6 +153,8 @@ class FeedbackGivenRecord(msgspec.Struct, array_like=True, frozen=True, tag=8):
 
     query_text: str
     verdicts: tuple[VerdictRecord, ...]
+    note: str = ""
+    session_id: str = ""
 
 
 EventRecord = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hummock.core.errors import ProjectNotFound
 from hummock.core.memory import Origin
@@ -26,7 +26,7 @@ class Projects:
         project = self._store.project(name)
         if project is None:
             raise ProjectNotFound(name)
-        return project
+        return replace(project, feedback=self._store.read_learning(name, lambda learning: learning.state().feedback))
 
     def page(self, after: str, limit: int) -> list[Project]:
         """At most `limit` projects whose names come behind `after`."""

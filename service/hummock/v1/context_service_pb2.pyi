@@ -305,6 +305,34 @@ SEARCH_SCOPE_BOTH: SearchScope.ValueType  # 3
 """Everything."""
 Global___SearchScope: _TypeAlias = SearchScope  # noqa: Y015
 
+class _Judgement:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _JudgementEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Judgement.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    JUDGEMENT_UNSPECIFIED: _Judgement.ValueType  # 0
+    """Not said. An error."""
+    JUDGEMENT_HELPFUL: _Judgement.ValueType  # 1
+    """It was of use."""
+    JUDGEMENT_NOT_HELPFUL: _Judgement.ValueType  # 2
+    """It has nothing to do with the query."""
+    JUDGEMENT_WRONG: _Judgement.ValueType  # 3
+    """What it says is not so."""
+
+class Judgement(_Judgement, metaclass=_JudgementEnumTypeWrapper):
+    """What somebody thinks of a memory that a query was answered with."""
+
+JUDGEMENT_UNSPECIFIED: Judgement.ValueType  # 0
+"""Not said. An error."""
+JUDGEMENT_HELPFUL: Judgement.ValueType  # 1
+"""It was of use."""
+JUDGEMENT_NOT_HELPFUL: Judgement.ValueType  # 2
+"""It has nothing to do with the query."""
+JUDGEMENT_WRONG: Judgement.ValueType  # 3
+"""What it says is not so."""
+Global___Judgement: _TypeAlias = Judgement  # noqa: Y015
+
 @_typing.final
 class MemorySelection(_message.Message):
     """Memories named by id."""
@@ -1362,3 +1390,105 @@ class SearchResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchResponse: _TypeAlias = SearchResponse  # noqa: Y015
+
+@_typing.final
+class FeedbackVerdict(_message.Message):
+    """What somebody thinks of one memory."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    JUDGEMENT_FIELD_NUMBER: _builtins.int
+    memory_id: _builtins.str
+    """The memory. Required, at most 256 bytes."""
+    judgement: Global___Judgement.ValueType
+    """What it was. Required."""
+    def __init__(
+        self,
+        *,
+        memory_id: _builtins.str = ...,
+        judgement: Global___Judgement.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["judgement", b"judgement", "memory_id", b"memory_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FeedbackVerdict: _TypeAlias = FeedbackVerdict  # noqa: Y015
+
+@_typing.final
+class FeedbackRequest(_message.Message):
+    """Feedback on the answer to a query."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    QUERY_TEXT_FIELD_NUMBER: _builtins.int
+    VERDICTS_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters. An unknown project is NOT_FOUND."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
+    query_text: _builtins.str
+    """What was asked. Optional, at most 8192 characters."""
+    note: _builtins.str
+    """In somebody's own words. Optional, at most 4096 characters."""
+    session_id: _builtins.str
+    """The session in which it was asked. Optional, at most 256 bytes."""
+    @_builtins.property
+    def verdicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeedbackVerdict]:
+        """At most 200, a memory at most once. Required unless there is a note."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        query_text: _builtins.str = ...,
+        verdicts: _abc.Iterable[Global___FeedbackVerdict] | None = ...,
+        note: _builtins.str = ...,
+        session_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["note", b"note", "project", b"project", "query_text", b"query_text", "request_id", b"request_id", "session_id", b"session_id", "verdicts", b"verdicts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FeedbackRequest: _TypeAlias = FeedbackRequest  # noqa: Y015
+
+@_typing.final
+class FeedbackResponse(_message.Message):
+    """Feedback that is kept."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    RECORDED_COUNT_FIELD_NUMBER: _builtins.int
+    UNKNOWN_IDS_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
+    recorded_count: _builtins.int
+    """Verdicts that are kept."""
+    @_builtins.property
+    def unknown_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Memories that the project does not have; what was said of them is not kept."""
+
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        recorded_count: _builtins.int = ...,
+        unknown_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["recorded_count", b"recorded_count", "seq", b"seq", "unknown_ids", b"unknown_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FeedbackResponse: _TypeAlias = FeedbackResponse  # noqa: Y015

@@ -62,6 +62,11 @@ class ContextServiceStub:
                 request_serializer=hummock_dot_v1_dot_context__service__pb2.SearchRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_context__service__pb2.SearchResponse.FromString,
                 _registered_method=True)
+        self.Feedback = channel.unary_unary(
+                '/hummock.v1.ContextService/Feedback',
+                request_serializer=hummock_dot_v1_dot_context__service__pb2.FeedbackRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_context__service__pb2.FeedbackResponse.FromString,
+                _registered_method=True)
         self.Explain = channel.unary_unary(
                 '/hummock.v1.ContextService/Explain',
                 request_serializer=hummock_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
@@ -111,6 +116,14 @@ class ContextServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Feedback(self, request, context):
+        """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
+        learning log (`LearningService.ListEvents`) and counted (`ProjectService.Get`); no order of any recall changes by it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Explain(self, request, context):
         """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
         that. A pure read; it costs as much as several recalls.
@@ -146,6 +159,11 @@ def add_ContextServiceServicer_to_server(servicer, server):
                     servicer.Search,
                     request_deserializer=hummock_dot_v1_dot_context__service__pb2.SearchRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_context__service__pb2.SearchResponse.SerializeToString,
+            ),
+            'Feedback': grpc.unary_unary_rpc_method_handler(
+                    servicer.Feedback,
+                    request_deserializer=hummock_dot_v1_dot_context__service__pb2.FeedbackRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_context__service__pb2.FeedbackResponse.SerializeToString,
             ),
             'Explain': grpc.unary_unary_rpc_method_handler(
                     servicer.Explain,
@@ -289,6 +307,33 @@ class ContextService:
             '/hummock.v1.ContextService/Search',
             hummock_dot_v1_dot_context__service__pb2.SearchRequest.SerializeToString,
             hummock_dot_v1_dot_context__service__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Feedback(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.ContextService/Feedback',
+            hummock_dot_v1_dot_context__service__pb2.FeedbackRequest.SerializeToString,
+            hummock_dot_v1_dot_context__service__pb2.FeedbackResponse.FromString,
             options,
             channel_credentials,
             insecure,

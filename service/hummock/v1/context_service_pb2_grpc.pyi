@@ -51,6 +51,10 @@ class ContextServiceStub:
     """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
     what it keeps in memory of a session that it is told.
     """
+    Feedback: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.FeedbackRequest, _context_service_pb2.FeedbackResponse]
+    """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
+    learning log (`LearningService.ListEvents`) and counted (`ProjectService.Get`); no order of any recall changes by it.
+    """
     Explain: _grpc.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]
     """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
     that. A pure read; it costs as much as several recalls.
@@ -76,6 +80,10 @@ class ContextServiceAsyncStub(ContextServiceStub):
     Search: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]  # type: ignore[assignment]
     """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
     what it keeps in memory of a session that it is told.
+    """
+    Feedback: _aio.UnaryUnaryMultiCallable[_context_service_pb2.FeedbackRequest, _context_service_pb2.FeedbackResponse]  # type: ignore[assignment]
+    """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
+    learning log (`LearningService.ListEvents`) and counted (`ProjectService.Get`); no order of any recall changes by it.
     """
     Explain: _aio.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]  # type: ignore[assignment]
     """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
@@ -129,6 +137,16 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_context_service_pb2.SearchResponse, _abc.Awaitable[_context_service_pb2.SearchResponse]]:
         """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
         what it keeps in memory of a session that it is told.
+        """
+
+    @_abc_1.abstractmethod
+    def Feedback(
+        self,
+        request: _context_service_pb2.FeedbackRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_context_service_pb2.FeedbackResponse, _abc.Awaitable[_context_service_pb2.FeedbackResponse]]:
+        """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
+        learning log (`LearningService.ListEvents`) and counted (`ProjectService.Get`); no order of any recall changes by it.
         """
 
     @_abc_1.abstractmethod

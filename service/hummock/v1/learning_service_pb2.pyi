@@ -864,8 +864,15 @@ class FeedbackGiven(_message.Message):
     QUERY_TEXT_FIELD_NUMBER: _builtins.int
     USEFUL_IDS_FIELD_NUMBER: _builtins.int
     USELESS_IDS_FIELD_NUMBER: _builtins.int
+    WRONG_IDS_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
     query_text: _builtins.str
     """The query."""
+    note: _builtins.str
+    """In somebody's own words."""
+    session_id: _builtins.str
+    """The session in which it was asked; empty when it was not said."""
     @_builtins.property
     def useful_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories that were of use."""
@@ -874,16 +881,23 @@ class FeedbackGiven(_message.Message):
     def useless_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Memories that were not."""
 
+    @_builtins.property
+    def wrong_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Memories that are wrong."""
+
     def __init__(
         self,
         *,
         query_text: _builtins.str = ...,
         useful_ids: _abc.Iterable[_builtins.str] | None = ...,
         useless_ids: _abc.Iterable[_builtins.str] | None = ...,
+        wrong_ids: _abc.Iterable[_builtins.str] | None = ...,
+        note: _builtins.str = ...,
+        session_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["query_text", b"query_text", "useful_ids", b"useful_ids", "useless_ids", b"useless_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["note", b"note", "query_text", b"query_text", "session_id", b"session_id", "useful_ids", b"useful_ids", "useless_ids", b"useless_ids", "wrong_ids", b"wrong_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -30,7 +30,7 @@ from hummock.v1 import settings_pb2 as hummock_dot_v1_dot_settings__pb2
 from hummock.v1 import transfer_pb2 as hummock_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hummock/v1/project_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\x1a\x19hummock/v1/transfer.proto\"\xa4\x01\n\x0bProjectInfo\x12%\n\ntech_stack\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01\x18\x80\x01\x12\x16\n\x04path\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\x12-\n\x11tech_stack_origin\x18\x03 \x01(\x0e\x32\x12.hummock.v1.Origin\x12\'\n\x0bpath_origin\x18\x04 \x01(\x0e\x32\x12.hummock.v1.Origin\"(\n\tKindCount\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"\xe0\x01\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x04info\x18\x02 \x01(\x0b\x32\x17.hummock.v1.ProjectInfo\x12\x14\n\x0cmemory_count\x18\x03 \x01(\x04\x12$\n\x05kinds\x18\x04 \x03(\x0b\x32\x15.hummock.v1.KindCount\x12\x0b\n\x03seq\x18\x05 \x01(\x04\x12\x13\n\x0b\x63ontent_seq\x18\x06 \x01(\x04\x12\x11\n\temb_space\x18\x07 \x01(\t\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"7\n\x18ProjectServiceGetRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"A\n\x19ProjectServiceGetResponse\x12$\n\x07project\x18\x01 \x01(\x0b\x32\x13.hummock.v1.Project\"V\n\x19ProjectServiceListRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07\x12\x1c\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\"\\\n\x1aProjectServiceListResponse\x12%\n\x08projects\x18\x01 \x03(\x0b\x32\x13.hummock.v1.Project\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xf5\x01\n\x1bProjectServiceUpdateRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12-\n\x04info\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ProjectInfoB\x06\xbaH\x03\xc8\x01\x01\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\x12\x30\n\x06origin\x18\x05 \x01(\x0e\x32\x12.hummock.v1.OriginB\x0c\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x05\"D\n\x1cProjectServiceUpdateResponse\x12$\n\x07project\x18\x01 \x01(\x0b\x32\x13.hummock.v1.Project\"?\n ProjectServiceGetSettingsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"\x8c\x01\n!ProjectServiceGetSettingsResponse\x12-\n\x08settings\x18\x01 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12#\n\x06values\x18\x02 \x03(\x0b\x32\x13.hummock.v1.Setting\x12\x13\n\x0b\x63ontent_seq\x18\x03 \x01(\x04\"\xcb\x01\n#ProjectServiceUpdateSettingsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12-\n\x08settings\x18\x03 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\"\x87\x01\n$ProjectServiceUpdateSettingsResponse\x12-\n\x08settings\x18\x01 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12#\n\x06values\x18\x02 \x03(\x0b\x32\x13.hummock.v1.Setting\x12\x0b\n\x03seq\x18\x03 \x01(\x04\"P\n\x1bProjectServiceExportRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x14\n\x0cwith_vectors\x18\x02 \x01(\x08\"a\n\x1cProjectServiceExportResponse\x12+\n\x07records\x18\x01 \x03(\x0b\x32\x1a.hummock.v1.TransferRecord\x12\x14\n\x0cmemory_count\x18\x02 \x01(\x04\"q\n\x1bProjectServiceImportRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x35\n\x05lines\x18\x02 \x03(\x0b\x32\x16.hummock.v1.ImportLineB\x0e\xbaH\x0b\x92\x01\x08\x10\x80\x04\"\x03\xd8\x01\x03\"H\n\nImportLine\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12*\n\x06record\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TransferRecord\"\xce\x01\n\x1cProjectServiceImportResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x15\n\rcreated_count\x18\x02 \x01(\r\x12\x15\n\rupdated_count\x18\x03 \x01(\r\x12\x17\n\x0funchanged_count\x18\x04 \x01(\r\x12\x15\n\rremoved_count\x18\x05 \x01(\r\x12\x16\n\x0e\x65mbedded_count\x18\x06 \x01(\r\x12+\n\x08\x66\x61ilures\x18\x07 \x03(\x0b\x32\x19.hummock.v1.ImportFailure\"?\n\rImportFailure\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t2\xcd\x05\n\x0eProjectService\x12W\n\x03Get\x12$.hummock.v1.ProjectServiceGetRequest\x1a%.hummock.v1.ProjectServiceGetResponse\"\x03\x90\x02\x01\x12Z\n\x04List\x12%.hummock.v1.ProjectServiceListRequest\x1a&.hummock.v1.ProjectServiceListResponse\"\x03\x90\x02\x01\x12[\n\x06Update\x12\'.hummock.v1.ProjectServiceUpdateRequest\x1a(.hummock.v1.ProjectServiceUpdateResponse\x12o\n\x0bGetSettings\x12,.hummock.v1.ProjectServiceGetSettingsRequest\x1a-.hummock.v1.ProjectServiceGetSettingsResponse\"\x03\x90\x02\x01\x12s\n\x0eUpdateSettings\x12/.hummock.v1.ProjectServiceUpdateSettingsRequest\x1a\x30.hummock.v1.ProjectServiceUpdateSettingsResponse\x12\x62\n\x06\x45xport\x12\'.hummock.v1.ProjectServiceExportRequest\x1a(.hummock.v1.ProjectServiceExportResponse\"\x03\x90\x02\x01\x30\x01\x12_\n\x06Import\x12\'.hummock.v1.ProjectServiceImportRequest\x1a(.hummock.v1.ProjectServiceImportResponse(\x01\x30\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hummock/v1/project_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\x1a\x19hummock/v1/transfer.proto\"\xa4\x01\n\x0bProjectInfo\x12%\n\ntech_stack\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01\x18\x80\x01\x12\x16\n\x04path\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\x12-\n\x11tech_stack_origin\x18\x03 \x01(\x0e\x32\x12.hummock.v1.Origin\x12\'\n\x0bpath_origin\x18\x04 \x01(\x0e\x32\x12.hummock.v1.Origin\"(\n\tKindCount\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"E\n\x0e\x46\x65\x65\x64\x62\x61\x63kCounts\x12\x0f\n\x07helpful\x18\x01 \x01(\x04\x12\x13\n\x0bnot_helpful\x18\x02 \x01(\x04\x12\r\n\x05wrong\x18\x03 \x01(\x04\"\x8e\x02\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x04info\x18\x02 \x01(\x0b\x32\x17.hummock.v1.ProjectInfo\x12\x14\n\x0cmemory_count\x18\x03 \x01(\x04\x12$\n\x05kinds\x18\x04 \x03(\x0b\x32\x15.hummock.v1.KindCount\x12\x0b\n\x03seq\x18\x05 \x01(\x04\x12\x13\n\x0b\x63ontent_seq\x18\x06 \x01(\x04\x12\x11\n\temb_space\x18\x07 \x01(\t\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\t \x01(\x0b\x32\x1a.hummock.v1.FeedbackCounts\"7\n\x18ProjectServiceGetRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"A\n\x19ProjectServiceGetResponse\x12$\n\x07project\x18\x01 \x01(\x0b\x32\x13.hummock.v1.Project\"V\n\x19ProjectServiceListRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07\x12\x1c\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\"\\\n\x1aProjectServiceListResponse\x12%\n\x08projects\x18\x01 \x03(\x0b\x32\x13.hummock.v1.Project\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xf5\x01\n\x1bProjectServiceUpdateRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12-\n\x04info\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ProjectInfoB\x06\xbaH\x03\xc8\x01\x01\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\x12\x30\n\x06origin\x18\x05 \x01(\x0e\x32\x12.hummock.v1.OriginB\x0c\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x05\"D\n\x1cProjectServiceUpdateResponse\x12$\n\x07project\x18\x01 \x01(\x0b\x32\x13.hummock.v1.Project\"?\n ProjectServiceGetSettingsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"\x8c\x01\n!ProjectServiceGetSettingsResponse\x12-\n\x08settings\x18\x01 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12#\n\x06values\x18\x02 \x03(\x0b\x32\x13.hummock.v1.Setting\x12\x13\n\x0b\x63ontent_seq\x18\x03 \x01(\x04\"\xcb\x01\n#ProjectServiceUpdateSettingsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12-\n\x08settings\x18\x03 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\"\x87\x01\n$ProjectServiceUpdateSettingsResponse\x12-\n\x08settings\x18\x01 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12#\n\x06values\x18\x02 \x03(\x0b\x32\x13.hummock.v1.Setting\x12\x0b\n\x03seq\x18\x03 \x01(\x04\"P\n\x1bProjectServiceExportRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x14\n\x0cwith_vectors\x18\x02 \x01(\x08\"a\n\x1cProjectServiceExportResponse\x12+\n\x07records\x18\x01 \x03(\x0b\x32\x1a.hummock.v1.TransferRecord\x12\x14\n\x0cmemory_count\x18\x02 \x01(\x04\"q\n\x1bProjectServiceImportRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x35\n\x05lines\x18\x02 \x03(\x0b\x32\x16.hummock.v1.ImportLineB\x0e\xbaH\x0b\x92\x01\x08\x10\x80\x04\"\x03\xd8\x01\x03\"H\n\nImportLine\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12*\n\x06record\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TransferRecord\"\xce\x01\n\x1cProjectServiceImportResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x15\n\rcreated_count\x18\x02 \x01(\r\x12\x15\n\rupdated_count\x18\x03 \x01(\r\x12\x17\n\x0funchanged_count\x18\x04 \x01(\r\x12\x15\n\rremoved_count\x18\x05 \x01(\r\x12\x16\n\x0e\x65mbedded_count\x18\x06 \x01(\r\x12+\n\x08\x66\x61ilures\x18\x07 \x03(\x0b\x32\x19.hummock.v1.ImportFailure\"?\n\rImportFailure\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t2\xcd\x05\n\x0eProjectService\x12W\n\x03Get\x12$.hummock.v1.ProjectServiceGetRequest\x1a%.hummock.v1.ProjectServiceGetResponse\"\x03\x90\x02\x01\x12Z\n\x04List\x12%.hummock.v1.ProjectServiceListRequest\x1a&.hummock.v1.ProjectServiceListResponse\"\x03\x90\x02\x01\x12[\n\x06Update\x12\'.hummock.v1.ProjectServiceUpdateRequest\x1a(.hummock.v1.ProjectServiceUpdateResponse\x12o\n\x0bGetSettings\x12,.hummock.v1.ProjectServiceGetSettingsRequest\x1a-.hummock.v1.ProjectServiceGetSettingsResponse\"\x03\x90\x02\x01\x12s\n\x0eUpdateSettings\x12/.hummock.v1.ProjectServiceUpdateSettingsRequest\x1a\x30.hummock.v1.ProjectServiceUpdateSettingsResponse\x12\x62\n\x06\x45xport\x12\'.hummock.v1.ProjectServiceExportRequest\x1a(.hummock.v1.ProjectServiceExportResponse\"\x03\x90\x02\x01\x30\x01\x12_\n\x06Import\x12\'.hummock.v1.ProjectServiceImportRequest\x1a(.hummock.v1.ProjectServiceImportResponse(\x01\x30\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -84,40 +84,42 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PROJECTINFO']._serialized_end=388
   _globals['_KINDCOUNT']._serialized_start=390
   _globals['_KINDCOUNT']._serialized_end=430
-  _globals['_PROJECT']._serialized_start=433
-  _globals['_PROJECT']._serialized_end=657
-  _globals['_PROJECTSERVICEGETREQUEST']._serialized_start=659
-  _globals['_PROJECTSERVICEGETREQUEST']._serialized_end=714
-  _globals['_PROJECTSERVICEGETRESPONSE']._serialized_start=716
-  _globals['_PROJECTSERVICEGETRESPONSE']._serialized_end=781
-  _globals['_PROJECTSERVICELISTREQUEST']._serialized_start=783
-  _globals['_PROJECTSERVICELISTREQUEST']._serialized_end=869
-  _globals['_PROJECTSERVICELISTRESPONSE']._serialized_start=871
-  _globals['_PROJECTSERVICELISTRESPONSE']._serialized_end=963
-  _globals['_PROJECTSERVICEUPDATEREQUEST']._serialized_start=966
-  _globals['_PROJECTSERVICEUPDATEREQUEST']._serialized_end=1211
-  _globals['_PROJECTSERVICEUPDATERESPONSE']._serialized_start=1213
-  _globals['_PROJECTSERVICEUPDATERESPONSE']._serialized_end=1281
-  _globals['_PROJECTSERVICEGETSETTINGSREQUEST']._serialized_start=1283
-  _globals['_PROJECTSERVICEGETSETTINGSREQUEST']._serialized_end=1346
-  _globals['_PROJECTSERVICEGETSETTINGSRESPONSE']._serialized_start=1349
-  _globals['_PROJECTSERVICEGETSETTINGSRESPONSE']._serialized_end=1489
-  _globals['_PROJECTSERVICEUPDATESETTINGSREQUEST']._serialized_start=1492
-  _globals['_PROJECTSERVICEUPDATESETTINGSREQUEST']._serialized_end=1695
-  _globals['_PROJECTSERVICEUPDATESETTINGSRESPONSE']._serialized_start=1698
-  _globals['_PROJECTSERVICEUPDATESETTINGSRESPONSE']._serialized_end=1833
-  _globals['_PROJECTSERVICEEXPORTREQUEST']._serialized_start=1835
-  _globals['_PROJECTSERVICEEXPORTREQUEST']._serialized_end=1915
-  _globals['_PROJECTSERVICEEXPORTRESPONSE']._serialized_start=1917
-  _globals['_PROJECTSERVICEEXPORTRESPONSE']._serialized_end=2014
-  _globals['_PROJECTSERVICEIMPORTREQUEST']._serialized_start=2016
-  _globals['_PROJECTSERVICEIMPORTREQUEST']._serialized_end=2129
-  _globals['_IMPORTLINE']._serialized_start=2131
-  _globals['_IMPORTLINE']._serialized_end=2203
-  _globals['_PROJECTSERVICEIMPORTRESPONSE']._serialized_start=2206
-  _globals['_PROJECTSERVICEIMPORTRESPONSE']._serialized_end=2412
-  _globals['_IMPORTFAILURE']._serialized_start=2414
-  _globals['_IMPORTFAILURE']._serialized_end=2477
-  _globals['_PROJECTSERVICE']._serialized_start=2480
-  _globals['_PROJECTSERVICE']._serialized_end=3197
+  _globals['_FEEDBACKCOUNTS']._serialized_start=432
+  _globals['_FEEDBACKCOUNTS']._serialized_end=501
+  _globals['_PROJECT']._serialized_start=504
+  _globals['_PROJECT']._serialized_end=774
+  _globals['_PROJECTSERVICEGETREQUEST']._serialized_start=776
+  _globals['_PROJECTSERVICEGETREQUEST']._serialized_end=831
+  _globals['_PROJECTSERVICEGETRESPONSE']._serialized_start=833
+  _globals['_PROJECTSERVICEGETRESPONSE']._serialized_end=898
+  _globals['_PROJECTSERVICELISTREQUEST']._serialized_start=900
+  _globals['_PROJECTSERVICELISTREQUEST']._serialized_end=986
+  _globals['_PROJECTSERVICELISTRESPONSE']._serialized_start=988
+  _globals['_PROJECTSERVICELISTRESPONSE']._serialized_end=1080
+  _globals['_PROJECTSERVICEUPDATEREQUEST']._serialized_start=1083
+  _globals['_PROJECTSERVICEUPDATEREQUEST']._serialized_end=1328
+  _globals['_PROJECTSERVICEUPDATERESPONSE']._serialized_start=1330
+  _globals['_PROJECTSERVICEUPDATERESPONSE']._serialized_end=1398
+  _globals['_PROJECTSERVICEGETSETTINGSREQUEST']._serialized_start=1400
+  _globals['_PROJECTSERVICEGETSETTINGSREQUEST']._serialized_end=1463
+  _globals['_PROJECTSERVICEGETSETTINGSRESPONSE']._serialized_start=1466
+  _globals['_PROJECTSERVICEGETSETTINGSRESPONSE']._serialized_end=1606
+  _globals['_PROJECTSERVICEUPDATESETTINGSREQUEST']._serialized_start=1609
+  _globals['_PROJECTSERVICEUPDATESETTINGSREQUEST']._serialized_end=1812
+  _globals['_PROJECTSERVICEUPDATESETTINGSRESPONSE']._serialized_start=1815
+  _globals['_PROJECTSERVICEUPDATESETTINGSRESPONSE']._serialized_end=1950
+  _globals['_PROJECTSERVICEEXPORTREQUEST']._serialized_start=1952
+  _globals['_PROJECTSERVICEEXPORTREQUEST']._serialized_end=2032
+  _globals['_PROJECTSERVICEEXPORTRESPONSE']._serialized_start=2034
+  _globals['_PROJECTSERVICEEXPORTRESPONSE']._serialized_end=2131
+  _globals['_PROJECTSERVICEIMPORTREQUEST']._serialized_start=2133
+  _globals['_PROJECTSERVICEIMPORTREQUEST']._serialized_end=2246
+  _globals['_IMPORTLINE']._serialized_start=2248
+  _globals['_IMPORTLINE']._serialized_end=2320
+  _globals['_PROJECTSERVICEIMPORTRESPONSE']._serialized_start=2323
+  _globals['_PROJECTSERVICEIMPORTRESPONSE']._serialized_end=2529
+  _globals['_IMPORTFAILURE']._serialized_start=2531
+  _globals['_IMPORTFAILURE']._serialized_end=2594
+  _globals['_PROJECTSERVICE']._serialized_start=2597
+  _globals['_PROJECTSERVICE']._serialized_end=3314
 # @@protoc_insertion_point(module_scope)

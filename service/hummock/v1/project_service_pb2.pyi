@@ -86,6 +86,36 @@ class KindCount(_message.Message):
 Global___KindCount: _TypeAlias = KindCount  # noqa: Y015
 
 @_typing.final
+class FeedbackCounts(_message.Message):
+    """How often feedback has said what."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HELPFUL_FIELD_NUMBER: _builtins.int
+    NOT_HELPFUL_FIELD_NUMBER: _builtins.int
+    WRONG_FIELD_NUMBER: _builtins.int
+    helpful: _builtins.int
+    """Of use."""
+    not_helpful: _builtins.int
+    """Nothing to do with the query."""
+    wrong: _builtins.int
+    """Not so."""
+    def __init__(
+        self,
+        *,
+        helpful: _builtins.int = ...,
+        not_helpful: _builtins.int = ...,
+        wrong: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["helpful", b"helpful", "not_helpful", b"not_helpful", "wrong", b"wrong"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FeedbackCounts: _TypeAlias = FeedbackCounts  # noqa: Y015
+
+@_typing.final
 class Project(_message.Message):
     """A project."""
 
@@ -99,6 +129,7 @@ class Project(_message.Message):
     CONTENT_SEQ_FIELD_NUMBER: _builtins.int
     EMB_SPACE_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    FEEDBACK_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     memory_count: _builtins.int
@@ -121,6 +152,10 @@ class Project(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
 
+    @_builtins.property
+    def feedback(self) -> Global___FeedbackCounts:
+        """Verdicts that feedback has given so far. Only Get fills it."""
+
     def __init__(
         self,
         *,
@@ -132,10 +167,11 @@ class Project(_message.Message):
         content_seq: _builtins.int = ...,
         emb_space: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        feedback: Global___FeedbackCounts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "info", b"info"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "feedback", b"feedback", "info", b"info"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "create_time", b"create_time", "emb_space", b"emb_space", "info", b"info", "kinds", b"kinds", "memory_count", b"memory_count", "name", b"name", "seq", b"seq"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "create_time", b"create_time", "emb_space", b"emb_space", "feedback", b"feedback", "info", b"info", "kinds", b"kinds", "memory_count", b"memory_count", "name", b"name", "seq", b"seq"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
