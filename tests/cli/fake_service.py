@@ -174,6 +174,7 @@ class FakeService:
     target: str = ""
     asked: list[Message] = field(default_factory=list)
     refusal: tuple[grpc.StatusCode, str] | None = None
+    watch_ends_with: tuple[grpc.StatusCode, str] | None = None
 
     def answer(self, reply: Message, canned: dict[str, Any]) -> Callable[[Any, Message, grpc.ServicerContext], Any]:
         """A servicer's method that keeps the request and gives the canned reply."""
@@ -201,7 +202,6 @@ class FakeService:
         self, request: memory_service_pb.MemoryServiceWatchRequest, context: grpc.ServicerContext
     ) -> Iterator[memory_service_pb.MemoryServiceWatchResponse]:
         """A start, a memory that comes and one that goes, and a gap."""
-        del context
         self.asked.append(request)
         events = [
             {"type": "MEMORY_EVENT_TYPE_CREATED", "id": NOTE["id"], "memory": NOTE, "seq": "8"},
@@ -209,6 +209,8 @@ class FakeService:
         ]
         for news in ({"seq": "7", "start": {}}, {"seq": "9", "events": {"events": events}}, {"seq": "99", "reset": {}}):
             yield ParseDict(news, memory_service_pb.MemoryServiceWatchResponse())
+        if self.watch_ends_with is not None:
+            context.abort(*self.watch_ends_with)
 
     def list_sessions(
         self, request: session_pb.SessionServiceListRequest, context: grpc.ServicerContext

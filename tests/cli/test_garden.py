@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grpc
 import pytest
 from google.protobuf.json_format import Parse
 from google.protobuf.message import Message
@@ -63,6 +64,31 @@ def test_edit_changes_only_what_is_given(run: Run, fake: FakeService) -> None:
     assert list(request.update_mask.paths) == ["index.title", "trust"]
     assert (request.memory.id, request.memory.index.title, request.memory.trust) == ("m1", "新标题", 0)
     assert request.request_id
+
+
+def test_origin_and_feeling_are_edited(run: Run, fake: FakeService) -> None:
+    """S4-42."""
+    assert run("garden", "edit", "m1", "--origin", "summary", "--emotion", "").exit_code == 0
+    request = fake.asked[0]
+    assert isinstance(request, memory_pb.MemoryServiceUpdateRequest)
+    assert list(request.update_mask.paths) == ["origin", "emotion_label"]
+    assert (request.memory.origin, request.memory.emotion_label) == (memory_pb2.ORIGIN_SUMMARY, "")
+
+
+def test_a_list_may_begin_with_the_newest_of_a_session_that_hold_a_string(run: Run, fake: FakeService) -> None:
+    """S4-41."""
+    run("garden", "ls", "--newest", "--session", "s1", "--contains", "潮汐")
+    request = fake.asked[0]
+    assert isinstance(request, memory_pb.MemoryServiceListRequest)
+    assert (request.order, request.contains) == (memory_pb.LIST_ORDER_NEWEST_FIRST, "潮汐")
+    assert list(request.filter.session_ids) == ["s1"]
+
+
+def test_a_watch_that_is_cut_off_says_where_to_go_on(run: Run, fake: FakeService) -> None:
+    fake.watch_ends_with = (grpc.StatusCode.UNAVAILABLE, "the service is stopping")
+    result = run("memories", "watch")
+    assert result.exit_code == 1
+    assert "--after 99 goes on from here" in result.stderr
 
 
 def test_an_edit_of_nothing_is_a_usage_error(run: Run) -> None:

@@ -104,6 +104,7 @@ def edit(
     content: Annotated[str | None, typer.Option("--content", help="Its new text.")] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="Its new tags, all of them; repeatable.")] = None,
     origin: Annotated[OriginName | None, typer.Option("--origin", help="Its new origin.")] = None,
+    emotion: Annotated[str | None, typer.Option("--emotion", help='Its new feeling, for example "joy".')] = None,
     trust: Annotated[float | None, typer.Option("--trust", help="How far it is believed, 0 to 1.")] = None,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
@@ -115,16 +116,20 @@ def edit(
         "index.tags": tag or None,
         "payload.content": content,
         "origin": origin,
+        "emotion_label": emotion,
         "trust": trust,
     }
     paths = [path for path, value in changes.items() if value is not None]
     if not paths:
-        raise typer.BadParameter("nothing to change: give --title, --summary, --content, --tag, --origin or --trust")
+        raise typer.BadParameter(
+            "nothing to change: give --title, --summary, --content, --tag, --origin, --emotion or --trust"
+        )
     memory = memory_pb.MemoryInput(
         id=memory_id,
         index=memory_pb.MemoryIndex(title=title or "", summary=summary or "", tags=tag or ()),
         payload=memory_pb.MemoryPayload(content=content or ""),
         origin=origin_value(origin) if origin else memory_pb.ORIGIN_UNSPECIFIED,
+        emotion_label=emotion or "",
         trust=trust,
     )
     request = pb.MemoryServiceUpdateRequest(

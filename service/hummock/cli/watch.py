@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+import grpc
 import typer
 from google.protobuf.json_format import MessageToJson
 
@@ -47,6 +48,10 @@ def watch(
                 sys.stdout.flush()
         except KeyboardInterrupt:
             note(f"--after {seq} goes on from here")
+        except grpc.RpcError:
+            if seq:
+                note(f"cut off; --after {seq} goes on from here")
+            raise
 
 
 def _show(news: pb.MemoryServiceWatchResponse) -> None:
