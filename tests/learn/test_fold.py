@@ -11,6 +11,7 @@ from hummock.core.learning_events import (
     FeedbackGiven,
     Forgotten,
     Injected,
+    Judgement,
     KeywordsLearned,
     KeywordsSet,
     KeywordUpdate,
@@ -95,7 +96,7 @@ def test_what_a_turn_was_about_changes_nothing_but_the_turn() -> None:
 
 
 def test_feedback_changes_nothing_but_the_count_of_events() -> None:
-    given = FeedbackGiven(query_text="q", verdicts=(Verdict(memory_id="a", is_useful=True),))
+    given = FeedbackGiven(query_text="q", verdicts=(Verdict(memory_id="a", judgement=Judgement.HELPFUL),))
     assert after(given).state() == LearningState(events=1)
 
 

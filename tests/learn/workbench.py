@@ -10,6 +10,7 @@ from hummock.core.learning import LearningState, Profile, Usage
 from hummock.core.learning_events import (
     FeedbackGiven,
     Injected,
+    Judgement,
     KeywordsLearned,
     KeywordsSet,
     KeywordUpdate,
@@ -129,7 +130,9 @@ class Workbench:
         self.note(KeywordsLearned(learner=Learner.LLM, turn=turn, updates=(update,), analyzed_ids=ids))
 
     def judge(self, title: str, *, is_useful: bool) -> None:
-        self.note(FeedbackGiven(query_text="q", verdicts=(Verdict(memory_id=entry_id(title), is_useful=is_useful),)))
+        judgement = Judgement.HELPFUL if is_useful else Judgement.NOT_HELPFUL
+        verdict = Verdict(memory_id=entry_id(title), judgement=judgement)
+        self.note(FeedbackGiven(query_text="q", verdicts=(verdict,)))
 
     def state(self) -> LearningState:
         return self.store.read_learning(self.project, lambda learning: learning.state())

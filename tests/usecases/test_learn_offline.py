@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hummock.core.keyword_scan import EntryOutcome, ScanScope
-from hummock.core.learning_events import FeedbackGiven, Learner, Verdict
+from hummock.core.learning_events import FeedbackGiven, Judgement, Learner, Verdict
 from hummock.learn.offline import LearnOffline
 from hummock.learn.record import record
 from hummock.ports import EntryText, KeywordQuestion, UnitOfWork, WriteRequest
@@ -102,7 +102,12 @@ def test_evidence_that_grows_while_other_things_are_said_is_found_later(desk: Le
 def test_feedback_counts_as_a_turn_that_used_what_was_useful(desk: LearningDesk) -> None:
     """S1-17, S3-01."""
     chatter(desk)
-    feedback(desk, "铁桦", Verdict(memory_id=WOOD, is_useful=True), Verdict(memory_id=LAMP, is_useful=False))
+    feedback(
+        desk,
+        "铁桦",
+        Verdict(memory_id=WOOD, judgement=Judgement.HELPFUL),
+        Verdict(memory_id=LAMP, judgement=Judgement.WRONG),
+    )
     desk.turn(101, "别的事", "other")
     desk.work()
     assert (keywords(desk, WOOD), keywords(desk, LAMP)) == (("铁桦",), ())

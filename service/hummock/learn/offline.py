@@ -14,6 +14,7 @@ from typing import Final
 from hummock.core.learning_events import (
     FeedbackGiven,
     Forgotten,
+    Judgement,
     KeywordUpdate,
     Learner,
     LoggedEvent,
@@ -97,7 +98,7 @@ class _Project:
                 case TurnObserved(user_text=text, used_ids=used_ids):
                     self._count(logged.number, text, used_ids)
                 case FeedbackGiven(query_text=text, verdicts=verdicts):
-                    useful = tuple(verdict.memory_id for verdict in verdicts if verdict.is_useful)
+                    useful = tuple(verdict.memory_id for verdict in verdicts if verdict.judgement is Judgement.HELPFUL)
                     self._count(logged.number, text, useful)
                 case Forgotten(memory_ids=memory_ids):
                     self.observed.forget(memory_ids)
