@@ -95,7 +95,7 @@ def phrases_of(name: str) -> tuple[Phrase, ...]:
     forms = [name, _BRACKETED.sub(" ", name), _HUMP.sub(" ", name)]
     forms += [part for part in _DOTS.split(name) if len(_CJK.findall(part)) > 1]
     found: dict[str, Phrase] = {}
-    for form in forms:
+    for form in dict.fromkeys(forms):
         phrase = _phrase(form)
         if phrase is not None:
             found.setdefault(phrase.text, phrase)

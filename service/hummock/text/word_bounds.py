@@ -10,15 +10,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from hummock.text.common_words import CHINESE_COMMON_WORDS
 from hummock.text.everyday_words import EVERYDAY_WORDS, FUNCTION_CHARACTERS, LONE_CHARACTERS
-from hummock.text.stopwords import CHINESE_STOP_WORDS, CHINESE_WORDS_WITH_STOP_CHARACTERS
+from hummock.text.stopwords import CHINESE_WORDS_WITH_STOP_CHARACTERS
 
 _LONGEST: Final = 4
 _REACH: Final = 6
 """Characters on either side that are looked at; words begin and end anew within so many."""
 _KNOWN: Final = frozenset(
     word
-    for word in (*EVERYDAY_WORDS, *CHINESE_STOP_WORDS, *CHINESE_WORDS_WITH_STOP_CHARACTERS)
+    for word in (*EVERYDAY_WORDS, *CHINESE_COMMON_WORDS, *CHINESE_WORDS_WITH_STOP_CHARACTERS)
     if 1 < len(word) <= _LONGEST
 )
 _WORD_COST: Final = 1.0
