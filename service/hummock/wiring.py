@@ -21,10 +21,11 @@ from hummock.config import LlmSettings, Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
 from hummock.core.recall import CrossEncoding, IntentMode
+from hummock.core.status import LearnerStatus
 from hummock.learn import ProjectReferences
 from hummock.learn.ask import AskKeywords
 from hummock.learn.offline import LearnOffline
-from hummock.ports import Clock, KeywordLearner, Llm, Reranker
+from hummock.ports import Clock, KeywordLearner, LlmUsage, Reranker
 from hummock.rpc.address import Address
 from hummock.rpc.gate import Gate
 from hummock.rpc.handlers import Gates
@@ -111,7 +112,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         entries, find_references = Entries(opened), ProjectReferences()
         render = Render(recall, opened, counter, clock, RenderTurn(opened, entries, find_references))
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
-        background = stack.enter_context(_background(settings, opened, learn_with, clock, say))
+        background, learner_status = stack.enter_context(_background(settings, opened, learn_with, clock, say))
         observe = Observe(opened, background.seen)
 
         def follow(follower: Callable[[str, int], None]) -> None:
@@ -136,7 +137,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             learning=Learning(opened, entries, background.switched_on),
             observe=observe,
             scan=background.scan,
-            status=Status(opened, embedder, clock, version("hummock"), _advice(model)),
+            status=Status(opened, embedder, clock, version("hummock"), _advice(model), learner_status),
             follow=follow,
         )
 
@@ -210,7 +211,7 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
 
 
 @contextmanager
-def _llm(chosen: LlmSettings, clock: Clock) -> Iterator[Llm | None]:
+def _llm(chosen: LlmSettings, clock: Clock) -> Iterator[llm.OpenAiCompatible | None]:
     """The configured language model; None where there is none. Nothing is sent before somebody asks."""
     if not chosen.is_set:
         yield None
@@ -244,8 +245,11 @@ def _background(
     learn_with: Callable[[KeywordLearner], LearnKeywords],
     clock: Clock,
     say: Say,
-) -> Iterator[BackgroundLearner]:
-    """What learns beside the calls, at work. It has a connection of its own, so that what it asks delays no intent."""
+) -> Iterator[tuple[BackgroundLearner, Callable[[], LearnerStatus]]]:
+    """What learns beside the calls, at work, and how it is doing.
+
+    It has a connection of its own, so that what it asks delays no intent.
+    """
     chosen = settings.learning_llm if settings.learning_llm.is_set else settings.llm
     with ExitStack() as stack:
         model = stack.enter_context(_llm(chosen, clock))
@@ -253,7 +257,20 @@ def _background(
         say(f"keywords are learnt {'from what is observed' if model is None else f'by {chosen.model}'}")
         background = stack.enter_context(closing(BackgroundLearner(learn_with(learner), clock)))
         background.start()
-        yield background
+
+        def status() -> LearnerStatus:
+            used = LlmUsage() if model is None else model.usage
+            return LearnerStatus(
+                model="" if model is None else chosen.model,
+                requests=used.requests,
+                replies=used.replies,
+                prompt_tokens=used.prompt_tokens,
+                completion_tokens=used.completion_tokens,
+                waiting_turns=background.waiting,
+                dropped_turns=background.dropped,
+            )
+
+        yield background, status
 
 
 def _counter(settings: Settings) -> TokenCounter:

@@ -30,7 +30,7 @@ from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuer
 from hummock.core.search import Searched, SearchQuery, SearchResult
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
-from hummock.core.status import ServiceStatus, StoreStatus
+from hummock.core.status import LearnerStatus, ServiceStatus, StoreStatus
 from hummock.core.transfer import Given, GivenMemory, Imported, KeptMemory, KeptPage
 
 SPACE = EmbeddingSpace(
@@ -247,6 +247,15 @@ def status() -> ServiceStatus:
             project_count=3,
             loaded_project_count=1,
             loaded_bytes=4,
+        ),
+        learner=LearnerStatus(
+            model="small",
+            requests=9,
+            replies=8,
+            prompt_tokens=900,
+            completion_tokens=80,
+            waiting_turns=1,
+            dropped_turns=2,
         ),
     )
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hummock import models
+from hummock.v1 import admin_service_pb2, learning_pb2, memory_pb2, recall_pb2, session_service_pb2
 from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import learning_pb2, memory_pb2, recall_pb2, session_service_pb2
 from hummock.v1 import learning_service_pb2 as pb
 from tests.llm.stub import Answer, Stub, completion, stub_server
 from tests.service.calls import ask, learn
@@ -205,3 +205,17 @@ def test_a_learnt_turn_of_a_session_is_observed(service: Stubs, project: str, as
     )
     service.context.Learn(context.LearnRequest(project=project, turn=turn))
     keywords_when(service, project, lambda known: known[WOOD] == ["压舱木"])
+
+
+def test_the_status_says_what_the_language_model_was_asked(service: Stubs, project: str, asked: Stub) -> None:
+    before = service.admin.Status(admin_service_pb2.StatusRequest()).learner
+    status, body = completion({"keywords": []})
+    usage = {"prompt_tokens": 200, "completion_tokens": 7}
+    asked.answer = lambda _: (status, json.dumps({**json.loads(body), "usage": usage}).encode())
+    without_pause(service, project)
+    switch(service, project, enabled=True)
+    scan(service, project)
+    after = service.admin.Status(admin_service_pb2.StatusRequest()).learner
+    replies = after.replies - before.replies
+    assert (after.model, replies) == ("small", len(asked.asked))
+    assert after.prompt_tokens - before.prompt_tokens == 200 * replies

@@ -33,5 +33,14 @@ def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> Non
     )
     print_line(f"  memory   {storage.loaded_bytes / _MIB:.1f} MiB for {storage.loaded_project_count} loaded projects")
     print_line(f"  calls    {response.running_calls} running, {response.waiting_calls} waiting")
+    print_line(f"  learner  {_learner(response.learner)}")
     if model.advice:
         warn(model.advice)
+
+
+def _learner(learner: pb.LearnerStatus) -> str:
+    turns = f"{learner.waiting_turns} turns waiting, {learner.dropped_turns} dropped"
+    if not learner.model:
+        return turns
+    tokens = f"{learner.prompt_tokens} + {learner.completion_tokens} tokens"
+    return printable(f"{learner.model}, {learner.replies} of {learner.requests} requests answered, {tokens}; {turns}")

@@ -20,6 +20,29 @@ class StoreStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerStatus:
+    """How keywords are learnt since the service began.
+
+    Attributes:
+        model: The language model's name; empty where there is none, and the counts of it are 0.
+        requests: Sent to it, repeated ones included.
+        replies: Of these, those that were answered with something usable.
+        prompt_tokens: That it counted in questions, if it counts.
+        completion_tokens: That it counted in answers.
+        waiting_turns: Turns that are to be learnt from.
+        dropped_turns: Turns that never were, because newer ones came first.
+    """
+
+    model: str = ""
+    requests: int = 0
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    waiting_turns: int = 0
+    dropped_turns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
     """What runs, on what, and how full it is; `advice` says what could be better, empty when there is nothing."""
 
@@ -28,3 +51,4 @@ class ServiceStatus:
     space: EmbeddingSpace
     advice: str
     store: StoreStatus
+    learner: LearnerStatus

@@ -62,4 +62,13 @@ def status_response(status: ServiceStatus, load: Load) -> admin_service_pb2.Stat
         ),
         running_calls=load.running,
         waiting_calls=load.waiting,
+        learner=admin_service_pb2.LearnerStatus(
+            model=status.learner.model,
+            requests=status.learner.requests,
+            replies=status.learner.replies,
+            prompt_tokens=status.learner.prompt_tokens,
+            completion_tokens=status.learner.completion_tokens,
+            waiting_turns=status.learner.waiting_turns,
+            dropped_turns=status.learner.dropped_turns,
+        ),
     )

@@ -79,6 +79,11 @@ class BackgroundLearner:
         """Turns that were never learnt from, because newer ones came first."""
         return self._dropped
 
+    @property
+    def waiting(self) -> int:
+        """Turns that are to be learnt from."""
+        return len(self._turns)
+
     def start(self) -> None:
         """Begins to work."""
         self._thread = Thread(target=self._run, name="learner", daemon=True)

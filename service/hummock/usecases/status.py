@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from hummock.core.status import ServiceStatus
+from collections.abc import Callable
+
+from hummock.core.status import LearnerStatus, ServiceStatus
 from hummock.ports import Clock, Embedder, Store
 
 
 class Status:
     """Says what runs, on what, and how full it is."""
 
-    def __init__(self, store: Store, embedder: Embedder, clock: Clock, version: str, advice: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        clock: Clock,
+        version: str,
+        advice: str,
+        learner: Callable[[], LearnerStatus],
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._clock = clock
         self._version = version
         self._advice = advice
+        self._learner = learner
         self._start = clock.monotonic()
 
     def __call__(self) -> ServiceStatus:
@@ -25,4 +36,5 @@ class Status:
             space=self._embedder.space,
             advice=self._advice,
             store=self._store.status(),
+            learner=self._learner(),
         )

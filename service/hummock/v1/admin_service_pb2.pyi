@@ -123,6 +123,52 @@ class StorageStatus(_message.Message):
 Global___StorageStatus: _TypeAlias = StorageStatus  # noqa: Y015
 
 @_typing.final
+class LearnerStatus(_message.Message):
+    """How keywords are learnt, since the service began."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: _builtins.int
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    REPLIES_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
+    WAITING_TURNS_FIELD_NUMBER: _builtins.int
+    DROPPED_TURNS_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The language model that learns; empty where there is none, and what is counted of it is 0."""
+    requests: _builtins.int
+    """Requests that it was sent, repeated ones included."""
+    replies: _builtins.int
+    """Of these, those that it answered with something usable."""
+    prompt_tokens: _builtins.int
+    """Tokens that it counted in questions, if it counts."""
+    completion_tokens: _builtins.int
+    """Tokens that it counted in answers."""
+    waiting_turns: _builtins.int
+    """Turns that are to be learnt from."""
+    dropped_turns: _builtins.int
+    """Turns that never were, because newer ones came first."""
+    def __init__(
+        self,
+        *,
+        model: _builtins.str = ...,
+        requests: _builtins.int = ...,
+        replies: _builtins.int = ...,
+        prompt_tokens: _builtins.int = ...,
+        completion_tokens: _builtins.int = ...,
+        waiting_turns: _builtins.int = ...,
+        dropped_turns: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completion_tokens", b"completion_tokens", "dropped_turns", b"dropped_turns", "model", b"model", "prompt_tokens", b"prompt_tokens", "replies", b"replies", "requests", b"requests", "waiting_turns", b"waiting_turns"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LearnerStatus: _TypeAlias = LearnerStatus  # noqa: Y015
+
+@_typing.final
 class StatusResponse(_message.Message):
     """How the service is."""
 
@@ -134,6 +180,7 @@ class StatusResponse(_message.Message):
     STORAGE_FIELD_NUMBER: _builtins.int
     RUNNING_CALLS_FIELD_NUMBER: _builtins.int
     WAITING_CALLS_FIELD_NUMBER: _builtins.int
+    LEARNER_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of Hummock."""
     running_calls: _builtins.int
@@ -152,6 +199,10 @@ class StatusResponse(_message.Message):
     def storage(self) -> Global___StorageStatus:
         """The store."""
 
+    @_builtins.property
+    def learner(self) -> Global___LearnerStatus:
+        """How keywords are learnt."""
+
     def __init__(
         self,
         *,
@@ -161,10 +212,11 @@ class StatusResponse(_message.Message):
         storage: Global___StorageStatus | None = ...,
         running_calls: _builtins.int = ...,
         waiting_calls: _builtins.int = ...,
+        learner: Global___LearnerStatus | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "storage", b"storage", "uptime", b"uptime"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["learner", b"learner", "model", b"model", "storage", b"storage", "uptime", b"uptime"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "running_calls", b"running_calls", "storage", b"storage", "uptime", b"uptime", "version", b"version", "waiting_calls", b"waiting_calls"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["learner", b"learner", "model", b"model", "running_calls", b"running_calls", "storage", b"storage", "uptime", b"uptime", "version", b"version", "waiting_calls", b"waiting_calls"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
