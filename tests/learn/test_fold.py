@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hummock.core.learning import MAX_KEYWORDS, NEVER, LearningSettings, LearningState, Profile, Usage
+from hummock.core.learning import MAX_KEYWORDS, NEVER, FeedbackCounts, LearningSettings, LearningState, Profile, Usage
 from hummock.core.learning_events import (
     FeedbackGiven,
     Forgotten,
@@ -95,9 +95,12 @@ def test_what_a_turn_was_about_changes_nothing_but_the_turn() -> None:
     assert digest(said) == digest(blanked)
 
 
-def test_feedback_changes_nothing_but_the_count_of_events() -> None:
-    given = FeedbackGiven(query_text="q", verdicts=(Verdict(memory_id="a", judgement=Judgement.HELPFUL),))
-    assert after(given).state() == LearningState(events=1)
+def test_feedback_is_counted_by_what_it_says_and_changes_nothing_else() -> None:
+    """S1-17."""
+    said = (Judgement.HELPFUL, Judgement.HELPFUL, Judgement.WRONG)
+    verdicts = tuple(Verdict(memory_id=str(place), judgement=one) for place, one in enumerate(said))
+    given = FeedbackGiven(query_text="q", verdicts=verdicts)
+    assert after(given, given).state() == LearningState(events=2, feedback=FeedbackCounts(helpful=4, wrong=2))
 
 
 def test_the_clock_is_the_turn_of_the_only_scope() -> None:
