@@ -146,3 +146,27 @@ def test_an_empty_project_shows_nothing(service: Stubs, project: str, monkeypatc
 
 def test_learn_is_still_the_command_that_stores(project: str) -> None:
     assert CliRunner().invoke(app, ["learn", "--help"]).exit_code == 0
+
+
+def test_a_run_says_what_became_of_each_entry(service: Stubs, project: str) -> None:
+    """S3-30, S3-36."""
+    run("on")
+    shown = run("run", "--all")
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines() == [f"nothing new  {LAMP}"]
+    assert "1 entries were read" in shown.stderr
+    chosen = run("run", LAMP, "absent", "--json")
+    told = [json.loads(line) for line in chosen.stdout.splitlines()]
+    assert {one["entry"]["memoryId"] for one in told if "entry" in one} == {LAMP, "absent"}
+    assert told[-1]["end"] == "SCAN_END_DONE"
+
+
+def test_a_run_in_a_project_that_does_not_learn_says_what_to_do(project: str) -> None:
+    """S3-31."""
+    refused = run("run")
+    assert refused.exit_code == 1
+    assert "learning is off in this project; switch it on with: hummock learning on" in refused.stderr
+
+
+def test_a_run_is_of_all_or_of_some(project: str) -> None:
+    assert "either IDs or --all" in run("run", LAMP, "--all").stderr

@@ -8,9 +8,11 @@ from contextlib import aclosing, closing
 from pathlib import Path
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import learning_pb2, memory_pb2
+from hummock.v1 import learning_service_pb2 as service_pb
 from hummock_client import AsyncClient, Client
 from tests.service.models import install_model
 from tests.service.running import in_thread, settings
@@ -108,3 +110,36 @@ def test_the_same_without_blocking(target: str) -> None:
                     break
 
     asyncio.run(use())
+
+
+def test_turns_are_observed_and_entries_read(target: str) -> None:
+    """S3-05, S3-36."""
+    with Client(target) as client:
+        client.learn("observe", [ENTRY])
+        client.learning.update("observe", enabled=True, settings=_without_pause())
+        client.learning.observe_turn("observe", "长明灯在哪", "在码头。", turn=3, scope="s", used_ids=[LAMP])
+        (observed,) = [one.turn_observed for one in client.learning.events("observe") if one.HasField("turn_observed")]
+        assert (observed.turn, observed.user_text, list(observed.used_ids)) == (3, "长明灯在哪", [LAMP])
+        told = list(client.learning.learn_keywords("observe", [LAMP]))
+        assert [one.entry.memory_id for one in told if one.HasField("entry")] == [LAMP]
+        assert told[-1].end == service_pb.SCAN_END_DONE
+
+
+def test_turns_are_observed_and_entries_read_without_blocking(target: str) -> None:
+    """S3-05, S3-36."""
+
+    async def use() -> None:
+        async with AsyncClient(target) as client:
+            await client.learn("observe-async", [ENTRY])
+            await client.learning.update("observe-async", enabled=True, settings=_without_pause())
+            assert (await client.learning.observe_turn("observe-async", "长明灯在哪", turn=0)).seq > 0
+            told = [
+                one async for one in client.learning.learn_keywords("observe-async", scope=service_pb.SCAN_SCOPE_ALL)
+            ]
+            assert told[-1].end == service_pb.SCAN_END_DONE
+
+    asyncio.run(use())
+
+
+def _without_pause() -> learning_pb2.LearningSettings:
+    return learning_pb2.LearningSettings(cold_start_pause=Duration())

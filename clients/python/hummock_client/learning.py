@@ -72,6 +72,37 @@ class Learning:
         request = learning_requests.update(project, enabled, settings, keywords or {}, request_id)
         return self._send(request, timeout_s=timeout_s)
 
+    def observe_turn(
+        self,
+        project: str,
+        user_text: str,
+        assistant_text: str = "",
+        *,
+        turn: int,
+        scope: str = "",
+        used_ids: Iterable[str] = (),
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> pb.LearningServiceObserveTurnResponse:
+        """Writes down that a turn is over, and has keywords learnt from it; it does not wait for those."""
+        request = learning_requests.observe(project, scope, turn, user_text, assistant_text, used_ids, request_id)
+        return self._send(request, timeout_s=timeout_s)
+
+    def learn_keywords(
+        self,
+        project: str,
+        memory_ids: Iterable[str] = (),
+        *,
+        scope: pb.ScanScope.ValueType = pb.SCAN_SCOPE_UNSPECIFIED,
+        timeout_s: float | None = None,
+    ) -> Generator[pb.LearningServiceLearnKeywordsResponse, None, None]:
+        """Has entries read for keywords, those without any unless said otherwise, and yields what became of each.
+
+        It goes on when the iterator is closed; asking again joins it. No deadline unless `timeout_s` sets one.
+        """
+        request = pb.LearningServiceLearnKeywordsRequest(project=project, scope=scope, memory_ids=memory_ids)
+        return self._stream(request, timeout_s)
+
     def replay(
         self, project: str, *, fork: learning_pb2.LearningSettings | None = None, timeout_s: float | None = None
     ) -> pb.LearningServiceReplayResponse:

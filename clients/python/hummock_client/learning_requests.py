@@ -24,3 +24,24 @@ def update(
         settings=settings,
         keywords=(pb.EntryKeywords(memory_id=memory_id, keywords=several) for memory_id, several in keywords.items()),
     )
+
+
+def observe(
+    project: str,
+    scope: str,
+    turn: int,
+    user_text: str,
+    assistant_text: str,
+    used_ids: Iterable[str],
+    request_id: str | None,
+) -> pb.LearningServiceObserveTurnRequest:
+    """A turn that is over; a request_id is made when none is given."""
+    return pb.LearningServiceObserveTurnRequest(
+        project=project,
+        scope=scope,
+        turn=turn,
+        user_text=user_text,
+        assistant_text=assistant_text,
+        used_memory_ids=used_ids,
+        request_id=new_request_id() if request_id is None else request_id,
+    )

@@ -109,6 +109,10 @@ class Send(Protocol):
 
     @overload
     def __call__(
+        self, request: learning_pb.LearningServiceObserveTurnRequest, *, timeout_s: Seconds = None
+    ) -> learning_pb.LearningServiceObserveTurnResponse: ...
+    @overload
+    def __call__(
         self, request: learning_pb.LearningServiceReplayRequest, *, timeout_s: Seconds = None
     ) -> learning_pb.LearningServiceReplayResponse: ...
 
@@ -233,6 +237,10 @@ class AsyncSend(Protocol):
         self, request: learning_pb.LearningServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
     ) -> Awaitable[learning_pb.LearningServiceUpdateSettingsResponse]: ...
 
+    @overload
+    def __call__(
+        self, request: learning_pb.LearningServiceObserveTurnRequest, *, timeout_s: Seconds = None
+    ) -> Awaitable[learning_pb.LearningServiceObserveTurnResponse]: ...
     @overload
     def __call__(
         self, request: learning_pb.LearningServiceReplayRequest, *, timeout_s: Seconds = None

@@ -15,6 +15,7 @@ from rich.text import Text
 from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, connect
 from hummock.cli.failure import CommandFailed
 from hummock.cli.learning_events import print_events
+from hummock.cli.learning_run import run
 from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, utf8
 from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable
 from hummock.v1 import learning_pb2
@@ -23,6 +24,7 @@ from hummock.v1 import learning_service_pb2 as pb
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Show and change how a project learns of its entries.")
+app.command()(run)
 
 _STATUS = {
     learning_pb2.INJECTION_STATUS_INJECTING: "injecting",
@@ -219,6 +221,8 @@ def _change(request: pb.LearningServiceUpdateSettingsRequest, target: str, *, js
         return
     if response.missed_turns:
         note(f"{response.missed_turns} turns came while learning was off")
+    if response.cold_start:
+        note("entries without keywords are now read; hummock learning run shows how far it is")
     print_line(_summary(response.state, None))
     print_line(_numbers(response.state.settings))
 
