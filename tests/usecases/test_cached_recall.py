@@ -178,6 +178,8 @@ OTHERS: dict[str, Sequence[object]] = {
     "cross_encoding": [CrossEncoding.OFF, CrossEncoding.AUTO],
     "time_words": [False, True],
     "context_window": [1, 10],
+    "session_id": ["s", "会话"],
+    "window_turns": [0, 3],
     "keyword_mode": [KeywordMode.SUBSTRING],
     "code_top_k": [0, 1],
     "domain_top_k": [0, 1],
