@@ -4,7 +4,7 @@ Terms are derived: a memory's texts lie beside them. Each transaction makes thos
 came, so that a start that is cut short goes on at the next one. From the first one on the directory says that it is of
 this analyzer: an earlier version of Hummock, which would look for other words, does not open it any more.
 
-Learned keywords keep the terms that they were given.
+Learned keywords stand in the memories' profiles, and are made anew likewise.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import msgspec
 from hummock.store import codec, keys, scan, terms
 from hummock.store.columns import relengthened
 from hummock.store.environment import DIRECTORY_KEY, Environment, unusable
-from hummock.store.learned import learned_of, with_learned
+from hummock.store.learned import with_learned
+from hummock.store.learning import StoredRows
 from hummock.store.shelf import Shelf
 from hummock.store.vocabulary import Vocabulary
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.drafts import as_draft, pieces_of
-from hummock.text.terms import terms_of
+from hummock.text.terms import learned_terms, terms_of
 
 _REANALYSED_KEY = b"reanalysed"
 _MEMORIES_AT_ONCE = 512
@@ -104,10 +105,14 @@ class _Reanalysis:
             return None
         record = self.environment.project_record(txn, number)
         made = terms_of([pieces_of(as_draft(codec.memory_of(memory, payload))) for _, memory, payload in memories])
-        lists = Shelf(self.environment, txn, number, vocabulary).forward_lists(made, record)
-        for (key, _, _), one, stored in zip(memories, made, lists, strict=True):
-            learned = learned_of(txn.get(key, b"", db=tables.terms))
-            txn.put(key, with_learned(stored, learned) if learned else stored, db=tables.terms)
+        shelf, learning = Shelf(self.environment, txn, number, vocabulary), StoredRows(txn, tables, number)
+        lists = shelf.forward_lists(made, record)
+        for (key, memory, _), one, stored in zip(memories, made, lists, strict=True):
+            profile = learning.profile(memory.id)
+            if profile is not None and profile.keywords:
+                (learned,) = shelf.forward_lists([learned_terms(profile.keywords)], record)
+                stored = with_learned(stored, learned)
+            txn.put(key, stored, db=tables.terms)
             row = txn.get(key, b"", db=tables.column)
             txn.put(key, relengthened(row, terms.length(one)), db=tables.column)
         txn.put(keys.project_number_key(number), codec.encode(record), db=tables.project)
