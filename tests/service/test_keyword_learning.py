@@ -125,6 +125,22 @@ def test_what_is_learnt_from_a_turn_finds_the_entry_in_the_next_recall(
     assert asked.asked[-1]["model"] == "small"
 
 
+def test_what_was_learnt_beside_the_calls_decides_what_the_next_prompt_holds(
+    service: Stubs, project: str, asked: Stub
+) -> None:
+    """S3-01, S3-02, S3-04, S3-18, S3-20."""
+    asked.answer = titled({"潮汐木芯": ["硬木头"]})
+    without_pause(service, project)
+    switch(service, project, enabled=True)
+    keywords_when(service, project, lambda known: known[WOOD] == ["硬木头"])
+    recall = recall_pb2.RecallRequest(project=project, query_text="哪里有硬木头")
+    request = context.RenderRequest(project=project, recall=recall, commit=learning_pb2.RenderCommit(turn=1))
+    rendered = service.context.Render(request)
+    forced = [row.memory_id for row in rendered.decision.injections if row.forced]
+    assert forced == [WOOD]
+    assert "沉在海底三百年" in rendered.text
+
+
 def test_switching_on_reads_every_entry_once_and_a_scan_joins(service: Stubs, project: str, asked: Stub) -> None:
     """S3-25, S3-26, S3-27, S3-30, S3-44."""
     asked.answer = titled({"潮汐木芯": ["硬木头"], "星图": ["star chart"]})
