@@ -8,7 +8,7 @@ import pytest
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.prompt import PromptRole
-from hummock.core.session import AppendMessage, CreateSession, LearnTurnCommand, ObservedTurn, TurnSide
+from hummock.core.session import AppendMessage, CreateSession, DeleteSession, LearnTurnCommand, ObservedTurn, TurnSide
 from hummock.ports import UnitOfWork
 from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.learn import Preparation
@@ -106,15 +106,23 @@ def test_a_repeat_is_told_of_with_the_seq_it_had(talk: Talk) -> None:
     assert [heard.seq for heard in talk.heard] == [first.seq, first.seq]
 
 
-def test_a_turn_of_an_unknown_session_costs_no_embedding_and_makes_no_project(talk: Talk) -> None:
+def test_a_turn_of_an_unknown_session_is_not_told_of_and_makes_no_project(talk: Talk) -> None:
     with pytest.raises(SessionNotFound):
         talk.learn_turn(turn())
     assert talk.store.project("p") is None
+    assert talk.embedder.embedded == []
     talk.open("other")
     with pytest.raises(SessionNotFound):
         talk.learn_turn(turn())
-    assert talk.embedder.embedded == []
     assert talk.heard == []
+
+
+def test_a_repeat_is_answered_as_the_first_time_though_its_session_is_gone(talk: Talk) -> None:
+    talk.open("s")
+    request_id = "5f0c0a5e-0000-4000-8000-000000000000"
+    first = talk.learn_turn(turn(request_id=request_id))
+    talk.sessions.delete(DeleteSession(project="p", request_id="", fingerprint=b"", session_id="s"))
+    assert talk.learn_turn(turn(request_id=request_id)) == first
 
 
 def test_a_session_that_is_deleted_while_its_turn_is_embedded_takes_nothing(talk: Talk) -> None:

@@ -67,10 +67,10 @@ class LearnTurn:
 
         Raises: SessionNotFound, MessageIdTaken, RequestIdReused, StorageFull.
         """
+        # A write would create it. Whether there is such a session the write itself says: a repeat is answered as the
+        # first time, though the session is gone.
         if self._store.project(command.project) is None:
             raise SessionNotFound(command.session_id)
-        # Before anything is embedded for it. Raises where there is none.
-        self._store.sessions.get(command.project, command.session_id)
         now = self._clock.now()
         sides = self._sides(command, now)
 
