@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -224,3 +226,15 @@ def test_every_memory_is_reported_once_with_a_reason(items: list[Selected], budg
     assert sorted(one.memory_id for one in section.memories) == sorted(item.memory.id for item in items)
     assert all(one.reason for one in section.memories)
     assert all((one.token_count == 0) == (one.tier is Tier.DROPPED) for one in section.memories)
+
+
+@pytest.mark.parametrize("per_cent", range(101))
+def test_a_score_is_shown_in_whole_per_cent_whatever_float32_makes_of_it(per_cent: int) -> None:
+    """S0-23."""
+    score = float(np.float32(per_cent / 100))
+    assert f"(相关度: {per_cent}%)" in render([Selected(memory=record("r", "问", "答"), score=score)], None).text
+
+
+def test_a_score_just_below_a_per_cent_is_not_rounded_up() -> None:
+    """S0-23."""
+    assert "(相关度: 94%)" in render([Selected(memory=record("r", "问", "答"), score=0.9499)], None).text

@@ -16,6 +16,7 @@ from hummock.render.selection import Frame, Selected
 
 _BODY_CHARACTERS: Final = 500
 _FILES: Final = 5
+_FLOAT32_SLACK: Final = 1e-5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +98,7 @@ def _record(item: Selected, number: int, frame: Frame) -> Block:
     detail = item.memory.payload.detail if item.memory.payload else None
     if not isinstance(detail, LearningRecord):
         detail = LearningRecord(question=item.memory.index.title, answer=item.memory.index.summary)
-    # The product as it stands in the format's description: no rounding.
-    relevance = "" if item.score is None else f" ({wording.relevance} {int(item.score * 100)}%)"
+    relevance = "" if item.score is None else f" ({wording.relevance} {_per_cent(item.score)}%)"
     question, answer = _text(detail.question), _text(detail.answer)
     text = _lines(
         f"{wording.record} {number}{relevance}{_unverified(item)}",
@@ -107,6 +107,12 @@ def _record(item: Selected, number: int, frame: Frame) -> Block:
         _listed(wording.source_files, detail.source_files[:_FILES]),
     )
     return Block(item=item, text=text, reason=_reason(question, answer))
+
+
+def _per_cent(score: float) -> int:
+    """The whole hundredths of a score, as the format's description has it: no rounding up."""
+    # Scores are float32, the nearest of which to 0.95 is a little less.
+    return int(score * 100 + _FLOAT32_SLACK)
 
 
 def _remembered(item: Selected, number: int, frame: Frame) -> Block:
