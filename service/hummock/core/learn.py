@@ -15,6 +15,7 @@ class LearnStatus(IntEnum):
     UPDATED = 2
     UNCHANGED = 3
     DUPLICATE = 4
+    QUOTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -186,7 +186,11 @@ class LearnTurnCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedSide:
-    """Where one side of a turn was stored; `status` is CREATED, or UNCHANGED when its memory was there before."""
+    """Where one side of a turn was stored.
+
+    `status` is CREATED, UNCHANGED when its memory was there before, or QUOTED when it only repeats memories: then it
+    has no memory of its own, and `memory_id` is empty.
+    """
 
     message_id: str
     position: int

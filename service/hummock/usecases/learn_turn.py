@@ -20,6 +20,7 @@ from hummock.core.session import (
 )
 from hummock.ports import Clock, Store, UnitOfWork, WriteRequest
 from hummock.usecases.learn import Preparation, Prepared, make_memory
+from hummock.usecases.quoted import Quoted
 from hummock.usecases.sessions import place
 
 Follower = Callable[[ObservedTurn], None]
@@ -36,11 +37,14 @@ class TurnReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
-    """One side, ready to be written; `field` is where its message's id stands in the request."""
+    """One side, ready to be written; `field` is where its message's id stands in the request.
+
+    `prepared` is None of an answer that only quotes memories.
+    """
 
     message: SessionMessage
     field: str
-    prepared: Prepared
+    prepared: Prepared | None
     vectors: tuple[Embedding, ...]
 
 
@@ -61,6 +65,7 @@ class LearnTurn:
         self._clock = clock
         self._make_id = make_id
         self._followers = tuple(followers)
+        self._is_quoted = Quoted(store)
 
     def __call__(self, command: LearnTurnCommand) -> LearnedTurn:
         """Store both sides or none; when this returns they are durable, recallable and in the session.
@@ -86,25 +91,30 @@ class LearnTurn:
         return LearnedTurn(seq=written.seq, user=written.reply.user, assistant=written.reply.assistant)
 
     def _sides(self, command: LearnTurnCommand, now: float) -> list[_Side]:
-        """Both sides with their vectors, the user's first."""
+        """Both sides with their vectors, the user's first.
+
+        An answer that only quotes memories would come back from now on beside what it quotes (1.1-14).
+        """
+        is_quoted = self._is_quoted(
+            command.project, command.session_id, command.assistant.text, command.used_memory_ids
+        )
         given = (
             (command.user, PromptRole.USER, Origin.USER_INPUT, "user"),
             (command.assistant, PromptRole.ASSISTANT, Origin.AI_OUTPUT, "assistant"),
         )
-        prepared = self._preparation.prepare(
-            [_draft(command.session_id, side, origin, name) for side, _, origin, name in given]
-        )
-        vectors = self._preparation.embed(prepared)
+        drafts = [_draft(command.session_id, side, origin, name) for side, _, origin, name in given]
+        kept = self._preparation.prepare(drafts[:1] if is_quoted else drafts)
+        contents = [*zip(kept, self._preparation.embed(kept), strict=True), (None, ())]
         return [
             _Side(
                 message=SessionMessage(
                     id=side.message_id or self._make_id(), role=role, content=side.text, raw=side.raw, send_time=now
                 ),
                 field=f"turn.{name}.message_id",
-                prepared=prepared[number],
-                vectors=vectors[number],
+                prepared=prepared,
+                vectors=vectors,
             )
-            for number, (side, role, _, name) in enumerate(given)
+            for (side, role, _, name), (prepared, vectors) in zip(given, contents, strict=False)
         ]
 
     def _tell(self, command: LearnTurnCommand, seq: int) -> None:
@@ -136,7 +146,9 @@ def _draft(session_id: str, side: TurnSide, origin: Origin, speaker: str) -> Dra
 def _store_side(work: UnitOfWork, session_id: str, side: _Side, now: float) -> LearnedSide:
     message = place(work.sessions, session_id, side.message, side.field)
     status = LearnStatus.UNCHANGED
-    if not message.memory_id:
+    if not message.memory_id and side.prepared is None:
+        status = LearnStatus.QUOTED
+    elif not message.memory_id and side.prepared is not None:
         status = LearnStatus.CREATED
         message = replace(message, memory_id=side.prepared.memory_id)
         memory = make_memory(side.prepared, None, chunk_count=len(side.vectors), now=now)

@@ -261,6 +261,8 @@ class _LearnStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LearnStat
     """A memory with its id has the same content already; nothing changed."""
     LEARN_STATUS_DUPLICATE: _LearnStatus.ValueType  # 4
     """Another memory of the same kind and origin has the same text; nothing was stored."""
+    LEARN_STATUS_QUOTED: _LearnStatus.ValueType  # 5
+    """Of a turn's answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
 
 class LearnStatus(_LearnStatus, metaclass=_LearnStatusEnumTypeWrapper):
     """What became of a memory that was sent."""
@@ -275,6 +277,8 @@ LEARN_STATUS_UNCHANGED: LearnStatus.ValueType  # 3
 """A memory with its id has the same content already; nothing changed."""
 LEARN_STATUS_DUPLICATE: LearnStatus.ValueType  # 4
 """Another memory of the same kind and origin has the same text; nothing was stored."""
+LEARN_STATUS_QUOTED: LearnStatus.ValueType  # 5
+"""Of a turn's answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
 Global___LearnStatus: _TypeAlias = LearnStatus  # noqa: Y015
 
 class _SearchScope:
@@ -1008,9 +1012,9 @@ class TurnSideResult(_message.Message):
     position: _builtins.int
     """The message's place in the session."""
     memory_id: _builtins.str
-    """The memory that holds it."""
+    """The memory that holds it; empty where status is QUOTED."""
     status: Global___LearnStatus.ValueType
-    """CREATED; UNCHANGED when an earlier Learn has stored this message as a memory."""
+    """CREATED; UNCHANGED when an earlier Learn has stored this message as a memory; QUOTED when it only repeats memories."""
     def __init__(
         self,
         *,
