@@ -186,11 +186,13 @@ class Unit:
         old = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.terms)
         new = with_learned(old, learned)
         if new != old:
-            moved, space = self._next_doc(), self._record.active_space
+            moved, space, entries_seq = self._next_doc(), self._record.active_space, self._record.entries_seq
             record = move_doc(self._txn, self._tables, self._number, space, doc, moved, new)
             self._remove(doc)
             self._txn.put(keys.name_key(self._number, memory_id), packed(moved), db=self._tables.by_id)
             self._count(record.kind, 1)
+            # What the memory says is what it said.
+            self._record.entries_seq = entries_seq
             self._note(operations.pack_put(moved))
             self.has_put = True
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from hummock.core.learning import Entry, Profile
@@ -37,7 +37,10 @@ class Entries:
         self._lock = Lock()
 
     def of(self, project: str) -> tuple[Entry, ...]:
-        """All entries, in the order of their writes; the very same tuple until one of them changes."""
+        """All entries, in the order of their writes; the very same tuple until one of them changes.
+
+        Those that stay what they are stay the same objects; one that was learnt of keeps its place.
+        """
         key = self._store.read_learning(project, _key)
         with self._lock:
             kept = self._kept.get(project)
@@ -46,7 +49,12 @@ class Entries:
                 return kept[1]
         # A write that is durable is seen by all reads a moment later; what was read in that moment is not kept.
         is_current = self._store.generation(project).seq >= key.entries_seq
-        entries = self._read(project)
+        profiles = self._store.read_learning(project, lambda learning: dict(learning.profiles()))
+        if kept is not None and kept[0].entries_seq == key.entries_seq:
+            # Only keywords are other ones, as after nearly every turn: there is no need to read the memories again.
+            entries = tuple(_with_keywords(entry, profiles.get(entry.memory_id, _NO_PROFILE)) for entry in kept[1])
+        else:
+            entries = self._read(project, profiles)
         if is_current:
             self._keep(project, key, entries)
         return entries
@@ -59,8 +67,7 @@ class Entries:
             yield from page.memories
             after = page.next_after
 
-    def _read(self, project: str) -> tuple[Entry, ...]:
-        profiles = self._store.read_learning(project, lambda learning: dict(learning.profiles()))
+    def _read(self, project: str, profiles: Mapping[str, Profile]) -> tuple[Entry, ...]:
         return tuple(
             Entry(
                 memory_id=memory.id,
@@ -76,6 +83,10 @@ class Entries:
             self._kept.move_to_end(project)
             if len(self._kept) > MAX_PROJECTS:
                 self._kept.popitem(last=False)
+
+
+def _with_keywords(entry: Entry, profile: Profile) -> Entry:
+    return entry if entry.keywords == profile.keywords else replace(entry, keywords=profile.keywords)
 
 
 def _key(learning: LearningReader) -> _Key:
