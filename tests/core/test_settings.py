@@ -30,9 +30,12 @@ def test_unsetting_everything_leaves_nothing(settings: ProjectSettings) -> None:
 
 def test_every_preset_has_its_group() -> None:
     settings = ProjectSettings(
-        chat=PresetSettings(top_k=1), code=PresetSettings(top_k=2), agent=PresetSettings(top_k=3)
+        chat=PresetSettings(top_k=1),
+        code=PresetSettings(top_k=2),
+        agent=PresetSettings(top_k=3),
+        codex=PresetSettings(top_k=4),
     )
-    assert [settings.preset(preset).top_k for preset in Preset] == [1, 2, 3]
+    assert [settings.preset(preset).top_k for preset in Preset] == [1, 2, 3, 4]
 
 
 def test_what_a_preset_sets_is_a_field_of_a_recall_but_for_the_origins_of_its_filter() -> None:
