@@ -123,7 +123,7 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Delete(self, request, context):
-        """Removes a session at once, and its messages before it answers. Memories stay; Forget removes those of a session.
+        """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -46,7 +46,7 @@ class SessionServiceStub:
     Update: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceUpdateRequest, _session_service_pb2.SessionServiceUpdateResponse]
     """Changes the named fields of a session. Its update_time and its place among the others stay."""
     Delete: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceDeleteRequest, _session_service_pb2.SessionServiceDeleteResponse]
-    """Removes a session at once, and its messages before it answers. Memories stay; Forget removes those of a session."""
+    """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other."""
     AppendMessage: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceAppendMessageRequest, _session_service_pb2.SessionServiceAppendMessageResponse]
     """Appends a message. When it answers, the message is durable and in every list."""
     ListMessages: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceListMessagesRequest, _session_service_pb2.SessionServiceListMessagesResponse]
@@ -74,7 +74,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
     Update: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceUpdateRequest, _session_service_pb2.SessionServiceUpdateResponse]  # type: ignore[assignment]
     """Changes the named fields of a session. Its update_time and its place among the others stay."""
     Delete: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceDeleteRequest, _session_service_pb2.SessionServiceDeleteResponse]  # type: ignore[assignment]
-    """Removes a session at once, and its messages before it answers. Memories stay; Forget removes those of a session."""
+    """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other."""
     AppendMessage: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceAppendMessageRequest, _session_service_pb2.SessionServiceAppendMessageResponse]  # type: ignore[assignment]
     """Appends a message. When it answers, the message is durable and in every list."""
     ListMessages: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceListMessagesRequest, _session_service_pb2.SessionServiceListMessagesResponse]  # type: ignore[assignment]
@@ -135,7 +135,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.SessionServiceDeleteRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.SessionServiceDeleteResponse, _abc.Awaitable[_session_service_pb2.SessionServiceDeleteResponse]]:
-        """Removes a session at once, and its messages before it answers. Memories stay; Forget removes those of a session."""
+        """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other."""
 
     @_abc_1.abstractmethod
     def AppendMessage(
