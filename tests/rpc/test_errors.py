@@ -112,7 +112,7 @@ def test_text_that_is_not_utf8_is_the_callers_error() -> None:
     broken = GOOD.SerializeToString().replace("增加".encode(), b"\xff\xfe\xfd\xfc\xfb\xfa")
     answer = refusal("ContextService/Recall", broken)
     assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
-    assert "hummock.v1.RecallRequest" in answer.message
+    assert answer.violations == {"query_text": "is not UTF-8"}
 
 
 @pytest.mark.parametrize("method", ["ContextService/Recall", "ContextService/Learn", "MemoryService/List"])

@@ -271,6 +271,28 @@ def test_a_lone_surrogate_is_refused_as_bytes_that_are_no_text(service: Stubs, p
     with pytest.raises(grpc.RpcError) as refused:
         call(good.replace(b"PROMPT", b"a\xed\xa0\x80bc"))
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert str(refused.value.details()).startswith("prompt: ")
+
+
+def test_a_selection_of_nothing_is_refused_by_its_name(service: Stubs, project: str) -> None:
+    """S0-36."""
+    empty = context.RenderRequest(project=project, memories=context.MemorySelection())
+    assert "memories.ids: " in refusal(service, empty)
+    assert "source" in refusal(service, context.RenderRequest(project=project))
+
+
+@pytest.mark.parametrize("form", [context.RENDER_FORM_WATERFALL, context.RENDER_FORM_MEMORIES])
+def test_a_memory_of_200_kb_is_forced_in_alone_or_left_out(
+    service: Stubs, project: str, form: context.RenderForm.ValueType
+) -> None:
+    """S2-10, 1.1-6."""
+    body = "还款日是每月八日。" * 8000
+    learn(service, project, note(body, id="huge"), note("还款日在合同里。", id="small"))
+    rendered = service.context.Render(asked(project, "还款日 每月八日", form))
+    tiers = {one.memory_id: one.tier for one in rendered.memories}
+    assert rendered.over_budget == (tiers["huge"] == context.TIER_FULL)
+    assert rendered.over_budget == (rendered.token_count > rendered.budget_tokens)
+    assert (body in rendered.text) == rendered.over_budget
 
 
 def test_a_memory_of_200_kb_is_listed_or_cut_and_read_in_full_when_it_is_asked_for(

@@ -10,6 +10,7 @@ import protovalidate
 from google.protobuf.message import DecodeError, Message
 
 from hummock.core.errors import InvalidRequest
+from hummock.rpc.bad_text import bad_text_field
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 _NAMED_IN_MESSAGE = 3
@@ -70,8 +71,10 @@ def decode(message_type: type[AnyMessage], data: bytes) -> AnyMessage:
     try:
         message.ParseFromString(data)
     except DecodeError as error:
-        name = message_type.DESCRIPTOR.full_name
-        raise InvalidRequest("", f"the bytes are no {name}: garbled, or a text in them is not UTF-8") from error
+        field = bad_text_field(message_type, data)
+        if field:
+            raise InvalidRequest(field, "is not UTF-8") from error
+        raise InvalidRequest("", f"the bytes are no {message_type.DESCRIPTOR.full_name}: they are garbled") from error
     return message
 
 

@@ -1,0 +1,81 @@
+"""Two versions of one function beside a text about something else, with the model of the tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import recall_pb2 as recall
+from tests.service.calls import ask, learn
+from tests.service.inputs import fragment, note
+from tests.service.models import require_meaning
+from tests.service.running import Stubs
+
+V1 = '''def parse_date(text):
+    """Parse a date such as 2024-05-02 and return a datetime."""
+    return datetime.strptime(text, "%Y-%m-%d")
+'''
+V2 = '''def parse_date(text, default=None):
+    """Parse a date such as 2024-05-02 or 2024/05/02 and return a datetime."""
+    for form in ("%Y-%m-%d", "%Y/%m/%d"):
+        try:
+            return datetime.strptime(text, form)
+        except ValueError:
+            continue
+    return default
+'''
+DISCLAIMER = "This software is provided as is, without warranty of any kind, express or implied. The parties agree."
+QUERY = "parse_date with a default for a date such as 2024/05/02"
+
+
+@pytest.fixture
+def versions(service: Stubs, project: str, model: str) -> str:
+    require_meaning(model)
+    learn(
+        service,
+        project,
+        named("parse_date_v1.py", V1),
+        named("parse_date_v2.py", V2),
+        note(DISCLAIMER, id="legal_disclaimer.txt"),
+    )
+    return project
+
+
+def named(path: str, content: str) -> pb.MemoryInput:
+    memory = fragment(path, "parse_date", content)
+    memory.id = path
+    return memory
+
+
+def ids(answer: recall.RecallResponse) -> list[str]:
+    return [hit.memory.id for hit in answer.hits]
+
+
+def test_behind_the_second_version_never_comes_the_first(service: Stubs, versions: str) -> None:
+    """S2-07, S2-01, 1.1-7."""
+    answer = ask(service, versions, QUERY)
+    assert ids(answer) == ["parse_date_v2.py", "legal_disclaimer.txt", "parse_date_v1.py"]
+    assert [hit.near_twin for hit in answer.hits] == [False, False, True]
+
+
+def test_without_the_bar_the_versions_stand_together(service: Stubs, versions: str) -> None:
+    """1.1-7: λ 0.7 alone does not part them."""
+    assert ids(ask(service, versions, QUERY, near_twin_bar=2.0))[:2] == ["parse_date_v2.py", "parse_date_v1.py"]
+
+
+def test_a_prompt_reads_the_second_version_first_and_keeps_the_first_for_last(service: Stubs, versions: str) -> None:
+    """S2-07, S2-10, S2-19."""
+    rendered = service.context.Render(
+        context.RenderRequest(
+            project=versions,
+            recall=recall.RecallRequest(query_text=QUERY),
+            form=context.RENDER_FORM_WATERFALL,
+        )
+    )
+    assert rendered.text.index("return default") < rendered.text.index("without warranty")
+    assert [one.memory_id for one in rendered.memories] == [
+        "parse_date_v2.py",
+        "legal_disclaimer.txt",
+        "parse_date_v1.py",
+    ]
