@@ -202,6 +202,24 @@ def test_while_learning_is_off_nothing_is_read(desk: LearningDesk) -> None:
     assert progress(desk.background.scan(PROJECT, ScanScope.ALL)).end is ScanEnd.OFF
 
 
+def test_a_scan_that_was_ended_while_it_read_an_entry_stays_ended(desk: LearningDesk) -> None:
+    """S3-37, S3-38."""
+    scan = desk.background.scan(PROJECT, ScanScope.UNLEARNED)
+
+    def switch_off_and_on(question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
+        desk.switch(enabled=False)
+        desk.background.scan(PROJECT, ScanScope.ALL)
+        desk.switch()
+        return saying({"wood": ("timber",)})(question)
+
+    desk.learner.answer = switch_off_and_on
+    desk.work()
+    assert progress(scan).end is ScanEnd.OFF
+    again = desk.background.scan(PROJECT, ScanScope.UNLEARNED)
+    assert again is not scan
+    assert progress(again).total == 2
+
+
 def test_a_learner_that_fails_again_and_again_ends_the_scan(desk: LearningDesk) -> None:
     """S3-44."""
     desk.entries("a", "b")

@@ -130,6 +130,7 @@ class BackgroundLearner:
                 end = None if scan.waiting else ScanEnd.DONE
             if end is not None:
                 scan.end = end
+                self._scans.pop(project, None)
             elif not self._is_closed:
                 self._scans[project] = scan
             self._lock.notify_all()
@@ -214,9 +215,11 @@ class BackgroundLearner:
                 scan.learnt.append(learnt)
             if end is None and scan.is_failing:
                 end = ScanEnd.FAILING
-            scan.end = ScanEnd.DONE if end is None and not scan.waiting else end
+            if end is None and not scan.waiting:
+                end = ScanEnd.DONE
+            scan.end = scan.end or end
             scan.due_s = self._clock.monotonic() + pause_s
-            if scan.end is not None:
+            if scan.end is not None and self._scans.get(project) is scan:
                 del self._scans[project]
         for follower in self._followers:
             follower(project, 0)
