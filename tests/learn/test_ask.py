@@ -112,6 +112,8 @@ def test_long_texts_are_asked_about_without_their_middle_and_surrogates() -> Non
         (["a" * (MAX_KEYWORD_CHARACTERS + 1), "a" * MAX_KEYWORD_CHARACTERS], ["a" * MAX_KEYWORD_CHARACTERS]),
         (["", " ", "。", "\u200b", "a\u202eb", "\ud800", "a\x00"], []),
         (["two\nlines"], ["two lines"]),
+        (["的", "我们", "什么", "the", "What is this", "a", "7", "剑", "今天"], []),
+        (["the timber", "什么木头"], ["the timber", "什么木头"]),
         ([f"k{number}" for number in range(30)], [f"k{number}" for number in range(MAX_NEW_KEYWORDS)]),
     ],
 )
@@ -121,7 +123,7 @@ def test_few_short_new_keywords_are_learnt(said: list[str], expected: list[str])
 
 
 def test_keywords_of_entries_that_were_not_asked_about_are_not_learnt() -> None:
-    assert checked([update(STAR, "FREE"), update(WOOD, "ok")], [WOOD]) == (update(WOOD, "ok"),)
+    assert checked([update(STAR, "FREE"), update(WOOD, "timber")], [WOOD]) == (update(WOOD, "timber"),)
 
 
 def test_an_entry_read_in_vain_is_told_from_one_that_was_not_read() -> None:
