@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import NEVER, Injection, InjectionStatus, LearningSettings, Usage
-from hummock.learn import decide, idle, plain
+from hummock.learn import decide, idle, injected_ids, plain
 
 SHIPPED = LearningSettings()
 A = "世界.图鉴.物品.v1.2 灯"
@@ -80,6 +80,7 @@ def test_reasons_are_for_people(found: Injection, reason: str) -> None:
 
 def test_the_order_is_forced_then_by_use_then_what_cools_down() -> None:
     usage = {
+        "cooling-most": Usage(frequency=1, last_sent_turn=1),
         "cooling-b": Usage(frequency=1, last_sent_turn=9),
         "cooling-a": Usage(frequency=1, last_sent_turn=9),
         "used-b": Usage(frequency=20, last_sent_turn=9),
@@ -94,9 +95,12 @@ def test_the_order_is_forced_then_by_use_then_what_cools_down() -> None:
         "used-most",
         "used-a",
         "used-b",
+        "cooling-most",
         "cooling-a",
         "cooling-b",
     ]
+    assert decide(usage, ("new", "forced"), 10, SHIPPED, most_waiting=2) == rows[:-1]
+    assert decide(usage, ("new", "forced"), 10, SHIPPED, most_waiting=0) == rows[:-3]
 
 
 TURNS = st.integers(0, 60)
@@ -126,6 +130,7 @@ def test_every_entry_has_one_row_that_says_what_becomes_of_it(
     rows = decide(usage, referenced, turn, numbers)
     assert sorted(one.memory_id for one in rows) == sorted({*usage, *referenced})
     assert rows == decide(dict(reversed(usage.items())), referenced, turn, numbers)
+    assert injected_ids(usage, referenced, turn, numbers) == tuple(one.memory_id for one in rows if one.injected)
     for one in rows:
         assert one.forced == (one.memory_id in referenced)
         assert one.injected or not one.forced

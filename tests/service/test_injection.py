@@ -339,3 +339,31 @@ def test_a_commit_answers_with_the_seq_of_its_write(service: Stubs, codex: str) 
     """1.1-9."""
     seqs = [render(service, codex, turn).seq for turn in (1, 2)]
     assert seqs[1] == seqs[0] + 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"form": context.RENDER_FORM_CONTEXT, "prompt": "你是向导。"},
+        {"form": context.RENDER_FORM_WATERFALL, "read_ids": [LAMP, "nobody"]},
+        {"form": context.RENDER_FORM_INDEX, "template": context.PROMPT_TEMPLATE_CODE_ANALYST},
+        {"form": context.RENDER_FORM_MEMORIES, "placement": context.PLACEMENT_TAIL},
+        {
+            "form": context.RENDER_FORM_MESSAGES,
+            "placement": context.PLACEMENT_TAIL,
+            "prompt": "你是向导。",
+            "history": [context.PromptMessage(role=context.PROMPT_ROLE_USER, content="早")],
+            "current": context.PromptMessage(role=context.PROMPT_ROLE_USER, content="昨天说的长明灯"),
+        },
+    ],
+    ids=["context", "waterfall", "index", "tail", "messages"],
+)
+def test_a_repeat_has_all_of_the_first_answer(service: Stubs, codex: str, asked: dict[str, Any]) -> None:
+    """1.1-9: whatever the form, with intent, receipt, tools, prefix and messages."""
+    given = {"text": "昨天说的长明灯 near Grey Harbour", "request_id": "5f0c0a5e-0000-4000-8000-000000000009"}
+    first = render(service, codex, 1, **given, **asked)
+    service.memory.Delete(memory_pb.MemoryServiceDeleteRequest(project=codex, ids=[LAMP]))
+    assert render(service, codex, 1, **given, **asked) == first
+    assert {row.memory_id for row in first.decision.injections} == {LAMP, HARBOUR}
+    assert first.HasField("receipt")
+    assert first.HasField("intent")

@@ -201,7 +201,7 @@ class TurnDecision:
 
     Attributes:
         enabled: Whether learning is on. Off, every entry is part of the prompt and nothing was decided.
-        injections: The table, as `learn.decide` orders it; empty while learning is off.
+        injections: The table, as `learn.decide` orders it, with the first of the rows that wait; empty while it is off.
     """
 
     enabled: bool

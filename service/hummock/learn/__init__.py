@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hummock.learn.digest import digest
 from hummock.learn.fold import fold, merged
-from hummock.learn.inject import decide, idle, plain
+from hummock.learn.inject import decide, idle, injected_ids, plain
 from hummock.learn.rebuilt import Rebuilt
 from hummock.learn.record import record
 from hummock.learn.references import ProjectReferences
@@ -18,6 +18,7 @@ __all__ = [
     "digest",
     "fold",
     "idle",
+    "injected_ids",
     "merged",
     "plain",
     "record",

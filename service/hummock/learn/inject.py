@@ -15,7 +15,12 @@ _OFF: Final = "learning is off: every entry comes"
 
 
 def decide(
-    usage: Mapping[str, Usage], referenced: Collection[str], turn: int, settings: LearningSettings
+    usage: Mapping[str, Usage],
+    referenced: Collection[str],
+    turn: int,
+    settings: LearningSettings,
+    *,
+    most_waiting: int | None = None,
 ) -> tuple[Injection, ...]:
     """The injection table of a turn.
 
@@ -29,17 +34,24 @@ def decide(
         referenced: Ids that this turn refers to, in the order in which they are to be tried; used before or not.
         turn: The turn's number.
         settings: The bounds and cooldowns.
+        most_waiting: Rows of entries that are not injected, at most; None for all.
 
     Returns:
-        A row for each id of either. First the forced ones in their order; then those that are injected by use, the most
-        often referenced first, equal ones by id; then the others by id.
+        First the forced ones in their order; then those that are injected by use, the most often referenced first;
+        then those that wait, the most probable first. Equal ones go by id.
     """
     forced = tuple(_forced(memory_id, usage.get(memory_id, Usage())) for memory_id in dict.fromkeys(referenced))
-    others = [
-        _by_use(memory_id, usage[memory_id], turn, settings) for memory_id in sorted(set(usage).difference(referenced))
-    ]
-    injected = sorted((row for row in others if row.injected), key=lambda row: -row.usage.frequency)
-    return (*forced, *injected, *(row for row in others if not row.injected))
+    coming, waiting = _parted(usage, referenced, turn, settings)
+    by_use = (_injecting(one, usage[one], _why(usage[one], turn, settings)) for one in coming)
+    return (*forced, *by_use, *(_waiting(one, usage[one], turn, settings) for one in waiting[:most_waiting]))
+
+
+def injected_ids(
+    usage: Mapping[str, Usage], referenced: Collection[str], turn: int, settings: LearningSettings
+) -> tuple[str, ...]:
+    """The ids of those rows of `decide` that are injected, in its order."""
+    coming, _ = _parted(usage, referenced, turn, settings)
+    return (*dict.fromkeys(referenced), *coming)
 
 
 def idle(memory_id: str) -> Injection:
@@ -64,24 +76,59 @@ def _forced(memory_id: str, usage: Usage) -> Injection:
     )
 
 
-def _by_use(memory_id: str, usage: Usage, turn: int, settings: LearningSettings) -> Injection:
-    count = usage.frequency
-    often = f"referenced {_times(count)}"
-    if count > settings.high_above:
-        return _injecting(memory_id, usage, f"{often}: more than {settings.high_above}, always")
+def _parted(
+    usage: Mapping[str, Usage], referenced: Collection[str], turn: int, settings: LearningSettings
+) -> tuple[list[str], list[str]]:
+    """What comes by use and what waits, of all that the turn does not refer to; each in the order of the table."""
+    forced = set(referenced)
+    coming: list[tuple[int, str]] = []
+    waiting: list[tuple[float, str]] = []
+    for memory_id, used in usage.items():
+        if memory_id in forced:
+            continue
+        cooldown = _awaited(used, turn, settings)
+        if cooldown is None:
+            coming.append((-used.frequency, memory_id))
+        else:
+            waiting.append((-_probability(used, turn, cooldown), memory_id))
+    return [memory_id for _, memory_id in sorted(coming)], [memory_id for _, memory_id in sorted(waiting)]
+
+
+def _awaited(usage: Usage, turn: int, settings: LearningSettings) -> int | None:
+    """The cooldown that an entry waits for; None when it comes."""
+    if usage.frequency > settings.high_above or usage.last_sent_turn == NEVER or usage.last_sent_turn >= turn:
+        return None
+    cooldown = _cooldown(usage, settings)
+    return cooldown if turn - usage.last_sent_turn <= cooldown else None
+
+
+def _cooldown(usage: Usage, settings: LearningSettings) -> int:
+    return settings.mid_cooldown_turns if usage.frequency > settings.mid_above else settings.low_cooldown_turns
+
+
+def _probability(usage: Usage, turn: int, cooldown: int) -> float:
+    return (turn - usage.last_sent_turn) / (cooldown + 1)
+
+
+def _why(usage: Usage, turn: int, settings: LearningSettings) -> str:
+    """Why an entry comes by use."""
+    often = f"referenced {_times(usage.frequency)}"
+    if usage.frequency > settings.high_above:
+        return f"{often}: more than {settings.high_above}, always"
     if usage.last_sent_turn == NEVER:
-        return _injecting(memory_id, usage, f"{often}; {_NEVER_SENT}")
-    since = turn - usage.last_sent_turn
-    if since <= 0:
-        return _injecting(memory_id, usage, f"{often}; {_AGAIN}")
-    cooldown = settings.mid_cooldown_turns if count > settings.mid_above else settings.low_cooldown_turns
-    sent = f"{often}; last sent {_turns(since)} ago"
-    if since > cooldown:
-        return _injecting(memory_id, usage, f"{sent}, more than {cooldown}")
+        return f"{often}; {_NEVER_SENT}"
+    if usage.last_sent_turn >= turn:
+        return f"{often}; {_AGAIN}"
+    return f"{often}; last sent {_turns(turn - usage.last_sent_turn)} ago, more than {_cooldown(usage, settings)}"
+
+
+def _waiting(memory_id: str, usage: Usage, turn: int, settings: LearningSettings) -> Injection:
+    cooldown = _cooldown(usage, settings)
+    sent = f"referenced {_times(usage.frequency)}; last sent {_turns(turn - usage.last_sent_turn)} ago"
     return Injection(
         memory_id=memory_id,
         usage=usage,
-        probability=since / (cooldown + 1),
+        probability=_probability(usage, turn, cooldown),
         status=InjectionStatus.COOLING_DOWN,
         reason=f"{sent}, again after more than {cooldown}",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hummock.core.learning import LearningChanges, LearningState, Profile, Usage
 from hummock.core.learning_events import LearningEvent
@@ -38,9 +38,13 @@ class Rebuilt:
         """What was learnt of a memory; None when it was never analysed and has no keywords."""
         return self._profiles.get(memory_id)
 
+    def scope(self, scope: str) -> Mapping[str, Usage]:
+        """All that the scope has used, by memory id, in no particular order; it follows further events."""
+        return self._usage.get(scope, {})
+
     def usage(self, scope: str) -> dict[str, Usage]:
         """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
-        return dict(sorted(self._usage.get(scope, {}).items()))
+        return dict(sorted(self.scope(scope).items()))
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:
         """All profiles with their memory ids, in the order of their UTF-8 bytes."""

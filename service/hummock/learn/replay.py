@@ -9,7 +9,7 @@ from typing import Final
 from hummock.core.learning import LearningSettings
 from hummock.core.learning_events import Injected, LoggedEvent
 from hummock.core.learning_queries import Fork, ForkedTurn
-from hummock.learn.inject import decide
+from hummock.learn.inject import injected_ids
 from hummock.learn.rebuilt import Rebuilt
 
 MOST_DIFFERING: Final = 1000
@@ -53,13 +53,13 @@ class ForkedHistory:
 
     def _decided_anew(self, number: int, event: Injected) -> Injected:
         settings = self._changed(self._rebuilt.state().settings)
-        table = decide(self._rebuilt.usage(event.scope), event.referenced_ids, event.turn, settings)
-        injected = tuple(row.memory_id for row in table if row.injected)
+        injected = injected_ids(self._rebuilt.scope(event.scope), event.referenced_ids, event.turn, settings)
+        chosen = set(injected)
         self._note(number, event, injected)
         return replace(
             event,
             injected_ids=injected,
-            dropped_ids=tuple(memory_id for memory_id in event.dropped_ids if memory_id in injected),
+            dropped_ids=tuple(memory_id for memory_id in event.dropped_ids if memory_id in chosen),
         )
 
     def _note(self, number: int, event: Injected, injected: tuple[str, ...]) -> None:

@@ -13,7 +13,7 @@ from hummock.core.learning_events import Injected
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.recall import Degradation, Hit, Intent, Receipt
 from hummock.core.render import RenderCommit, Rendered, Tier
-from hummock.learn import decide, record
+from hummock.learn import decide, injected_ids, record
 from hummock.ports import FindReferences, Store, UnitOfWork, WriteRequest
 from hummock.render import Selected
 from hummock.usecases.entries import Entries
@@ -23,6 +23,9 @@ _ATTEMPTS = 8
 
 _LEAST_TOKENS = 4
 """That an entry takes in any form: more of them than the budget has room for at this price are not even read."""
+
+_MOST_WAITING = 200
+"""Rows of the table that a turn is answered with for entries that wait: it is kept with the answer for repeats."""
 
 Load = Callable[[Sequence[str]], Sequence[Memory | None]]
 """Reads memories by id, in order, with their payload; None where there is none."""
@@ -175,7 +178,7 @@ def _decided(
     turn: Turn, scores: dict[str, float], usage: dict[str, Usage], settings: LearningSettings, load: Load
 ) -> _Draft:
     """The turn as the scope's usage decides it."""
-    rows = decide(usage, tuple(scores), turn.commit.turn, settings)
+    rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
     wanted = [row.memory_id for row in rows if row.injected]
     found = zip(wanted, load(wanted), strict=True)
     # An entry may have been removed, or become something else, a moment ago.
@@ -203,8 +206,8 @@ def _as_of_now(turn: Turn, draft: _Draft, settings: LearningSettings, work: Unit
     """The draft, with the table of this very moment; rendered again where that injects other entries."""
     scores = {memory_id: score for memory_id, score in draft.scores.items() if _is_entry(work, memory_id)}
     usage = work.learning.usage(turn.commit.scope)
-    rows = decide(usage, tuple(scores), turn.commit.turn, settings)
-    if tuple(row.memory_id for row in rows if row.injected) == draft.injected_ids:
+    if injected_ids(usage, tuple(scores), turn.commit.turn, settings) == draft.injected_ids:
+        rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
         return replace(draft, decision=TurnDecision(enabled=True, injections=rows))
     return _decided(turn, scores, usage, settings, lambda ids: [work.get(one) for one in ids])
 

@@ -314,7 +314,7 @@ class TurnDecision(_message.Message):
     @_builtins.property
     def injections(self) -> _containers.RepeatedCompositeFieldContainer[Global___Injection]:
         """One row an entry that the scope has used: those that are injected first, in the order in which they were tried, then
-        the others by id. Empty while learning is off.
+        those that wait, the most probable first, at most 200 of them; GetState has all. Empty while learning is off.
         """
 
     def __init__(
