@@ -28,11 +28,19 @@ def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
 
     with edge_on_a_thread(use_cases(import_parts=take)) as address, Client(address) as client:
         records = list(client.export_project("loan", with_vectors=True))
-        assert [record.WhichOneof("record") for record in records] == ["header", "memory", "removed_id", "end"]
+        assert [record.WhichOneof("record") for record in records] == [
+            "header",
+            "memory",
+            "removed_id",
+            "session",
+            "message",
+            "end",
+        ]
         assert len(records[1].memory.chunks[0].values) == 4 * samples.SPACE.dim
         (reply,) = client.import_project("moved", records)
     assert reply.created_count == 1
-    project, memory, _ = taken
+    project, memory, _, session, message = taken
+    assert [session, message] == list(samples.Exported().conversations("loan"))
     assert isinstance(project, GivenProject)
     assert project.info == samples.PROJECT.info
     assert isinstance(memory, GivenMemory)

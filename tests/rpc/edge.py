@@ -133,7 +133,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "feedback": samples.feedback_noted,
         "garden": FixedGarden(),
         "projects": FixedProjects(),
-        "export": samples.exported,
+        "export": samples.Exported(),
         "import_parts": samples.imported,
         "render_turn": lambda query: partial(samples.rendered, query),
         "sessions": FixedSessions(),

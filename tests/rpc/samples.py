@@ -14,6 +14,7 @@ from hummock.core.feedback import FeedbackCommand, FeedbackNoted
 from hummock.core.learn import Deleted, LearnCommand, Learned, LearnResult, LearnStatus, Updated
 from hummock.core.memory import CodeFragment, Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
+from hummock.core.prompt import PromptRole
 from hummock.core.recall import (
     DecayMode,
     Degradation,
@@ -28,10 +29,10 @@ from hummock.core.recall import (
 )
 from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
 from hummock.core.search import Searched, SearchQuery, SearchResult
-from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand
+from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
 from hummock.core.status import LearnerStatus, ServiceStatus, StoreStatus
-from hummock.core.transfer import Given, GivenMemory, Imported, KeptMemory, KeptPage
+from hummock.core.transfer import Given, GivenMemory, GivenMessage, Imported, KeptMemory, KeptPage
 
 SPACE = EmbeddingSpace(
     id="0123456789abcdef0123456789abcdef",
@@ -260,16 +261,36 @@ def status() -> ServiceStatus:
     )
 
 
-def exported(project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
-    embedding = Embedding(vector=np.array([0.6, 0.8, 0, 0], np.float32), tokens=np.array([[1, -127]], np.int8))
-    embeddings = (embedding,) if with_vectors else ()
-    kept = KeptMemory(memory=MEMORY, session_position=3, embeddings=embeddings)
-    yield KeptPage(memories=(kept,), removed_ids=("gone",), next_after=None, seq=project.seq)
+class Exported:
+    """A project of one memory and a conversation of one message."""
+
+    def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
+        embedding = Embedding(vector=np.array([0.6, 0.8, 0, 0], np.float32), tokens=np.array([[1, -127]], np.int8))
+        embeddings = (embedding,) if with_vectors else ()
+        kept = KeptMemory(memory=MEMORY, session_position=3, embeddings=embeddings)
+        yield KeptPage(memories=(kept,), removed_ids=("gone",), next_after=None, seq=project.seq)
+
+    def conversations(self, project: str) -> Iterator[Session | GivenMessage]:
+        yield Session(id="s-1", title="还款", create_time=1_700_000_000.0, update_time=1_700_000_000.0)
+        message = SessionMessage(
+            id="m-1", role=PromptRole.USER, content="怎么还款？", raw="", send_time=1_700_000_001.0
+        )
+        yield GivenMessage(session_id="s-1", message=message)
 
 
 def imported(project: str, parts: Sequence[Given]) -> Imported:
     memories = sum(isinstance(part, GivenMemory) for part in parts)
-    return Imported(seq=11, created=memories, updated=0, unchanged=0, removed=0, embedded=memories, failures=())
+    return Imported(
+        seq=11,
+        created=memories,
+        updated=0,
+        unchanged=0,
+        removed=0,
+        embedded=memories,
+        sessions=0,
+        messages=0,
+        failures=(),
+    )
 
 
 UPDATED = Updated(memory=MEMORY, seq=9)

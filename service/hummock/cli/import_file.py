@@ -156,6 +156,8 @@ class _Run:
         self.counts["unchanged"] += reply.unchanged_count
         self.counts["removed"] += reply.removed_count
         self.counts["embedded"] += reply.embedded_count
+        self.counts["sessions"] += reply.session_count
+        self.counts["messages"] += reply.message_count
         for failure in reply.failures:
             where = f"{failure.field}: " if failure.field else ""
             self.failures.append((failure.number, f"{where}{failure.message}"))

@@ -11,6 +11,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Draft, Memory
 from hummock.core.project import ProjectInfo
+from hummock.core.session import Session, SessionMessage
 from hummock.core.settings import ProjectSettings
 
 
@@ -88,13 +89,24 @@ class GivenProject:
     settings: ProjectSettings
 
 
-Given = GivenMemory | GivenRemoval | GivenProject
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenMessage:
+    """A message of a session, which has come before."""
+
+    session_id: str
+    message: SessionMessage
+
+
+Given = GivenMemory | GivenRemoval | GivenProject | Session | GivenMessage
 """A part of a project that is taken in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Imported:
-    """What became of some parts: the project's seq, counts of memories, and what was wrong by its place."""
+    """What became of some parts: the project's seq, counts, and what was wrong by its place.
+
+    All counts are of memories, but for `sessions` and `messages`, which count those that were not there.
+    """
 
     seq: int
     created: int
@@ -102,4 +114,6 @@ class Imported:
     unchanged: int
     removed: int
     embedded: int
+    sessions: int
+    messages: int
     failures: tuple[tuple[int, InvalidRequest], ...]

@@ -13,7 +13,8 @@ from hummock.v1 import project_service_pb2 as pb
 from hummock.v1 import transfer_pb2
 
 _MOST_RECORDS = 512
-"""Of one message; memories have a page each, of bounded size."""
+_MOST_BYTES = 4 * 1024 * 1024
+"""Of one message, besides its last record."""
 
 
 def export_project(use_cases: UseCases, request: pb.ProjectServiceExportRequest) -> Steps:
@@ -26,6 +27,9 @@ def export_project(use_cases: UseCases, request: pb.ProjectServiceExportRequest)
         sent += len(page.memories)
         for records in _chunks(_records(page, project.emb_space)):
             yield _message(records, project.memory_count)
+    conversations = map(present_transfer.conversation, use_cases.export.conversations(project.name))
+    for records in _chunks(conversations):
+        yield _message(records, project.memory_count)
     yield _message([transfer_pb2.TransferRecord(end=transfer_pb2.TransferEnd(memory_count=sent))], project.memory_count)
 
 
@@ -38,11 +42,13 @@ def _records(page: KeptPage, emb_space: str) -> Iterator[transfer_pb2.TransferRe
 
 def _chunks(records: Iterable[transfer_pb2.TransferRecord]) -> Iterator[list[transfer_pb2.TransferRecord]]:
     chunk: list[transfer_pb2.TransferRecord] = []
+    chunk_bytes = 0
     for record in records:
         chunk.append(record)
-        if len(chunk) == _MOST_RECORDS:
+        chunk_bytes += record.ByteSize()
+        if len(chunk) == _MOST_RECORDS or chunk_bytes >= _MOST_BYTES:
             yield chunk
-            chunk = []
+            chunk, chunk_bytes = [], 0
     if chunk:
         yield chunk
 

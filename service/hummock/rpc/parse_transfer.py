@@ -7,7 +7,9 @@ import numpy as np
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.project import ProjectInfo
-from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenProject, GivenRemoval
+from hummock.core.prompt import PromptRole
+from hummock.core.session import Session, SessionMessage
+from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenMessage, GivenProject, GivenRemoval
 from hummock.rpc import parse_values as values
 from hummock.rpc.parse import check
 from hummock.rpc.parse_memory import draft
@@ -27,6 +29,10 @@ def given(record: pb.TransferRecord) -> Given | None:
             return _memory(record.memory)
         case "removed_id":
             return GivenRemoval(memory_id=values.identifier("removed_id", record.removed_id))
+        case "session":
+            return _session(record.session)
+        case "message":
+            return _message(record.message)
         case "end":
             return None
     raise InvalidRequest("", "is no record of a kind that is known here")
@@ -55,6 +61,29 @@ def _memory(sent: pb.TransferMemory) -> GivenMemory:
         emb_space=sent.emb_space,
         chunks=tuple(_chunk(at, chunk) for at, chunk in enumerate(sent.chunks)),
     )
+
+
+def _session(sent: pb.TransferSession) -> Session:
+    created = values.time("session.create_time", sent, "create_time") or 0.0
+    return Session(
+        id=values.identifier("session.id", sent.id),
+        title=sent.title,
+        create_time=created,
+        update_time=created,
+        is_archived=sent.archived,
+    )
+
+
+def _message(sent: pb.TransferMessage) -> GivenMessage:
+    message = SessionMessage(
+        id=values.identifier("message.id", sent.id),
+        role=PromptRole(sent.role),
+        content=sent.content,
+        raw=sent.raw,
+        send_time=values.time("message.send_time", sent, "send_time") or 0.0,
+        memory_id=values.identifier("message.memory_id", sent.memory_id),
+    )
+    return GivenMessage(session_id=values.identifier("message.session_id", sent.session_id), message=message)
 
 
 def _chunk(at: int, sent: pb.TransferChunk) -> GivenChunk:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Memory, Origin
 from hummock.core.project import ProjectInfo
+from hummock.core.session import Session
 from hummock.core.settings import ProjectSettings
-from hummock.core.transfer import Imported, KeptMemory
+from hummock.core.transfer import GivenMessage, Imported, KeptMemory
 from hummock.rpc import present_settings
 from hummock.rpc import present_values as values
 from hummock.rpc.present_memory import fill_payload
 from hummock.rpc.status import violations_of
-from hummock.v1 import memory_pb2, transfer_pb2
+from hummock.v1 import context_service_pb2, memory_pb2, transfer_pb2
 from hummock.v1 import project_service_pb2 as pb
 
 VERSION = 1
@@ -47,6 +48,22 @@ def memory(kept: KeptMemory, emb_space: str) -> transfer_pb2.TransferRecord:
     return record
 
 
+def conversation(part: Session | GivenMessage) -> transfer_pb2.TransferRecord:
+    """A session, or a message of one."""
+    record = transfer_pb2.TransferRecord()
+    if isinstance(part, Session):
+        session = record.session
+        session.id, session.title, session.archived = part.id, part.title, part.is_archived
+        values.set_timestamp(session.create_time, part.create_time)
+        return record
+    message, sent = record.message, part.message
+    message.session_id, message.id, message.memory_id = part.session_id, sent.id, sent.memory_id
+    message.role = context_service_pb2.PromptRole.ValueType(sent.role)
+    message.content, message.raw = sent.content, sent.raw
+    values.set_timestamp(message.send_time, sent.send_time)
+    return record
+
+
 def import_response(numbers: Sequence[int], imported: Imported) -> pb.ProjectServiceImportResponse:
     """What became of the lines of these numbers."""
     return pb.ProjectServiceImportResponse(
@@ -56,6 +73,8 @@ def import_response(numbers: Sequence[int], imported: Imported) -> pb.ProjectSer
         unchanged_count=imported.unchanged,
         removed_count=imported.removed,
         embedded_count=imported.embedded,
+        session_count=imported.sessions,
+        message_count=imported.messages,
         failures=[import_failure(numbers[place], error) for place, error in imported.failures],
     )
 

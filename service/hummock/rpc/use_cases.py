@@ -19,10 +19,10 @@ from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.core.search import Searched, SearchQuery
-from hummock.core.session import LearnedTurn, LearnTurnCommand
+from hummock.core.session import LearnedTurn, LearnTurnCommand, Session
 from hummock.core.settings import ProjectSettings, SettingsShown
 from hummock.core.status import ServiceStatus
-from hummock.core.transfer import Given, Imported, KeptPage
+from hummock.core.transfer import Given, GivenMessage, Imported, KeptPage
 from hummock.ports import Page
 from hummock.usecases.sessions import Sessions
 
@@ -97,6 +97,9 @@ class Export(Protocol):
 
     def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
         """The memories of a project, page by page."""
+
+    def conversations(self, project: str) -> Iterator[Session | GivenMessage]:
+        """The sessions of a project, each before its messages."""
 
 
 class Learning(Protocol):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
-from hummock.core.errors import Unavailable
+from hummock.core.errors import SessionNotFound, Unavailable
 from hummock.core.project import Project
-from hummock.core.transfer import KeptPage
+from hummock.core.session import Session
+from hummock.core.transfer import GivenMessage, KeptPage
 from hummock.ports import Store
+
+_SESSIONS_AT_ONCE = 500
+_MESSAGE_BYTES = 1024 * 1024
 
 
 class Export:
@@ -44,3 +49,27 @@ class Export:
             if page.next_after is None:
                 return
             after, seq = page.next_after, page.seq
+
+    def conversations(self, project: str) -> Iterator[Session | GivenMessage]:
+        """The sessions of a project, each before its messages: archived ones first, what moved last at the end."""
+        for archived in (True, False):
+            for session in reversed(list(self._sessions(project, archived=archived))):
+                yield session
+                yield from self._messages(project, session.id)
+
+    def _sessions(self, project: str, *, archived: bool) -> Iterator[Session]:
+        behind = None
+        while True:
+            page = self._store.sessions.page(project, behind, _SESSIONS_AT_ONCE, archived=archived)
+            yield from page.sessions
+            if page.next_behind is None:
+                return
+            behind = page.next_behind
+
+    def _messages(self, project: str, session_id: str) -> Iterator[GivenMessage]:
+        position = 0
+        # One that is removed meanwhile ends there.
+        with suppress(SessionNotFound):
+            while messages := self._store.sessions.behind(project, session_id, position, _MESSAGE_BYTES):
+                yield from (GivenMessage(session_id=session_id, message=message) for message in messages)
+                position = messages[-1].position

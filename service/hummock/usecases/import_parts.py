@@ -12,7 +12,8 @@ import numpy as np
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Memory
-from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenProject, GivenRemoval, Imported
+from hummock.core.session import Session
+from hummock.core.transfer import Given, GivenChunk, GivenMemory, GivenMessage, GivenProject, GivenRemoval, Imported
 from hummock.ports import Clock, Embedder, Store, UnitOfWork, WriteRequest
 from hummock.text.template import left_open
 from hummock.usecases.learn import Preparation, Prepared, make_memory, require_past
@@ -32,6 +33,9 @@ class _Outcome(IntEnum):
     UPDATED = 2
     UNCHANGED = 3
     REMOVED = 4
+    SESSION = 5
+    MESSAGE = 6
+    NO_SESSION = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +73,15 @@ class Import:
         now = self._clock.now()
         failures: list[tuple[int, InvalidRequest]] = []
         accepted: list[Given] = []
+        places: list[int] = []
         given_embeddings: list[tuple[Embedding, ...]] = []
         for place, part in enumerate(parts):
             try:
+                _check_times(part, now)
                 if isinstance(part, GivenMemory):
-                    given_embeddings.append(_checked(part, self._embedder.space, now))
+                    given_embeddings.append(_checked(part, self._embedder.space))
                 accepted.append(part)
+                places.append(place)
             except InvalidRequest as error:
                 failures.append((place, error))
         memories = [part for part in accepted if isinstance(part, GivenMemory)]
@@ -93,7 +100,9 @@ class Import:
             unchanged=counts[_Outcome.UNCHANGED],
             removed=counts[_Outcome.REMOVED],
             embedded=embedded,
-            failures=tuple(failures),
+            sessions=counts[_Outcome.SESSION],
+            messages=counts[_Outcome.MESSAGE],
+            failures=(*failures, *_without_session(outcomes, places)),
         )
 
     def _arrivals(
@@ -143,6 +152,46 @@ def _take_in(work: UnitOfWork, part: Given, arrivals: Iterator[_Arrival], now: f
             return _Outcome.REMOVED if work.delete(memory_id) else _Outcome.NOTHING
         case GivenMemory():
             return _put(work, next(arrivals), now)
+        case Session():
+            return _begin(work, part)
+        case GivenMessage():
+            return _append(work, part)
+
+
+def _begin(work: UnitOfWork, session: Session) -> _Outcome:
+    if work.sessions.get(session.id) is not None:
+        return _Outcome.NOTHING
+    work.sessions.create(session)
+    return _Outcome.SESSION
+
+
+def _append(work: UnitOfWork, given: GivenMessage) -> _Outcome:
+    session = work.sessions.get(given.session_id)
+    if session is None:
+        return _Outcome.NO_SESSION
+    if work.sessions.message(session.id, given.message.id) is not None:
+        return _Outcome.NOTHING
+    send_time = max(given.message.send_time, session.update_time)
+    work.sessions.append(replace(session, update_time=send_time), replace(given.message, send_time=send_time))
+    return _Outcome.MESSAGE
+
+
+def _without_session(outcomes: Sequence[_Outcome], places: Sequence[int]) -> Iterator[tuple[int, InvalidRequest]]:
+    for outcome, place in zip(outcomes, places, strict=True):
+        if outcome is _Outcome.NO_SESSION:
+            yield place, InvalidRequest("message.session_id", "names no session of the project; its record comes first")
+
+
+def _check_times(part: Given, now: float) -> None:
+    """Raises: InvalidRequest."""
+    match part:
+        case GivenMemory():
+            require_past("memory.memory.create_time", part.draft.create_time, now)
+            require_past("memory.update_time", part.update_time, now)
+        case Session():
+            require_past("session.create_time", part.create_time, now)
+        case GivenMessage():
+            require_past("message.send_time", part.message.send_time, now)
 
 
 def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
@@ -177,12 +226,10 @@ def _as_told(memory: Memory) -> Memory:
     )
 
 
-def _checked(given: GivenMemory, space: EmbeddingSpace, now: float) -> tuple[Embedding, ...]:
+def _checked(given: GivenMemory, space: EmbeddingSpace) -> tuple[Embedding, ...]:
     """The embeddings that came and can be used. Raises: InvalidRequest."""
     if not given.draft.id:
         raise InvalidRequest("memory.memory.id", "is empty; it is required")
-    require_past("memory.memory.create_time", given.draft.create_time, now)
-    require_past("memory.update_time", given.update_time, now)
     if given.emb_space != space.id:
         return ()
     return tuple(_embedding(f"memory.chunks[{at}]", chunk, space) for at, chunk in enumerate(given.chunks))

@@ -596,6 +596,8 @@ class ProjectServiceImportResponse(_message.Message):
     REMOVED_COUNT_FIELD_NUMBER: _builtins.int
     EMBEDDED_COUNT_FIELD_NUMBER: _builtins.int
     FAILURES_FIELD_NUMBER: _builtins.int
+    SESSION_COUNT_FIELD_NUMBER: _builtins.int
+    MESSAGE_COUNT_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """The project's seq after this write."""
     created_count: _builtins.int
@@ -608,6 +610,10 @@ class ProjectServiceImportResponse(_message.Message):
     """Memories that were removed."""
     embedded_count: _builtins.int
     """Memories that the service has embedded."""
+    session_count: _builtins.int
+    """Sessions that were not there."""
+    message_count: _builtins.int
+    """Messages that were not there."""
     @_builtins.property
     def failures(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImportFailure]:
         """Records that were not taken in. The others were."""
@@ -622,10 +628,12 @@ class ProjectServiceImportResponse(_message.Message):
         removed_count: _builtins.int = ...,
         embedded_count: _builtins.int = ...,
         failures: _abc.Iterable[Global___ImportFailure] | None = ...,
+        session_count: _builtins.int = ...,
+        message_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_count", b"created_count", "embedded_count", b"embedded_count", "failures", b"failures", "removed_count", b"removed_count", "seq", b"seq", "unchanged_count", b"unchanged_count", "updated_count", b"updated_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_count", b"created_count", "embedded_count", b"embedded_count", "failures", b"failures", "message_count", b"message_count", "removed_count", b"removed_count", "seq", b"seq", "session_count", b"session_count", "unchanged_count", b"unchanged_count", "updated_count", b"updated_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

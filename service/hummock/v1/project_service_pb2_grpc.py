@@ -113,10 +113,11 @@ class ProjectServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Export(self, request, context):
-        """Gives out a project as records: what it sets for itself, its memories in the order of their writes, an end. Taken in
-        their order they make its memories as they were when the last one was sent: what changes meanwhile comes once more,
-        what is removed meanwhile is named. Where so much changes that this cannot be kept up, the stream ends with
-        UNAVAILABLE. Conversations and what was learnt from them are not among the records. An unknown project is NOT_FOUND.
+        """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
+        in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+        was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
+        cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
+        that were learnt are not among the records. An unknown project is NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

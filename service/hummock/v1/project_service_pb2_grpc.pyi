@@ -46,10 +46,11 @@ class ProjectServiceStub:
     UpdateSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateSettingsRequest, _project_service_pb2.ProjectServiceUpdateSettingsResponse]
     """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
     Export: _grpc.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceExportRequest, _project_service_pb2.ProjectServiceExportResponse]
-    """Gives out a project as records: what it sets for itself, its memories in the order of their writes, an end. Taken in
-    their order they make its memories as they were when the last one was sent: what changes meanwhile comes once more,
-    what is removed meanwhile is named. Where so much changes that this cannot be kept up, the stream ends with
-    UNAVAILABLE. Conversations and what was learnt from them are not among the records. An unknown project is NOT_FOUND.
+    """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
+    in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+    was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
+    cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
+    that were learnt are not among the records. An unknown project is NOT_FOUND.
     """
     Import: _grpc.StreamStreamMultiCallable[_project_service_pb2.ProjectServiceImportRequest, _project_service_pb2.ProjectServiceImportResponse]
     """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
@@ -76,10 +77,11 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     UpdateSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateSettingsRequest, _project_service_pb2.ProjectServiceUpdateSettingsResponse]  # type: ignore[assignment]
     """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
     Export: _aio.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceExportRequest, _project_service_pb2.ProjectServiceExportResponse]  # type: ignore[assignment]
-    """Gives out a project as records: what it sets for itself, its memories in the order of their writes, an end. Taken in
-    their order they make its memories as they were when the last one was sent: what changes meanwhile comes once more,
-    what is removed meanwhile is named. Where so much changes that this cannot be kept up, the stream ends with
-    UNAVAILABLE. Conversations and what was learnt from them are not among the records. An unknown project is NOT_FOUND.
+    """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
+    in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+    was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
+    cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
+    that were learnt are not among the records. An unknown project is NOT_FOUND.
     """
     Import: _aio.StreamStreamMultiCallable[_project_service_pb2.ProjectServiceImportRequest, _project_service_pb2.ProjectServiceImportResponse]  # type: ignore[assignment]
     """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
@@ -139,10 +141,11 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _project_service_pb2.ProjectServiceExportRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ProjectServiceExportResponse], _abc.AsyncIterator[_project_service_pb2.ProjectServiceExportResponse]]:
-        """Gives out a project as records: what it sets for itself, its memories in the order of their writes, an end. Taken in
-        their order they make its memories as they were when the last one was sent: what changes meanwhile comes once more,
-        what is removed meanwhile is named. Where so much changes that this cannot be kept up, the stream ends with
-        UNAVAILABLE. Conversations and what was learnt from them are not among the records. An unknown project is NOT_FOUND.
+        """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
+        in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
+        was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
+        cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
+        that were learnt are not among the records. An unknown project is NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from hummock.v1 import context_service_pb2 as _context_service_pb2
 from hummock.v1 import memory_pb2 as _memory_pb2
 from hummock.v1 import settings_pb2 as _settings_pb2
 import builtins as _builtins
@@ -31,6 +32,8 @@ class TransferRecord(_message.Message):
     MEMORY_FIELD_NUMBER: _builtins.int
     REMOVED_ID_FIELD_NUMBER: _builtins.int
     END_FIELD_NUMBER: _builtins.int
+    SESSION_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
     removed_id: _builtins.str
     """The id of a memory that came before and was removed while the project was exported."""
     @_builtins.property
@@ -45,6 +48,14 @@ class TransferRecord(_message.Message):
     def end(self) -> Global___TransferEnd:
         """The last record of an export: a file without it was cut off."""
 
+    @_builtins.property
+    def session(self) -> Global___TransferSession:
+        """A conversation. Where there is one with its id, that one stays."""
+
+    @_builtins.property
+    def message(self) -> Global___TransferMessage:
+        """A message of a conversation that came before, behind its messages. One whose id is there stays."""
+
     def __init__(
         self,
         *,
@@ -52,12 +63,14 @@ class TransferRecord(_message.Message):
         memory: Global___TransferMemory | None = ...,
         removed_id: _builtins.str = ...,
         end: Global___TransferEnd | None = ...,
+        session: Global___TransferSession | None = ...,
+        message: Global___TransferMessage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "header", b"header", "memory", b"memory", "record", b"record", "removed_id", b"removed_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "header", b"header", "memory", b"memory", "message", b"message", "record", b"record", "removed_id", b"removed_id", "session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "header", b"header", "memory", b"memory", "record", b"record", "removed_id", b"removed_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "header", b"header", "memory", b"memory", "message", b"message", "record", b"record", "removed_id", b"removed_id", "session", b"session"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_record: _TypeAlias = _typing.Literal["header", "memory", "removed_id", "end"]  # noqa: Y015
+    _WhichOneofReturnType_record: _TypeAlias = _typing.Literal["header", "memory", "removed_id", "end", "session", "message"]  # noqa: Y015
     _WhichOneofArgType_record: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_record) -> _WhichOneofReturnType_record | None: ...
 
@@ -182,6 +195,90 @@ class TransferChunk(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TransferChunk: _TypeAlias = TransferChunk  # noqa: Y015
+
+@_typing.final
+class TransferSession(_message.Message):
+    """A conversation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    ARCHIVED_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Required, at most 256 bytes."""
+    title: _builtins.str
+    """At most 256 characters."""
+    archived: _builtins.bool
+    """Whether it is archived."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was created. Required."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        archived: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "create_time", b"create_time", "id", b"id", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferSession: _TypeAlias = TransferSession  # noqa: Y015
+
+@_typing.final
+class TransferMessage(_message.Message):
+    """A message of a conversation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    RAW_FIELD_NUMBER: _builtins.int
+    SEND_TIME_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The conversation. Required, at most 256 bytes."""
+    id: _builtins.str
+    """Required, at most 256 bytes."""
+    role: _context_service_pb2.PromptRole.ValueType
+    """Who speaks. Required."""
+    content: _builtins.str
+    """The text without tags. Required, at most 256 KiB."""
+    raw: _builtins.str
+    """The text before it was cleaned. At most 256 KiB."""
+    memory_id: _builtins.str
+    """The memory that it was learnt as. Empty when it was not."""
+    @_builtins.property
+    def send_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was sent. Required; a message that is older than the one before it counts as sent with that one."""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        id: _builtins.str = ...,
+        role: _context_service_pb2.PromptRole.ValueType = ...,
+        content: _builtins.str = ...,
+        raw: _builtins.str = ...,
+        send_time: _timestamp_pb2.Timestamp | None = ...,
+        memory_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["send_time", b"send_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "id", b"id", "memory_id", b"memory_id", "raw", b"raw", "role", b"role", "send_time", b"send_time", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TransferMessage: _TypeAlias = TransferMessage  # noqa: Y015
 
 @_typing.final
 class TransferEnd(_message.Message):
