@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import lmdb
-import msgspec
 import pytest
 
 from hummock.core.learn import LearnCommand, Lesson
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, MemoryIndex, MemoryKind, Payload
 from hummock.core.terms import Terms
-from hummock.store import codec, reanalyse, recorded_model
+from hummock.store import reanalyse, recorded_model
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable
 from hummock.text import terms
 from hummock.text.analyzer import ANALYZER_VERSION
@@ -20,12 +19,12 @@ from hummock.text.terms import Piece
 from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.learn import Learn, Preparation
 from tests.fakes import FakeClock
+from tests.store.aging import FIRST_ANALYZER, made_old
 from tests.store.opening import MIB, opened
 from tests.strategies import learned_request
 from tests.usecases.workplace import WordEmbedder
 
 PROJECTS = ("p", "还款")
-FIRST_ANALYZER = 1
 Content = dict[str, dict[bytes, bytes]]
 
 
@@ -75,21 +74,6 @@ def spelt(found: Content) -> dict[bytes, dict[bytes, int]]:
         counts = [int.from_bytes(value[half + at : half + at + 4], "little") for at in range(0, half, 4)]
         lists[key] = {names[key[:4], number]: count for number, count in zip(numbers, counts, strict=True)}
     return lists
-
-
-def made_old(directory: Path) -> None:
-    """Makes the directory one of the first analyzer, whose terms were others: here fewer, and of other lengths."""
-    with lmdb.open(str(directory), max_dbs=64, map_size=256 * MIB) as env:
-        meta, lists, columns = (env.open_db(name) for name in (b"meta", b"terms", b"column"))
-        with env.begin(write=True) as txn:
-            record = codec.decode_directory(txn.get(b"directory", db=meta) or b"")
-            old = msgspec.structs.replace(record, analyzer=FIRST_ANALYZER)
-            txn.put(b"directory", codec.encode(old), db=meta)
-            for key in [bytes(key) for key, _ in txn.cursor(lists)]:
-                txn.put(key, b"", db=lists)
-                row = bytearray(txn.get(key, db=columns) or b"")
-                row[50:54] = b"\xff\0\0\0"
-                txn.put(key, bytes(row), db=columns)
 
 
 def test_all_is_as_if_this_analyzer_had_made_it(tmp_path: Path) -> None:

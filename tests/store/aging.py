@@ -1,0 +1,28 @@
+"""Data directories as earlier versions of Hummock left them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lmdb
+import msgspec
+
+from hummock.store import codec
+from tests.store.opening import MIB
+
+FIRST_ANALYZER = 1
+
+
+def made_old(directory: Path) -> None:
+    """Makes the directory one of the first analyzer, whose terms were others: here fewer, and of other lengths."""
+    with lmdb.open(str(directory), max_dbs=64, map_size=256 * MIB) as env:
+        meta, lists, columns = (env.open_db(name) for name in (b"meta", b"terms", b"column"))
+        with env.begin(write=True) as txn:
+            record = codec.decode_directory(txn.get(b"directory", db=meta) or b"")
+            old = msgspec.structs.replace(record, analyzer=FIRST_ANALYZER)
+            txn.put(b"directory", codec.encode(old), db=meta)
+            for key in [bytes(key) for key, _ in txn.cursor(lists)]:
+                txn.put(key, b"", db=lists)
+                row = bytearray(txn.get(key, db=columns) or b"")
+                row[50:54] = b"\xff\0\0\0"
+                txn.put(key, bytes(row), db=columns)
