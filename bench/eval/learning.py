@@ -1,7 +1,7 @@
 """`python -m bench.eval.learning`: what turns teach a service that has no language model, asked through the service.
 
-Chinese questions about English paragraphs: some are observed as turns whose answers used the right paragraph, the others
-are asked before and after.
+Chinese questions about English paragraphs: some are observed as turns whose answers used the right paragraph, the
+others are asked before and after.
 """
 
 from __future__ import annotations

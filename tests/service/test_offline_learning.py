@@ -1,0 +1,107 @@
+"""Keywords and quotes in the whole service, where no language model is set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from hummock import models
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import learning_pb2, memory_pb2
+from hummock.v1 import learning_service_pb2 as pb
+from tests.service.calls import ask, learn
+from tests.service.conversing import create, learn_turn
+from tests.service.running import Stubs, in_thread, settings
+
+WOOD = "世界.图鉴.物品.潮汐木芯"
+STAR = "世界.图鉴.物品.星图"
+OTHER_TURNS = 90
+_PROJECTS = count()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[Stubs]:
+    tiny = models.build_tiny(models_dir).name
+    with in_thread(settings(tmp_path_factory.mktemp("data"), models_dir, tiny)) as stubs:
+        yield stubs
+
+
+@pytest.fixture
+def project(service: Stubs) -> str:
+    name = f"codex-{next(_PROJECTS)}"
+    texts = ((WOOD, "潮汐木芯", "沉在海底三百年。"), (STAR, "星图", "画在羊皮上。"))
+    learn(service, name, *(entry(*text) for text in texts))
+    return name
+
+
+def entry(memory_id: str, title: str, content: str) -> memory_pb2.MemoryInput:
+    return memory_pb2.MemoryInput(
+        id=memory_id,
+        kind=memory_pb2.MEMORY_KIND_ENTRY,
+        index=memory_pb2.MemoryIndex(title=title),
+        payload=memory_pb2.MemoryPayload(content=content),
+    )
+
+
+def switch_on(service: Stubs, project: str) -> pb.LearningServiceUpdateSettingsResponse:
+    changes = learning_pb2.LearningSettings()
+    changes.cold_start_pause.FromSeconds(0)
+    request = pb.LearningServiceUpdateSettingsRequest(project=project, enabled=True, settings=changes)
+    return service.learning.UpdateSettings(request)
+
+
+def observe(service: Stubs, project: str, turn: int, text: str, *used_ids: str) -> None:
+    service.learning.ObserveTurn(
+        pb.LearningServiceObserveTurnRequest(project=project, turn=turn, user_text=text, used_memory_ids=used_ids)
+    )
+
+
+def read_all(service: Stubs, project: str) -> dict[str, list[str]]:
+    """New keywords by entry."""
+    request = pb.LearningServiceLearnKeywordsRequest(project=project, scope=pb.SCAN_SCOPE_ALL)
+    return {
+        reply.entry.memory_id: list(reply.entry.keywords)
+        for reply in service.learning.LearnKeywords(request)
+        if reply.HasField("entry")
+    }
+
+
+def test_words_of_turns_that_used_an_entry_find_it_in_the_next_recall(service: Stubs, project: str) -> None:
+    """S3-01, S3-05, S3-14."""
+    switch_on(service, project)
+    for number in range(OTHER_TURNS):
+        observe(service, project, number, f"{chr(0x5000 + number)}{chr(0x6000 + number)}", STAR)
+    observe(service, project, 100, "那块硬木头是怎么来的？", WOOD)
+    observe(service, project, 101, "硬木头能防水吗", WOOD)
+    read_all(service, project)
+    first, *_ = ask(service, project, "哪里有硬木头").hits
+    assert first.memory.id == WOOD
+    state = service.learning.GetState(pb.LearningServiceGetStateRequest(project=project))
+    assert {one.memory_id: list(one.profile.keywords) for one in state.entries}[WOOD][-1] == "硬木头"
+
+
+def test_replaying_what_was_learnt_offline_gives_the_same_state(service: Stubs, project: str) -> None:
+    """S3-28."""
+    switch_on(service, project)
+    for number in range(OTHER_TURNS):
+        observe(service, project, number, f"{chr(0x5000 + number)}{chr(0x6000 + number)}", STAR)
+    observe(service, project, 100, "铁桦", WOOD)
+    assert read_all(service, project)[WOOD] in ([], ["铁桦"])  # or the turn itself was faster
+    replayed = service.learning.Replay(pb.LearningServiceReplayRequest(project=project))
+    assert replayed.matches
+    assert replayed.digest == replayed.replayed_digest
+
+
+def test_an_answer_that_quotes_a_memory_is_said_to_be_a_quote_and_stays_in_the_conversation(
+    service: Stubs, project: str
+) -> None:
+    """1.1-14, S4-38."""
+    create(service, project, "s")
+    quoted = learn_turn(service, project, "s", "潮汐木芯在哪", "根据记忆：沉在海底三百年。").turn.assistant
+    added = learn_turn(service, project, "s", "然后呢", "沉在海底三百年。如今在灯塔下面。").turn.assistant
+    assert (quoted.status, quoted.memory_id, quoted.position) == (context.LEARN_STATUS_QUOTED, "", 2)
+    assert added.status == context.LEARN_STATUS_CREATED
+    assert added.memory_id
