@@ -193,9 +193,8 @@ def _choose_model(settings: Settings, recorded: str | None, say: Say) -> models.
     """
     name = recorded if recorded is not None and settings.model == models.AUTO else settings.model
     wanted = models.candidates(name, settings.models_dir)
-    if models.is_here(wanted[0], settings.models_dir):
-        return wanted[0]
-    return models.pull_first(wanted, settings.models_dir, say)
+    here = models.that_will_do(wanted, settings.models_dir)
+    return here or models.pull_first(wanted, settings.models_dir, say)
 
 
 def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:
@@ -294,7 +293,7 @@ def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Sa
 
 def _advice(model: models.EmbeddingModel) -> str:
     """What could be better about the model; empty when there is nothing."""
-    better = models.PAIRS[models.AUTO_PAIR]
+    better = models.AUTO_ORDER[0]
     if "han" not in model.scripts:
         lack = "knows no Chinese; Chinese memories are found by their words alone"
     elif model == better.first:

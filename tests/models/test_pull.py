@@ -15,7 +15,7 @@ import huggingface_hub.constants
 import pytest
 
 from hummock.core.embedding import Calibration
-from hummock.models import ModelDescription, load, pull, pull_first, verify
+from hummock.models import ModelDescription, PairDescription, load, pull, pull_first, verify
 from hummock.models import sources as model_sources
 from hummock.models.description import (
     GRAPH_FILE,
@@ -184,6 +184,17 @@ def test_the_first_model_that_can_be_had_is_taken(toy: ModelDescription, tmp_pat
     assert pull_first((unreachable, toy), tmp_path / "models") == toy
     with pytest.raises(ModelPullFailed, match="unreachable or nothing"):
         pull_first((unreachable, replace(toy, name="nothing", sources=())), tmp_path / "models")
+
+
+@pytest.mark.usefixtures("maven")
+def test_a_part_that_could_not_be_had_is_asked_for_once(toy: ModelDescription, tmp_path: Path) -> None:
+    unreachable = replace(toy, name="unreachable", sources=(HUB,))
+    pair = PairDescription(
+        first=unreachable, second=toy, first_weight_latin=0.5, first_weight_han=0.5, calibration=toy.calibration
+    )
+    said: list[str] = []
+    assert pull_first((pair, unreachable, toy), tmp_path / "models", said.append) == toy
+    assert sum(line.startswith("unreachable: trying") for line in said) == 1
 
 
 # The hub

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from hummock.models import AUTO, PAIRS, REGISTRY, ModelDescription, candidates
-from hummock.models.description import Hub
+from hummock.models import AUTO, PAIRS, REGISTRY, ModelDescription, candidates, that_will_do
+from hummock.models.description import EmbeddingModel, Hub
 from hummock.models.directory import RECORD_FILE
 
 ALL = list(REGISTRY.values())
@@ -31,18 +32,31 @@ def test_calibrations_leave_room_above_unrelated_texts(model: ModelDescription) 
     assert max(calibration.unrelated_latin, calibration.unrelated_han) < calibration.near_twin_bar < 1
 
 
-def test_auto_prefers_the_model_that_knows_chinese(tmp_path: Path) -> None:
-    assert [model.name for model in candidates(AUTO, tmp_path)] == ["bge-small-zh-v1.5", "all-MiniLM-L6-v2"]
-
-
-def test_auto_is_both_models_as_one_where_both_are_here(tmp_path: Path) -> None:
+def test_auto_is_both_models_as_one_before_either_alone(tmp_path: Path) -> None:
     pair = PAIRS["bge-small-zh-v1.5+all-MiniLM-L6-v2"]
-    for part in pair.parts:
-        assert candidates(AUTO, tmp_path) == pair.parts
-        (tmp_path / part.name).mkdir()
-        for name in (*(file.name for file in part.files), RECORD_FILE):
-            (tmp_path / part.name / name).touch()
     assert candidates(AUTO, tmp_path) == (pair, *pair.parts)
+    assert [part.name for part in pair.parts] == ["bge-small-zh-v1.5", "all-MiniLM-L6-v2"]
+
+
+def test_a_start_fetches_nothing_where_a_model_that_knows_chinese_is_here(tmp_path: Path) -> None:
+    pair, chinese, english = wanted = candidates(AUTO, tmp_path)
+    assert that_will_do(wanted, tmp_path) is None
+    place(tmp_path, english)
+    assert that_will_do(wanted, tmp_path) is None
+    assert that_will_do((english,), tmp_path) == english
+    shutil.rmtree(tmp_path / english.name)
+    place(tmp_path, chinese)
+    assert that_will_do(wanted, tmp_path) == chinese
+    place(tmp_path, english)
+    assert that_will_do(wanted, tmp_path) == pair
+
+
+def place(models_directory: Path, model: EmbeddingModel) -> None:
+    """Files of a model by name, without what would be in them."""
+    (described,) = model.parts
+    (models_directory / model.name).mkdir()
+    for name in (*(file.name for file in described.files), RECORD_FILE):
+        (models_directory / model.name / name).touch()
 
 
 def test_a_pair_is_found_by_the_names_of_both(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hummock.models.description import (
 from hummock.models.directory import install, is_here, is_present, verify
 from hummock.models.embedder import OnnxEmbedder, load, open_embedder
 from hummock.models.pull import PulledModel, pull, pull_first
-from hummock.models.registry import AUTO, AUTO_PAIR, PAIRS, REGISTRY, candidates, find
+from hummock.models.registry import AUTO, AUTO_ORDER, PAIRS, REGISTRY, candidates, find, that_will_do
 from hummock.models.reranker import OnnxReranker, load_reranker
 from hummock.models.reranker_registry import RERANKERS, find_any, find_reranker
 from hummock.models.tiny import TINY, build_tiny
@@ -23,7 +23,7 @@ from hummock.models.tiny_reranker import TINY_RERANKER, build_tiny_reranker
 
 __all__ = [
     "AUTO",
-    "AUTO_PAIR",
+    "AUTO_ORDER",
     "PAIRS",
     "REGISTRY",
     "RERANKERS",
@@ -59,6 +59,7 @@ __all__ = [
     "pull_first",
     "read_calibration",
     "read_pairs",
+    "that_will_do",
     "verify",
     "write_calibration",
 ]

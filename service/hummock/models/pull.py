@@ -72,15 +72,20 @@ def pull_first(models: Sequence[AnyModel], models_directory: Path, progress: Pro
         ModelsDirectoryUnusable: Nothing can be written there.
     """
     attempts: list[str] = []
+    failed: set[str] = set()
     for model in models:
-        try:
-            for part in model.parts:
+        if any(part.name in failed for part in model.parts):
+            continue
+        for part in model.parts:
+            try:
                 pull(part, models_directory, progress)
-        except (ModelPullFailed, ConverterMissing) as error:
-            if len(models) == 1:
-                raise
-            progress(str(error))
-            attempts.append(str(error))
+            except (ModelPullFailed, ConverterMissing) as error:
+                if len(models) == 1:
+                    raise
+                progress(str(error))
+                attempts.append(str(error))
+                failed.add(part.name)
+                break
         else:
             return model
     raise ModelPullFailed(" or ".join(model.name for model in models), attempts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from hummock.core.embedding import Calibration
@@ -23,10 +24,10 @@ from hummock.models.description import (
 from hummock.models.directory import is_here
 from hummock.models.errors import ModelUnknown
 
-__all__ = ["AUTO", "AUTO_ORDER", "AUTO_PAIR", "PAIRS", "REGISTRY", "candidates", "find"]
+__all__ = ["AUTO", "AUTO_ORDER", "PAIRS", "REGISTRY", "candidates", "find", "that_will_do"]
 
 AUTO = "auto"
-"""The name that stands for `AUTO_PAIR` where both are here already, else for the first of `AUTO_ORDER` to be had."""
+"""The name that stands for the first of `AUTO_ORDER` to be had."""
 
 # How the calibrations were measured: `calibrate.measure` on 180 seeded pairs of a question and its text in Chinese
 # (CMRC 2018, XQuAD) and 180 in English and Python (XQuAD, CoSQA). `unrelated_*` is the mean cosine of a question with
@@ -226,8 +227,7 @@ REGISTRY: dict[str, ModelDescription] = {
 PAIRS: dict[str, PairDescription] = {pair.name: pair for pair in (_ZH_MINILM, _ZH_EN)}
 """Two models of the registry as one; their files are those of the two."""
 
-AUTO_PAIR = _ZH_MINILM.name
-AUTO_ORDER = (_BGE_SMALL_ZH.name, _ALL_MINILM.name)
+AUTO_ORDER = (_ZH_MINILM, _BGE_SMALL_ZH, _ALL_MINILM)
 
 
 def find(name: str, models_directory: Path) -> EmbeddingModel:
@@ -249,7 +249,14 @@ def candidates(name: str, models_directory: Path) -> tuple[EmbeddingModel, ...]:
         ModelUnknown: There is none.
     """
     if name == AUTO:
-        single = tuple(REGISTRY[each] for each in AUTO_ORDER)
-        pair = PAIRS[AUTO_PAIR]
-        return (pair, *single) if is_here(pair, models_directory) else single
+        return AUTO_ORDER
     return (find(name, models_directory),)
+
+
+def that_will_do(wanted: Sequence[EmbeddingModel], models_directory: Path) -> EmbeddingModel | None:
+    """The best of the wanted models that is here, unless a better one is worth fetching; None where one is.
+
+    Only a model that knows no Chinese is worth it: a start that could be had without the network shall be.
+    """
+    here = next((model for model in wanted if is_here(model, models_directory)), None)
+    return here if here is not None and (here is wanted[0] or "han" in here.scripts) else None
