@@ -51,6 +51,26 @@ def test_a_refusal_is_one_line_with_the_services_words(run: Run, fake: FakeServi
     assert result.stderr == "error: top_k: must be at most 200\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("recall", "x", "--top-k", "-1"),
+        ("render", "x", "--budget", "-5"),
+        ("render", "x", "--budget", str(1 << 32)),
+        ("learning", "status", "--turn", str(1 << 32)),
+        ("learning", "set", "--high-above", str(1 << 32)),
+        ("sessions", "watch", "s", "--after", str(1 << 64)),
+        ("memories", "watch", "--after", "-1"),
+    ],
+)
+def test_a_number_that_no_request_can_hold_is_a_usage_error(run: Run, words: tuple[str, ...]) -> None:
+    """S0-36."""
+    result = run(*words)
+    assert result.exit_code == 2
+    assert "Invalid value" in result.stderr
+    assert "it must be 0 to" in result.stderr
+
+
 def test_a_missing_project_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HUMMOCK_PROJECT", raising=False)
     result = CliRunner().invoke(app, ["recall", "x"])

@@ -16,7 +16,7 @@ from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, connect
 from hummock.cli.failure import CommandFailed
 from hummock.cli.learning_events import print_events
 from hummock.cli.learning_run import run
-from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, utf8
+from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, unsigned, utf8
 from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
@@ -35,11 +35,21 @@ _STATUS = {
 ScopeOption = Annotated[
     str, typer.Option("--scope", help="A session's id; the project itself if unset.", callback=utf8)
 ]
-TurnOption = Annotated[int | None, typer.Option("--turn", min=0, help="The scope's next turn if unset.")]
-HighOption = Annotated[int | None, typer.Option("--high-above", min=0, help="Referenced more often: in every turn.")]
-MidOption = Annotated[int | None, typer.Option("--mid-above", min=0, help="Referenced more often: middle cooldown.")]
-MidTurnsOption = Annotated[int | None, typer.Option("--mid-cooldown", min=0, help="Turns of the middle cooldown.")]
-LowTurnsOption = Annotated[int | None, typer.Option("--low-cooldown", min=0, help="Turns of the low cooldown.")]
+TurnOption = Annotated[
+    int | None, typer.Option("--turn", help="The scope's next turn if unset.", callback=unsigned(32))
+]
+HighOption = Annotated[
+    int | None, typer.Option("--high-above", help="Referenced more often: in every turn.", callback=unsigned(32))
+]
+MidOption = Annotated[
+    int | None, typer.Option("--mid-above", help="Referenced more often: middle cooldown.", callback=unsigned(32))
+]
+MidTurnsOption = Annotated[
+    int | None, typer.Option("--mid-cooldown", help="Turns of the middle cooldown.", callback=unsigned(32))
+]
+LowTurnsOption = Annotated[
+    int | None, typer.Option("--low-cooldown", help="Turns of the low cooldown.", callback=unsigned(32))
+]
 
 
 @app.command("status")
@@ -168,7 +178,8 @@ def set_numbers(
         int | None, typer.Option("--candidates", min=1, max=50, help="Analysed after a turn.")
     ] = None,
     analysis_cooldown: Annotated[
-        int | None, typer.Option("--analysis-cooldown", min=0, help="Turns before an entry is analysed again.")
+        int | None,
+        typer.Option("--analysis-cooldown", help="Turns before an entry is analysed again.", callback=unsigned(32)),
     ] = None,
     keyword_target: Annotated[
         int | None, typer.Option("--keyword-target", min=1, max=64, help="Keywords of an entry that is learnt.")

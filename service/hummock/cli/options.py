@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,7 @@ __all__ = [
     "TagOption",
     "TargetOption",
     "TopKOption",
+    "unsigned",
     "utf8",
 ]
 
@@ -32,6 +34,17 @@ def utf8(value: str) -> str:
     except UnicodeEncodeError:
         raise typer.BadParameter("is not valid UTF-8") from None
     return value
+
+
+def unsigned(bits: int) -> Callable[[int | None], int | None]:
+    """A check that a number fits a field of so many bits, in the way that options want it."""
+
+    def fitting(value: int | None) -> int | None:
+        if value is not None and not 0 <= value < 1 << bits:
+            raise typer.BadParameter(f"is {value}; it must be 0 to {(1 << bits) - 1}")
+        return value
+
+    return fitting
 
 
 class PresetName(StrEnum):
@@ -75,6 +88,9 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print the service's repl
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", callback=utf8)]
 PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The kind of caller; agent if unset.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag that memories must have; repeatable.")]
-TopKOption = Annotated[int | None, typer.Option("--top-k", help="How many memories; the preset decides if unset.")]
+TopKOption = Annotated[
+    int | None,
+    typer.Option("--top-k", help="How many memories; the preset decides if unset.", callback=unsigned(32)),
+]
 DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
 ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]

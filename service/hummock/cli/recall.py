@@ -19,6 +19,7 @@ from hummock.cli.options import (
     TagOption,
     TargetOption,
     TopKOption,
+    unsigned,
     utf8,
 )
 from hummock.cli.output import milliseconds, new_table, note, print_json, print_line, print_table, printable, warn
@@ -75,7 +76,9 @@ def render(
     text: Annotated[str, typer.Argument(metavar="[TEXT]", help="What to recall for.", callback=utf8)] = "",
     memory_id: Annotated[list[str] | None, typer.Option("--id", help="Render this memory instead; repeatable.")] = None,
     form: Annotated[FormName, typer.Option("--form", help="The form of the section.")] = FormName.CONTEXT,
-    budget: Annotated[int | None, typer.Option("--budget", help="Upper bound on its tokens.")] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", help="Upper bound on its tokens.", callback=unsigned(32))
+    ] = None,
     locale: Annotated[LocaleName | None, typer.Option("--locale", help="Language of its headings.")] = None,
     read: Annotated[list[str] | None, typer.Option("--read", help="Put this memory in full first; repeatable.")] = None,
     preset: PresetOption = None,

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, Service, connect
 from hummock.cli.failure import CommandFailed
-from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, utf8
+from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, unsigned, utf8
 from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import session_pb2
@@ -96,7 +96,9 @@ def watch(
     newest: Annotated[
         int | None, typer.Option("--newest", min=0, max=1000, help="So many come first; 20 if unset.")
     ] = None,
-    after: Annotated[int | None, typer.Option("--after", min=0, help="Begin behind this position instead.")] = None,
+    after: Annotated[
+        int | None, typer.Option("--after", help="Begin behind this position instead.", callback=unsigned(64))
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")] = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:

@@ -11,7 +11,7 @@ from google.protobuf.json_format import MessageToJson
 
 from hummock.cli.connection import DEFAULT_TARGET, connect
 from hummock.cli.hits import kind_word, title_of
-from hummock.cli.options import KindName, OriginName, ProjectOption, TagOption, TargetOption
+from hummock.cli.options import KindName, OriginName, ProjectOption, TagOption, TargetOption, unsigned
 from hummock.cli.output import note, print_line, printable, warn
 from hummock.cli.requests import filter_of
 from hummock.v1 import memory_pb2 as memory_pb
@@ -28,7 +28,8 @@ def watch(
     origin: Annotated[list[OriginName] | None, typer.Option("--origin", help="Of this origin; repeatable.")] = None,
     tag: TagOption = None,
     after: Annotated[
-        int | None, typer.Option("--after", min=0, help="Begin behind this write; the newest one if unset.")
+        int | None,
+        typer.Option("--after", help="Begin behind this write; the newest one if unset.", callback=unsigned(64)),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")] = False,
     target: TargetOption = DEFAULT_TARGET,
