@@ -52,6 +52,34 @@ def names(hits: list[recall.Hit]) -> list[str]:
     return [hit.memory.payload.domain_knowledge.domain for hit in hits]
 
 
+def test_the_counters_say_how_near_the_candidates_are_and_whose_and_hold_no_text(service: Stubs, project: str) -> None:
+    """S4-55."""
+    learn(
+        service,
+        project,
+        note("the harbour is deep"),
+        note("港口很深"),
+        note("bread is baked at night", origin=pb.ORIGIN_AI_OUTPUT),
+    )
+    answer = ask(service, project, "how deep is the harbour", top_k=3)
+    (group,) = answer.receipt.groups
+    cosines = [hit.cosine for hit in answer.hits]
+    assert len(cosines) == 3
+    assert (group.least_cosine, group.greatest_cosine) == (min(cosines), max(cosines))
+    assert group.mean_cosine == pytest.approx(sum(cosines) / 3)
+    assert [(one.origin, one.count) for one in group.origins] == [(pb.ORIGIN_MANUAL, 2), (pb.ORIGIN_AI_OUTPUT, 1)]
+    told = str(answer.receipt)
+    assert not any(word in told for word in ("harbour", "deep", "港口", "bread"))
+
+
+def test_the_counters_name_no_cosine_where_nothing_was_compared(service: Stubs, project: str) -> None:
+    """S4-55."""
+    learn(service, project, note("the harbour is deep"))
+    (group,) = ask(service, project, "harbour", paths=[KEYWORD]).receipt.groups
+    assert (group.keyword, group.HasField("least_cosine"), group.HasField("mean_cosine")) == (1, False, False)
+    assert [(one.origin, one.count) for one in group.origins] == [(pb.ORIGIN_MANUAL, 1)]
+
+
 def test_the_last_instant_that_a_timestamp_holds_is_answered(service: Stubs, project: str) -> None:
     learn(service, project, note("the end of days", event_time=LAST_INSTANT))
     answer = ask(service, project, "the end of days", as_of=LAST_INSTANT)

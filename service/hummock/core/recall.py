@@ -260,7 +260,11 @@ class StageTime:
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCount:
-    """How many candidates of one group were found and left out."""
+    """How many candidates of one group were found and left out, and what they are like.
+
+    `least_cosine`, `mean_cosine` and `greatest_cosine` are of the candidates that have a vector, None where none has;
+    `origins` counts all candidates.
+    """
 
     name: str
     searched: int = 0
@@ -272,6 +276,10 @@ class GroupCount:
     below_min_similarity: int = 0
     returned: int = 0
     in_window: int = 0
+    least_cosine: float | None = None
+    mean_cosine: float | None = None
+    greatest_cosine: float | None = None
+    origins: tuple[tuple[Origin, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

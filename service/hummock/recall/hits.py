@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, FoundBy
-from hummock.core.memory import Memory
+from hummock.core.memory import Memory, Origin
 from hummock.core.recall import GroupCount, Hit
 from hummock.ports import Beside
 from hummock.recall.fuse import ECHO_ORIGINS, Fused
@@ -139,11 +139,14 @@ _PATHS = (FoundBy.VECTOR, FoundBy.KEYWORD, FoundBy.DOMAIN | FoundBy.KEY_FILE)
 _IN_PATH = np.array([[bits & path != 0 for bits in range(len(_FOUND_BY))] for path in _PATHS], np.int64)
 """Which marks count for the vector, the keyword and the domain path."""
 
+_ORIGINS = {int(origin): origin for origin in Origin}
+
 
 def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
     """What was found in a group and what was left out of it."""
     by_paths = np.bincount(found.found_by, minlength=len(_FOUND_BY))
     vector, keyword, domain = (_IN_PATH @ by_paths).tolist()
+    least, mean, greatest = _cosines(found)
     return GroupCount(
         name=found.name,
         searched=found.searched,
@@ -155,4 +158,17 @@ def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
         below_min_similarity=fused.below_min_similarity,
         returned=returned,
         in_window=found.in_window,
+        least_cosine=least,
+        mean_cosine=mean,
+        greatest_cosine=greatest,
+        origins=tuple((_ORIGINS[value], size) for value, size in enumerate(np.bincount(found.origin).tolist()) if size),
     )
+
+
+def _cosines(found: Candidates) -> tuple[float, float, float] | tuple[None, None, None]:
+    """The least, the mean and the greatest."""
+    # What is not a number is not equal to itself: those without a vector.
+    compared = found.cosine[found.cosine == found.cosine]
+    if not len(compared):
+        return None, None, None
+    return float(compared.min()), float(compared.mean()), float(compared.max())

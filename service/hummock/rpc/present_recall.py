@@ -10,7 +10,7 @@ from hummock.core.recall import Degradation, Hit, Intent, Recalled, Receipt, Tim
 from hummock.core.search import Searched, SearchResult
 from hummock.rpc import present_values as values
 from hummock.rpc.present_memory import fill_memory
-from hummock.v1 import context_service_pb2, recall_pb2
+from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 
 # A key file's fragment is there because its domain was found.
 _WIRE = (
@@ -107,6 +107,13 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
                 below_min_similarity=group.below_min_similarity,
                 returned=group.returned,
                 in_window=group.in_window,
+                least_cosine=group.least_cosine,
+                mean_cosine=group.mean_cosine,
+                greatest_cosine=group.greatest_cosine,
+                origins=[
+                    recall_pb2.OriginCount(origin=memory_pb2.Origin.ValueType(origin), count=size)
+                    for origin, size in group.origins
+                ],
             )
             for group in kept.groups
         ],

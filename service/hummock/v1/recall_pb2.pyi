@@ -449,6 +449,10 @@ class GroupCount(_message.Message):
     BELOW_MIN_SIMILARITY_FIELD_NUMBER: _builtins.int
     RETURNED_FIELD_NUMBER: _builtins.int
     IN_WINDOW_FIELD_NUMBER: _builtins.int
+    LEAST_COSINE_FIELD_NUMBER: _builtins.int
+    MEAN_COSINE_FIELD_NUMBER: _builtins.int
+    GREATEST_COSINE_FIELD_NUMBER: _builtins.int
+    ORIGINS_FIELD_NUMBER: _builtins.int
     group: _builtins.str
     """"main", "code" or "domains"."""
     searched: _builtins.int
@@ -469,6 +473,18 @@ class GroupCount(_message.Message):
     """Hits returned."""
     in_window: _builtins.int
     """Left out before the search because the last turns of the session hold them; not part of searched."""
+    least_cosine: _builtins.float
+    """Smallest cosine between the query and a candidate, in [-1, 1]. Unset where no candidate was compared; what was left
+    out for its similarity counts as well.
+    """
+    mean_cosine: _builtins.float
+    """The same on average."""
+    greatest_cosine: _builtins.float
+    """The same, the largest."""
+    @_builtins.property
+    def origins(self) -> _containers.RepeatedCompositeFieldContainer[Global___OriginCount]:
+        """Candidates by origin, in the order of the enum; origins without any are not listed."""
+
     def __init__(
         self,
         *,
@@ -482,14 +498,55 @@ class GroupCount(_message.Message):
         below_min_similarity: _builtins.int = ...,
         returned: _builtins.int = ...,
         in_window: _builtins.int = ...,
+        least_cosine: _builtins.float | None = ...,
+        mean_cosine: _builtins.float | None = ...,
+        greatest_cosine: _builtins.float | None = ...,
+        origins: _abc.Iterable[Global___OriginCount] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "greatest_cosine", b"greatest_cosine", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "greatest_cosine", b"greatest_cosine", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine", "origins", b"origins", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__greatest_cosine: _TypeAlias = _typing.Literal["greatest_cosine"]  # noqa: Y015
+    _WhichOneofArgType__greatest_cosine: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine"]  # noqa: Y015
+    _WhichOneofReturnType__least_cosine: _TypeAlias = _typing.Literal["least_cosine"]  # noqa: Y015
+    _WhichOneofArgType__least_cosine: _TypeAlias = _typing.Literal["_least_cosine", b"_least_cosine"]  # noqa: Y015
+    _WhichOneofReturnType__mean_cosine: _TypeAlias = _typing.Literal["mean_cosine"]  # noqa: Y015
+    _WhichOneofArgType__mean_cosine: _TypeAlias = _typing.Literal["_mean_cosine", b"_mean_cosine"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__greatest_cosine) -> _WhichOneofReturnType__greatest_cosine | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__least_cosine) -> _WhichOneofReturnType__least_cosine | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__mean_cosine) -> _WhichOneofReturnType__mean_cosine | None: ...
+
+Global___GroupCount: _TypeAlias = GroupCount  # noqa: Y015
+
+@_typing.final
+class OriginCount(_message.Message):
+    """How many candidates have an origin."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    origin: _memory_pb2.Origin.ValueType
+    """The origin."""
+    count: _builtins.int
+    """At least 1."""
+    def __init__(
+        self,
+        *,
+        origin: _memory_pb2.Origin.ValueType = ...,
+        count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "origin", b"origin"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___GroupCount: _TypeAlias = GroupCount  # noqa: Y015
+Global___OriginCount: _TypeAlias = OriginCount  # noqa: Y015
 
 @_typing.final
 class Degradation(_message.Message):
