@@ -15,7 +15,7 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
 from hummock.core.memory import Memory, Origin
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
-from hummock.ports import Store
+from hummock.ports import Generation, Store
 from hummock.store import EmbeddedStore
 from hummock.usecases.recall import Recall
 from tests.strategies import delete_request
@@ -60,6 +60,14 @@ def test_an_unknown_project_is_empty_and_is_not_made(desk: Desk) -> None:
     answer = recall(RecallQuery(project="unknown", text="harbour", preset=Preset.CODE))
     assert (answer.hits, answer.code_fragments, answer.domains, answer.seq) == ((), (), (), 0)
     assert desk.store.project("unknown") is None
+
+
+def test_where_nothing_was_learnt_nothing_is_embedded(desk: Desk) -> None:
+    """S4-55."""
+    broken = Broken(desk.embedder.space)
+    assert desk.recall("港口 harbour", broken).degraded == ()
+    desk.teach(note("the harbour is deep", "a"))
+    assert [one.reason for one in desk.recall("港口 harbour", broken).degraded] == ["EMBEDDER_FAILED"]
 
 
 def test_without_the_model_the_words_still_answer(desk: Desk) -> None:
@@ -233,6 +241,9 @@ class EditedInBetween:
         edit, self._edit = self._edit, lambda: None
         edit()
         return found
+
+    def generation(self, project: str) -> Generation:
+        return self._store.generation(project)
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         return self._store.load(project, docs, full=full)

@@ -14,7 +14,7 @@ from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Memory
 from hummock.core.recall import CrossEncoding, Degradation, KeywordMode, Preset, Recalled, RecallPath, RecallQuery
-from hummock.ports import Beside, Embedder, EmbeddingLate, Pair, Store
+from hummock.ports import Beside, Embedder, EmbeddingLate, Generation, Pair, Store
 from hummock.recall.timetable import PROJECTS, RESERVE_S, StageCosts, Timetable
 from hummock.usecases.cached_recall import CachedRecall
 from hummock.usecases.cross_encode import CrossEncode
@@ -72,6 +72,9 @@ class Slow:
             self.begun.append(text)
             self.clock.move(self.costs.embed)
         return self.desk.embedder.embed_query(text)
+
+    def generation(self, project: str) -> Generation:
+        return self.desk.store.generation(project)
 
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         (query,) = queries

@@ -203,7 +203,8 @@ class Recall:
         to_come = (_gathering(plan, GATHER_BY_VECTOR), *_TO_FINISH)
         if not timetable.fits("vector", *to_come):
             return None, ()
-        if given is not None:
+        if given is not None or not self._store.generation(query.project).content_seq:
+            # Nothing was ever learnt there: there is nothing to compare.
             return given, ()
         try:
             left_s = timetable.left_s(*to_come)
