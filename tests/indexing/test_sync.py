@@ -70,6 +70,7 @@ def test_an_unchanged_repository_sends_nothing(run: Run) -> None:
 
 
 def test_only_what_changed_is_sent_and_what_vanished_is_deleted(run: Run) -> None:
+    """S1-18: the index of vectors grows by what changed."""
     run.sync()
     (run.root / "a.py").write_text("def f():\n    return 1\n\n\ndef h():\n    return 3\n", encoding="utf-8")
     (run.root / "README.md").unlink()

@@ -66,6 +66,7 @@ def test_a_pair_is_found_by_the_names_of_both(tmp_path: Path) -> None:
 
 
 def test_a_name_stands_for_its_one_model(tmp_path: Path) -> None:
+    """S1-16: bge-m3 is one of them."""
     assert candidates("bge-m3", tmp_path) == (REGISTRY["bge-m3"],)
 
 

@@ -83,7 +83,7 @@ def test_t1_a_message_is_sent_shown_and_answered(app: App) -> None:
 
 
 def test_t2_what_was_just_said_is_never_recalled_however_often(app: App) -> None:
-    """S4-48 (T2), S4-27, 1.1-2."""
+    """S4-48 (T2), S4-03, S4-27, 1.1-2."""
     text = "Do you remember my cat 团子?"
     app.client.learn(PROJECT, [note("我的猫叫团子 (my cat)")])
     for number in range(3):
@@ -142,7 +142,7 @@ def test_t5_what_the_model_said_is_recalled_only_when_it_is_switched_on(app: App
 
 
 def test_t6_cosine_filter_dedupe_and_ranking_are_those_of_the_document(app: App) -> None:
-    """S4-52 (T6), S4-24 to S4-30."""
+    """S4-52 (T6), S4-24 to S4-30; with T2 all of S4-03."""
     status = app.client.status()
     space, dim = status.model.emb_space, status.model.dim
 

@@ -32,6 +32,7 @@ def scores(answer: recall.RecallResponse) -> list[float]:
 
 
 def test_hits_are_in_the_order_of_the_cross_encoder(encoding: Stubs) -> None:
+    """S1-16."""
     answer = ask(encoding, "p", "还款 the repayment", relevance_weight=1.0, near_twin_bar=2.0)
     assert answer.receipt.cross_encoded == len(answer.hits) == 3
     assert scores(answer) == sorted(scores(answer), reverse=True)

@@ -119,7 +119,7 @@ def test_an_edited_text_is_found_by_what_it_says_now_and_not_by_what_it_said(ser
 
 
 def test_a_memory_planted_in_the_garden_is_recalled_in_the_next_conversation(service: Stubs, project: str) -> None:
-    """S4-05, S4-50."""
+    """S4-05, S4-50, S4-43: the garden and the conversations have one store."""
     assert chat(service, project, "我养的猫叫什么") == []
     learn(service, project, note("我养的猫叫潮汐"))
     assert chat(service, project, "我养的猫叫什么") == ["我养的猫叫潮汐"]

@@ -280,6 +280,21 @@ def test_switching_off_and_on_loses_nothing(service: Stubs, codex: str) -> None:
     assert usage(service, codex) == before
 
 
+def test_the_switch_changes_no_recall_no_search_and_no_preview(service: Stubs, codex: str) -> None:
+    """S3-03: what is learnt decides what a committed turn holds, and nothing else."""
+    refer(service, codex, 2, until=2)
+
+    def answers() -> tuple[list[tuple[str, float]], str, str]:
+        hits = service.context.Recall(recall.RecallRequest(project=codex, query_text="海底的硬木")).hits
+        found = service.context.Search(context.SearchRequest(project=codex, query_text="海底的硬木"))
+        return [(hit.memory.id, hit.score) for hit in hits], found.text, preview(service, codex, "海底的硬木").text
+
+    on = answers()
+    switch(service, codex, enabled=False)
+    assert answers() == on
+    assert on[0]
+
+
 def test_switching_on_again_says_how_many_turns_were_missed(service: Stubs, codex: str) -> None:
     """S3-44: re-enable reports missed turns."""
     render(service, codex, 10)

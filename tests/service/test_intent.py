@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from hummock import models
+from hummock.v1 import admin_service_pb2
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import learning_service_pb2 as learning
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
 from tests.llm.stub import Stub, completion, stub_server
@@ -66,6 +69,10 @@ def by_llm(service: Stubs, text: str = QUERY, timeout_s: float | None = None) ->
     return service.context.Recall(request, timeout=timeout_s)
 
 
+def service_text(rendered: context.RenderResponse) -> str:
+    return rendered.text or "".join(message.content for message in rendered.messages)
+
+
 def reasons(answer: recall.RecallResponse) -> list[str]:
     return [each.reason for each in answer.degraded]
 
@@ -87,6 +94,36 @@ def test_it_is_asked_only_where_the_request_says_so(asking: Stubs, asked: Stub) 
     answer = ask(asking, "p", "还款 只看词", preset=recall.PRESET_CODE)
     assert asked.asked == []
     assert list(answer.intent.domains) == ["还款"]
+
+
+def test_no_language_model_stands_between_a_text_and_its_section(asking: Stubs, asked: Stub) -> None:
+    """S2-03: arithmetic and truncation alone, although there is one."""
+    for form in context.RenderForm.values()[1:]:
+        request = context.RenderRequest(
+            project="p", form=form, recall=recall.RecallRequest(query_text="利息 还款 逐字")
+        )
+        if form == context.RENDER_FORM_MESSAGES:
+            request.current.CopyFrom(context.PromptMessage(role=context.PROMPT_ROLE_USER, content="利息 还款 逐字"))
+        assert service_text(asking.context.Render(request))
+    assert asked.asked == []
+
+
+def test_the_language_model_of_intents_learns_as_well_where_nothing_else_is_set(asking: Stubs, asked: Stub) -> None:
+    """S3-44: the one that learns falls back to the one that there is."""
+    assert asking.admin.Status(admin_service_pb2.StatusRequest()).learner.model == "stub"
+    learn(
+        asking,
+        "codex",
+        pb.MemoryInput(id="木芯", kind=pb.MEMORY_KIND_ENTRY, payload=pb.MemoryPayload(content="沉在海底三百年。")),
+    )
+    asked.says({"keywords": ["硬木头"]})
+    asking.learning.UpdateSettings(learning.LearningServiceUpdateSettingsRequest(project="codex", enabled=True))
+    request = learning.LearningServiceLearnKeywordsRequest(project="codex", memory_ids=["木芯"])
+    told = list(asking.learning.LearnKeywords(request))
+    assert told[-1].end == learning.SCAN_END_DONE
+    (entry,) = asking.learning.GetState(learning.LearningServiceGetStateRequest(project="codex")).entries
+    assert list(entry.profile.keywords) == ["硬木头"]
+    assert {one["model"] for one in asked.asked} == {"stub"}
 
 
 def test_an_intent_of_the_caller_needs_no_model(asking: Stubs, asked: Stub) -> None:

@@ -72,6 +72,17 @@ def test_after_the_second_version_the_first_never_stands_second(service: Stubs, 
     assert places == sorted(places)
 
 
+def test_large_memories_take_no_more_than_their_budget(service: Stubs, project: str) -> None:
+    """S2-02: what has no room in full is still known of by title and summary."""
+    body = "还款日是每月八日，逾期按日计息。 Interest is charged by the day. " * 60
+    learn(service, project, *(note(f"还款说明 {n}\n{body}", id=f"m{n}") for n in range(4)))
+    rendered = service.context.Render(asked(project, "还款说明", context.RENDER_FORM_WATERFALL))
+    assert rendered.token_count <= rendered.budget_tokens == 2000
+    assert not rendered.over_budget
+    assert [one.tier for one in rendered.memories] == [context.TIER_FULL] + [context.TIER_INDEX] * 3
+    assert rendered.tools[0].name == "read_memory"
+
+
 def test_a_chat_turn_is_persona_memories_history_and_the_message(service: Stubs, project: str) -> None:
     """S4-31, S4-34, S4-35, S4-36, 1.1-8: the current message is sent once although it is part of the history."""
     learn(service, project, note("小林不吃辣。"))

@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 
 from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import project_service_pb2 as project_service
 from hummock.v1 import recall_pb2 as recall
 from tests.rpc.edge import refusal_of
 from tests.service.calls import learn
@@ -69,6 +70,21 @@ def test_the_tool_is_defined_as_the_document_says_in_every_shape(service: Stubs,
     (system,) = rendered.messages
     assert system.content.startswith("你是一个专业的代码分析助手。\n")
     assert "4. 如果问题复杂，可以拆解为多个 SubTask" in system.content
+
+
+def test_a_search_is_repeatable_and_depends_on_none_before_it(service: Stubs, payments: str) -> None:
+    """S1-01: the model drives; it may search again, in any order."""
+    queries = (TOPIC, "还款方式 添加 流程", "and who calls it?")
+
+    def answers(order: tuple[str, ...]) -> dict[str, tuple[list[str], str]]:
+        found = {query: search(service, payments, query) for query in order}
+        return {query: (ids(one), one.text) for query, one in found.items()}
+
+    before = service.project.Get(project_service.ProjectServiceGetRequest(project=payments)).project
+    first = answers(queries)
+    assert answers(queries[::-1]) == first
+    assert answers(queries + queries) == first
+    assert service.project.Get(project_service.ProjectServiceGetRequest(project=payments)).project == before
 
 
 def test_the_documents_example_calls_are_answered(service: Stubs, payments: str) -> None:

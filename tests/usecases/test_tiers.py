@@ -108,7 +108,7 @@ class Pointing:
     [(SearchScope.CODE, ["near code", "far code"]), (SearchScope.KNOWLEDGE, ["near domain", "far note"])],
 )
 def test_code_and_knowledge_are_both_found_by_meaning(desk: Desk, scope: SearchScope, expected: Sequence[str]) -> None:
-    """S1-10: none of them holds a word of the query."""
+    """S1-10, S1-16: none of them holds a word of the query."""
     drafts = [
         replace(fragment("b.py", "x"), id="far code"),
         replace(fragment("a.py", "y"), id="near code"),
