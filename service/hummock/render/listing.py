@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Tier
 from hummock.render import fence
 from hummock.render.entries import body_of, closing, full_entry, index_closing, index_entry, index_opening, opening
@@ -123,5 +123,11 @@ def _line(item: Selected, frame: Frame) -> str:
     seconds = min(max(moment + frame.utc_offset_minutes * 60, _FIRST_SECOND), _LAST_SECOND)
     # Not fromtimestamp: it knows no years that are far off.
     local = _EPOCH + timedelta(seconds=seconds)
-    text = fence.listed(body_of(memory, frame.wording), is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
+    text = fence.listed(_named(memory, frame), is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
     return f"- [{local:%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {text}\n"
+
+
+def _named(memory: Memory, frame: Frame) -> str:
+    """The body; of an entry behind its name, where it does not hold it: a codex seldom says again what it speaks of."""
+    body, title = body_of(memory, frame.wording), memory.index.title.removesuffix("…")
+    return body if memory.kind is not MemoryKind.ENTRY or title in body else f"{title}: {body}"
