@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
@@ -28,6 +30,17 @@ def test_the_sentence_just_asked_is_never_recalled_when_learnt_as_user_input(ser
     assert chat(service, project, SENTENCE) == []
     assert contents(ask(service, project, SENTENCE)) == []
     assert ask(service, project, SENTENCE).receipt.groups[0].echo == 1
+
+
+def test_a_sentence_said_longer_ago_than_the_echo_window_is_recalled(service: Stubs, project: str) -> None:
+    """S4-27, 1.1-2: three seconds as an option."""
+    learn(service, project, note(SENTENCE, origin=pb.ORIGIN_USER_INPUT))
+    said = Timestamp()
+    said.GetCurrentTime()
+    for seconds, expected in ((0, []), (60, [SENTENCE])):
+        as_of = Timestamp(seconds=said.seconds + seconds)
+        assert chat(service, project, SENTENCE, as_of=as_of, echo_window=Duration(seconds=30)) == expected
+        assert chat(service, project, SENTENCE, as_of=as_of) == []
 
 
 def test_an_echo_in_another_width_or_case_is_an_echo(service: Stubs, project: str) -> None:

@@ -180,6 +180,7 @@ OTHERS: dict[str, Sequence[object]] = {
     "context_window": [1, 10],
     "session_id": ["s", "会话"],
     "window_turns": [0, 3],
+    "echo_window_s": [0.0, 3.0],
     "keyword_mode": [KeywordMode.SUBSTRING],
     "code_top_k": [0, 1],
     "domain_top_k": [0, 1],
@@ -194,6 +195,19 @@ OTHERS: dict[str, Sequence[object]] = {
     "as_of": [0.0, 1_700_000_000.0],
     "full": [False],
 }
+
+
+def test_an_echo_is_let_in_once_it_is_old_enough(counted: Counted) -> None:
+    """1.1-2: the rule of three seconds, and what is kept does not outlive it."""
+    counted.work.teach(note("Where is it?", "said", origin=Origin.USER_INPUT))
+    query = replace(QUERY, text="where is it?", echo_window_s=3.0)
+    assert "Where is it?" not in contents(counted.cached(query))
+    counted.work.clock.move(2.5)
+    assert "Where is it?" not in contents(counted.cached(query))
+    counted.work.clock.move(1.0)
+    assert "Where is it?" in contents(counted.cached(query))
+    assert counted.is_cached(query)
+    assert "Where is it?" not in contents(counted.cached(replace(query, echo_window_s=None)))
 
 
 def test_whatever_differs_in_the_request_makes_another_answer(counted: Counted) -> None:

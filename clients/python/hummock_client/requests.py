@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -42,6 +43,7 @@ class RecallOptions(TypedDict, total=False):
     intent_mode: recall_pb2.IntentMode.ValueType
     session_id: str
     window_turns: int
+    echo_window: Duration
 
 
 class RenderOptions(TypedDict, total=False):

@@ -116,6 +116,7 @@ class RecallQuery:
         context_window: Neighbours before and after each hit that come with it.
         session_id: Where the query is asked; empty for nowhere in particular.
         window_turns: So many of the session's last turns are left out; without a session it means nothing.
+        echo_window_s: What was said and equals the text is left out up to this age; None means at any age.
         intent_mode: Who says what the user wants where `intent` does not; None means what the service is set to.
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
@@ -153,6 +154,7 @@ class RecallQuery:
     full: bool = True
     session_id: str = ""
     window_turns: int | None = None
+    echo_window_s: float | None = None
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -191,6 +193,7 @@ class Plan:
         substrings: What the keyword path looks for in the texts themselves; empty when it looks for terms.
         times: What the query speaks of.
         window: The turns that need not be recalled; None for none.
+        echo_window_s: The age up to which what was said and equals the query is left out.
         as_of: Unix seconds.
     """
 
@@ -208,6 +211,7 @@ class Plan:
     intent: Intent
     as_of: float
     window: SessionWindow | None = None
+    echo_window_s: float | None = None
 
 
 @quick

@@ -138,7 +138,7 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
     """
     weights = _weights(found, plan, probe, calibration)
     echo_hashes = np.array(list(probe.text_hashes), np.uint64)
-    marks = _marks(found, plan.decay)
+    marks = _marks(found, plan)
     matches_time = _matches_time(found, plan)
 
     def ranked(tie: NDArray[np.int32]) -> _Ranked:
@@ -223,10 +223,14 @@ def _decay_rate(decay: Decay) -> float:
     return rate / decay.half_life_days
 
 
-def _marks(found: Candidates, decay: Decay) -> NDArray[np.uint8]:
-    """What each candidate is, by tables over kinds and origins; echoes are looked for whatever their age (1.1-2)."""
-    ageless = _BY_ORIGIN if not decay.exempt_origins else _table(decay.exempt_origins, AGELESS) | _BY_ORIGIN
+def _marks(found: Candidates, plan: Plan) -> NDArray[np.uint8]:
+    """What each candidate is, by tables over kinds and origins; echoes are looked for up to the plan's age (1.1-2)."""
+    exempt = plan.decay.exempt_origins
+    ageless = _BY_ORIGIN if not exempt else _table(exempt, AGELESS) | _BY_ORIGIN
     marks: NDArray[np.uint8] = _BY_KIND[found.kind] | ageless[found.origin] | found.asks * np.uint8(ASKING)
+    if plan.echo_window_s is not None:
+        # Nothing else depends on who said it.
+        marks[plan.as_of - found.create_time > plan.echo_window_s] &= ~np.uint8(SAID)
     return marks
 
 

@@ -46,6 +46,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         intent=replace(intent, times=times) if times else intent,
         as_of=as_of,
         window=_window(query, defaults),
+        echo_window_s=query.echo_window_s,
     )
 
 

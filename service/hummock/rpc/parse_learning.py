@@ -47,7 +47,6 @@ def observe_command(request: pb.LearningServiceObserveTurnRequest) -> ObserveCom
 
 def settings_changes(sent: learning_pb2.LearningSettings) -> SettingsChanges:
     """The numbers that are set."""
-    pause = sent.cold_start_pause
     return SettingsChanges(
         high_above=sent.high_above if sent.HasField("high_above") else None,
         mid_above=sent.mid_above if sent.HasField("mid_above") else None,
@@ -57,7 +56,7 @@ def settings_changes(sent: learning_pb2.LearningSettings) -> SettingsChanges:
         candidates=sent.candidates if sent.HasField("candidates") else None,
         analysis_cooldown_turns=sent.analysis_cooldown_turns if sent.HasField("analysis_cooldown_turns") else None,
         keyword_target=sent.keyword_target if sent.HasField("keyword_target") else None,
-        cold_start_pause_s=pause.seconds + pause.nanos / 1e9 if sent.HasField("cold_start_pause") else None,
+        cold_start_pause_s=values.seconds(sent.cold_start_pause) if sent.HasField("cold_start_pause") else None,
     )
 
 

@@ -62,6 +62,7 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
         full=values.wants_full(request.view, unset_means_full=True),
         session_id=values.identifier(f"{prefix}session_id", request.session_id),
         window_turns=given.get("window_turns"),
+        echo_window_s=values.seconds(given["echo_window"]) if "echo_window" in given else None,
     )
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -22,6 +23,11 @@ _MARKS = re.compile(r"^[#\s]+")
 _FLOAT_BYTES = 4
 _FIRST_SECOND = -62_135_596_800  # 0001-01-01
 _LAST_SECOND = 253_402_300_799  # 9999-12-31
+
+
+def seconds(span: Duration) -> float:
+    """A span of time in seconds."""
+    return span.seconds + span.nanos / 1e9
 
 
 def project_name(field: str, name: str) -> str:

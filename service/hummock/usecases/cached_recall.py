@@ -84,6 +84,9 @@ class CachedRecall:
         if any(left_out.reason == DEADLINE for left_out in kept.degraded):
             # Another caller's deadline is none of this one's.
             return False
+        if query.echo_window_s is not None and query.as_of is None and any(group.echo for group in kept.receipt.groups):
+            # What was left out may be old enough by now.
+            return False
         if kept.receipt.times and self._are_times_others(query, kept):
             return False
         if not _decays_by_the_clock(query):
