@@ -80,6 +80,14 @@ def test_json_in_a_fence_is_found(asker: Asker, stub: Stub, fence: str) -> None:
     assert asker.ask() == ["红"]
 
 
+@pytest.mark.parametrize("part", ["\n", " ", "```\n", "```json \n x", "\n ", "[", '{"a":'])
+def test_whatever_a_reply_is_made_of_it_is_looked_through_once(asker: Asker, stub: Stub, part: str) -> None:
+    """Nothing else runs meanwhile: a search that goes back and forth would stop the service for hours."""
+    stub.says("```" + part * (MAX_REPLY_BYTES // 3 // len(part)))
+    with pytest.raises(LlmFailed, match="not JSON"):
+        asker.ask()
+
+
 @pytest.mark.parametrize("status", [400, 422])
 def test_an_endpoint_that_knows_no_schemas_is_asked_in_words_from_then_on(
     asker: Asker, stub: Stub, status: int

@@ -24,7 +24,9 @@ FIRST_PAUSE_S = 0.05
 
 MAX_REPLY_BYTES = 256 * 1024
 
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
+# Each takes time in proportion to the text, whatever it is: no other thread runs while one looks.
+_FENCE = re.compile(r"```(?:json)?[^\S\n]*\n")
+_FENCE_END = re.compile(r"\n[^\S\n]*```")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,9 +177,10 @@ def _content_of(reply: Any) -> str:
 
 def _json_of(content: str) -> object:
     """The JSON value that a text is, or has in a fence."""
-    fenced = _FENCED.search(content)
+    fence = _FENCE.search(content)
+    end = _FENCE_END.search(content, fence.end() - 1) if fence else None
     try:
-        value: object = json.loads(fenced[1] if fenced else content)
+        value: object = json.loads(content[fence.end() : end.start()] if fence and end else content)
     except (ValueError, RecursionError):
         raise LlmFailed("its reply is not JSON") from None
     return value
