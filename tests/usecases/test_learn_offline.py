@@ -141,6 +141,19 @@ def test_what_was_said_of_a_removed_entry_is_not_said_of_the_next_with_its_id(de
     assert keywords(desk, LAMP) == ("萤石",)
 
 
+def test_turns_that_used_a_removed_entry_are_no_evidence_for_the_next_with_its_id(desk: LearningDesk) -> None:
+    """S3-28. Nothing was learnt of it yet: what is known is in the turns alone."""
+    chatter(desk, 5)
+    desk.turn(101, "铁桦", WOOD)
+    desk.work()
+    assert keywords(desk, WOOD) == ()
+    desk.place.garden.delete(PROJECT, "", [WOOD], b"")
+    desk.entries(WOOD)
+    chatter(desk)
+    desk.work()
+    assert keywords(desk, WOOD) == ()
+
+
 def test_memories_that_are_no_entries_learn_nothing(desk: LearningDesk) -> None:
     """S3-07."""
     desk.place.teach(note("a note", "n1"), project=PROJECT)

@@ -123,13 +123,15 @@ class LearningWriting(StoredRows):
         for memory_id in changes.forgotten:
             self._forget(memory_id)
 
-    def forget(self, memory_id: str) -> bool:
-        """Forgets a memory that is removed. False, and no event, when nothing was learnt of it."""
-        if self.profile(memory_id) is None and next(self._scopes_of(memory_id), None) is None:
-            return False
-        ids = (memory_id,)
-        self.append(Forgotten(memory_ids=ids), forgetting(self.state(), ids))
-        return True
+    def forget(self, memory_id: str, *, is_entry: bool) -> None:
+        """Forgets a memory that is removed; no event where nothing can be known of it.
+
+        Of an entry something may be learnt later of turns that are in the log: those of before are of another one.
+        """
+        may_be_named = is_entry and self.state().events > 0
+        if may_be_named or self.profile(memory_id) is not None or next(self._scopes_of(memory_id), None) is not None:
+            ids = (memory_id,)
+            self.append(Forgotten(memory_ids=ids), forgetting(self.state(), ids))
 
     def _put_usage(self, scope: bytes, memory_id: str, usage: Usage) -> None:
         key = keys.usage_key(self._number, scope, memory_id)

@@ -96,7 +96,7 @@ class Unit:
         old = None if old_doc is None else self._memory(old_doc)
         learned = b"" if old_doc is None else learned_of(self._remove(old_doc))
         if old is not None and old.kind == MemoryKind.ENTRY and memory.kind is not MemoryKind.ENTRY:
-            self._learning.forget(memory.id)
+            self._learning.forget(memory.id, is_entry=True)
             learned = b""
         doc = self._next_doc()
         position = self._session_position(memory, old, session_position)
@@ -114,9 +114,10 @@ class Unit:
         if doc is None:
             return False
         self._writing.has_begun = True
+        is_entry = self._memory(doc).kind == MemoryKind.ENTRY
         self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
         self._remove(doc)
-        self._learning.forget(memory_id)
+        self._learning.forget(memory_id, is_entry=is_entry)
         return True
 
     @property
