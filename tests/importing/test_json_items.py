@@ -53,6 +53,36 @@ def test_a_list_on_one_line_is_a_list() -> None:
     assert read(b'{"results": [{"a": 1}]}\n') == [(1, {"a": 1})]
 
 
+def test_pages_one_behind_the_other_are_all_read() -> None:
+    pages = b'{"results": [{"a": 1}], "next": "x"}\n{"next": null, "results": [{"a": 2}]}\n\n[{"a": 3}]'
+    assert read(pages) == [(1, {"a": 1}), (2, {"a": 2}), (4, {"a": 3})]
+
+
+def test_every_list_of_an_object_is_read() -> None:
+    assert read(b'{"memories": [{"a": 1}],\n"items": [{"a": 2}]}') == [(1, {"a": 1}), (2, {"a": 2})]
+
+
+@pytest.mark.parametrize("rest", [b"garbage", b"]", b', "next": 1}', b'"a"'])
+def test_what_stands_behind_a_list_is_named(rest: bytes) -> None:
+    first, bad = read(b'[{"a": 1}]\n' + rest)
+    assert first == (1, {"a": 1})
+    assert isinstance(bad, BadLine)
+    assert bad.number == 2
+
+
+def test_an_object_behind_a_page_is_named() -> None:
+    *found, bad = read(b'{"results": [{"a": 1}]}\n{"a": 2}\n{"results": [{"a": 3}]}')
+    assert isinstance(bad, tuple)
+    assert found == [(1, {"a": 1}), BadLine(number=2, reason="holds no list named results, memories, items, data")]
+
+
+@pytest.mark.parametrize("data", [b'{"results": [{"a": 1}]', b'[{"a": 1}'])
+def test_a_list_that_is_cut_off_is_named(data: bytes) -> None:
+    first, bad = read(data)
+    assert first == (1, {"a": 1})
+    assert isinstance(bad, BadLine)
+
+
 def test_what_is_wrong_in_a_list_is_named_behind_what_was_read() -> None:
     first, bad = read(b'[\n{"a": 1},\n{"a" 2}]')
     assert first == (2, {"a": 1})

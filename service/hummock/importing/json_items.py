@@ -1,4 +1,4 @@
-"""JSON objects of a file, one a line or the elements of a list, with their line numbers."""
+"""JSON objects of a file, one a line or the elements of lists, with their line numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from hummock.importing.lines import BadLine, Value
 Item = tuple[int, Value]
 
 _LISTS = ("results", "memories", "items", "data")
-"""Under which name an object holds its list."""
+"""Under which names an object holds its lists."""
 
 _SPACE = " \t\r\n"
 
 
 def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine]:
-    """The values of the file: one a line, or where the first line is no whole value, those of the list that it is."""
+    """The values of the file: one a line, or those of its lists.
+
+    It is of lists where its first line is one, holds one, or is no whole value. Such lists, or objects that hold some,
+    may stand one behind the other, as pages do that were fetched one by one; nothing else may stand between them.
+    """
     numbered = enumerate(lines, start=1)
     for number, line in numbered:
         text = _decoded(number, line)
@@ -27,7 +31,7 @@ def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine]:
             whole = _value(text)
             if whole is None or isinstance(whole[0], list) or _list_name(whole[0]):
                 rest = b"".join(line for _, line in numbered)
-                yield from _of_document(number, line + rest)
+                yield from _of_documents(number, line + rest)
             else:
                 yield from _one_a_line(chain([(number, line)], numbered))
             return
@@ -45,23 +49,21 @@ def _one_a_line(numbered: Iterable[tuple[int, bytes]]) -> Iterator[Item | BadLin
                 yield BadLine(number=number, reason=f"is no JSON: {_said(error)}")
 
 
-def _of_document(first: int, data: bytes) -> Iterator[Item | BadLine]:
-    """The elements of the list that a document is, or holds; the document begins on the line `first`."""
+def _of_documents(first: int, data: bytes) -> Iterator[Item | BadLine]:
+    """The elements of the lists that are, or are held by, the documents in the text; it begins on the line `first`."""
     text = _decoded(first, data)
     if isinstance(text, BadLine):
         yield text
         return
-    document = _Document(text, first)
+    documents = _Documents(text, first)
     try:
-        if document.peek() == "{" and not document.enter_list():
-            yield BadLine(number=first, reason=f"holds no list named {', '.join(_LISTS)}")
-            return
-        yield from document.elements()
+        while documents.peek():
+            yield from documents.elements() if documents.peek() == "[" else documents.elements_of_object()
     except (ValueError, RecursionError) as error:
-        yield BadLine(number=document.line(), reason=f"is no JSON: {_said(error)}; what follows was not read")
+        yield BadLine(number=documents.line(), reason=f"is no JSON: {_said(error)}; what follows was not read")
 
 
-class _Document:
+class _Documents:
     """A walk through a JSON text that knows its line."""
 
     def __init__(self, text: str, first: int) -> None:
@@ -84,18 +86,23 @@ class _Document:
             self._at += 1
         return self._text[self._at : self._at + 1]
 
-    def enter_list(self) -> bool:
-        """Goes into the object that comes next, up to the list that it holds. False when it holds none."""
+    def elements_of_object(self) -> Iterator[Item | BadLine]:
+        """Those of the lists that the object holds that comes next; names it when it holds none. Raises: ValueError."""
+        first, has_list = self.line(), False
         self._take("{")
         while self.peek() != "}":
             name = self._next()
             self._take(":")
             if name in _LISTS and self.peek() == "[":
-                return True
-            self._next()
+                has_list = True
+                yield from self.elements()
+            else:
+                self._next()
             if self.peek() != "}":
                 self._take(",")
-        return False
+        self._take("}")
+        if not has_list:
+            yield BadLine(number=first, reason=f"holds no list named {', '.join(_LISTS)}")
 
     def elements(self) -> Iterator[Item]:
         """The elements of the list that comes next. Raises: ValueError."""
@@ -105,6 +112,7 @@ class _Document:
             yield line, self._next()
             if self.peek() != "]":
                 self._take(",")
+        self._take("]")
 
     def _take(self, character: str) -> None:
         if self.peek() != character:
