@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -54,6 +55,11 @@ IDS = ("a", "b", "c", "世界.图鉴.物品.潮汐木芯", "e")
 
 def unit_vector(seed: int, dim: int = SPACE.dim) -> NDArray[np.float32]:
     """A unit vector; equal seeds give equal ones."""
+    return _unit_vector(seed, dim).copy()
+
+
+@cache
+def _unit_vector(seed: int, dim: int) -> NDArray[np.float32]:
     vector = np.random.default_rng(seed).standard_normal(dim).astype(np.float32)
     return np.asarray(vector / np.linalg.norm(vector), np.float32)
 

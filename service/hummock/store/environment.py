@@ -260,7 +260,9 @@ def _sync(folder: Path) -> None:
 
 def _tables(env: lmdb.Environment, directory: Path) -> Tables:
     try:
-        return Tables(**{field.name: env.open_db(field.name.encode()) for field in fields(Tables)})
+        # Together: alone, each table that is not there yet would wait for the disk.
+        with env.begin(write=True) as txn:
+            return Tables(**{field.name: env.open_db(field.name.encode(), txn) for field in fields(Tables)})
     except lmdb.Error as error:
         raise unusable(directory, error) from error
 
