@@ -110,6 +110,18 @@ def test_no_session_is_seen_from_another_project(store: Store) -> None:
             with pytest.raises(SessionNotFound):
                 read()
         assert store.sessions.page(project, None, 9, archived=False).sessions == ()
+        assert store.sessions.all(project) == ()
+
+
+def test_a_session_that_has_the_id_of_a_deleted_one_is_not_taken_for_it(store: Store) -> None:
+    say(store, "s", "old")
+    number = store.sessions.get("p", "s").number
+    assert contents(store.sessions.behind("p", "s", 0, LARGE, number)) == ["old"]
+    write(store, "p", lambda work: work.delete("s"))
+    say(store, "s", "new", "newer")
+    with pytest.raises(SessionNotFound):
+        store.sessions.behind("p", "s", 0, LARGE, number)
+    assert contents(store.sessions.behind("p", "s", 0, LARGE, store.sessions.get("p", "s").number)) == ["new", "newer"]
 
 
 def test_a_deleted_session_is_cleared_in_steps(store: Store) -> None:
@@ -239,6 +251,8 @@ class SessionMachine(RuleBasedStateMachine):
         for project, model in self.models.items():
             for archived in (False, True):
                 assert self._paged(project, archived=archived) == model.order(archived=archived)
+            every = [*reversed(model.order(archived=True)), *reversed(model.order(archived=False))]
+            assert list(self.store.sessions.all(project)) == every
             for name, one in model.sessions.items():
                 assert self.store.sessions.get(project, name) == one
             if self.store.project(project) is not None:

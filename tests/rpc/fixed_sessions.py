@@ -53,5 +53,5 @@ class FixedSessions:
     ) -> MessagePage:
         return MessagePage(messages=(MESSAGE,), has_before=False)
 
-    def behind(self, project: str, session_id: str, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
+    def behind(self, project: str, session: Session, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
         return (MESSAGE,) if position < MESSAGE.position else ()

@@ -411,6 +411,23 @@ def test_conversations_go_out_and_come_in_in_the_order_in_which_they_moved() -> 
         assert there.out("other") == records
 
 
+def test_a_conversation_that_moves_while_the_project_is_exported_goes_out_once() -> None:
+    with port() as here:
+        for name, archived in (("a", True), ("b", True), ("c", False), ("d", False)):
+            talk(here, "p", name, f"in {name}", archived=archived)
+        parts = here.cases.export.conversations("p")
+        first = next(parts)
+
+        def turn(unit: UnitOfWork) -> None:
+            for name in ("b", "c"):
+                session = unit.sessions.get(name)
+                assert session is not None
+                unit.sessions.change(replace(session, is_archived=not session.is_archived))
+
+        here.work.store.write("p", write_request(turn)).result(30)
+        assert [one.id for one in (first, *parts) if isinstance(one, Session)] == ["a", "b", "c", "d"]
+
+
 def test_a_conversation_that_was_cut_off_is_finished_by_a_second_import() -> None:
     with port() as here, port() as there:
         talk(here, "p", "s", "one", "two", "three")

@@ -141,7 +141,7 @@ def test_a_full_store_takes_no_message_and_still_removes_sessions(tmp_path: Path
         sessions.create(creation())
         kept = say_until_full(sessions)
         assert kept > 10
-        assert len(sessions.behind("p", "s", 0, 1 << 30)) == kept
+        assert len(store.sessions.behind("p", "s", 0, 1 << 30)) == kept
         assert sessions.delete(removal()).message_count == kept
         sessions.create(creation())
         assert sessions.append(saying("again")).position == 1

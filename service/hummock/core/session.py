@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hummock.core.learn import LearnStatus
 from hummock.core.prompt import PromptRole
@@ -19,6 +19,7 @@ class Session:
         title: Empty until a user has said something, unless it was given.
         update_time: Of its newest message; its own before the first.
         message_count: Also the position of the newest message.
+        number: Of the store's making; never that of a later session with the same id. 0 before it is stored.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Session:
     update_time: float
     is_archived: bool = False
     message_count: int = 0
+    number: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,9 @@ class Sessions(Protocol):
         beginning.
         """
 
+    def all(self, project: str) -> tuple[Session, ...]:
+        """All sessions at one moment: the archived ones first, and of either kind what moved last at the end."""
+
     def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
         """One message; None where the session has none with this id. Raises: SessionNotFound."""
 
@@ -31,8 +34,17 @@ class Sessions(Protocol):
         Raises: SessionNotFound.
         """
 
-    def behind(self, project: str, session_id: str, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
+    def behind(
+        self, project: str, session_id: str, position: int, most_bytes: int, number: int | None = None
+    ) -> tuple[SessionMessage, ...]:
         """The messages directly behind a position, in the order of time, as far as `most_bytes` go; one at least.
+
+        Args:
+            project: Of the session.
+            session_id: The session.
+            position: 0 is the beginning.
+            most_bytes: Of the messages as stored.
+            number: The session's, where none but that one is meant; None is whichever has the id.
 
         Raises: SessionNotFound.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hummock.core.session import Session
 from hummock.rpc import parse_session, present_session
 from hummock.rpc import parse_values as values
 from hummock.rpc.page_token import page_position, page_token
@@ -88,11 +89,11 @@ class SessionServicer:
     def Watch(self, request: pb.SessionServiceWatchRequest) -> Steps:
         """Sends the newest messages, then each that is appended."""
         project = values.project_name("project", request.project)
-        session_id = values.identifier("session_id", request.session_id)
-        position = self._first_position(request, project, session_id)
+        session = self._sessions.get(project, values.identifier("session_id", request.session_id))
+        position = _first_position(request, session)
         is_first = True
         while True:
-            found = self._sessions.behind(project, session_id, position, _REPLY_BYTES)
+            found = self._sessions.behind(project, session, position, _REPLY_BYTES)
             if found or is_first:
                 position = found[-1].position if found else position
                 is_first = False
@@ -100,8 +101,9 @@ class SessionServicer:
             else:
                 yield UNTIL_WRITTEN
 
-    def _first_position(self, request: pb.SessionServiceWatchRequest, project: str, session_id: str) -> int:
-        if request.HasField("after_position"):
-            return request.after_position
-        newest = request.newest if request.HasField("newest") else _DEFAULT_MESSAGES
-        return max(0, self._sessions.get(project, session_id).message_count - newest)
+
+def _first_position(request: pb.SessionServiceWatchRequest, session: Session) -> int:
+    if request.HasField("after_position"):
+        return request.after_position
+    newest = request.newest if request.HasField("newest") else _DEFAULT_MESSAGES
+    return max(0, session.message_count - newest)

@@ -76,6 +76,7 @@ def session_of(record: SessionRecord) -> Session:
         update_time=record.update_time,
         is_archived=record.is_archived,
         message_count=record.message_count,
+        number=record.number,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 import lmdb
 
@@ -53,6 +53,17 @@ class SessionReads:
             next_behind=found[limit - 1].moved if len(found) > limit else None,
         )
 
+    def all(self, project: str) -> tuple[Session, ...]:
+        """All sessions as they are at one moment."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return ()
+            prefixes = [records.order_prefix(number, archived=archived) for archived in (True, False)]
+            places = [reversed(list(scan.entries(txn, self._tables.session_order, prefix))) for prefix in prefixes]
+            values = [txn.get(key, b"", db=self._tables.session_record) for _, key in chain(*places)]
+        return tuple(records.session_of(records.decode_session(value)) for value in values)
+
     def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
         """One message; None where the session has none with this id."""
         with self._opened(project, session_id) as opened:
@@ -72,9 +83,13 @@ class SessionReads:
         oldest = messages[0].position if messages else end
         return MessagePage(messages=messages, has_before=oldest > 1)
 
-    def behind(self, project: str, session_id: str, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
+    def behind(
+        self, project: str, session_id: str, position: int, most_bytes: int, number: int | None = None
+    ) -> tuple[SessionMessage, ...]:
         """The messages directly behind a position, in the order of time."""
         with self._opened(project, session_id) as opened:
+            if number not in (None, opened.record.number):
+                raise SessionNotFound(session_id)
             positions = range(position + 1, opened.record.message_count + 1)
             return tuple(_fitting(positions, lambda at: self._read(opened, at), most_bytes))
 

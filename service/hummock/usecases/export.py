@@ -11,7 +11,6 @@ from hummock.core.session import Session
 from hummock.core.transfer import GivenMessage, KeptPage
 from hummock.ports import Store
 
-_SESSIONS_AT_ONCE = 500
 _MESSAGE_BYTES = 1024 * 1024
 
 
@@ -51,25 +50,20 @@ class Export:
             after, seq = page.next_after, page.seq
 
     def conversations(self, project: str) -> Iterator[Session | GivenMessage]:
-        """The sessions of a project, each before its messages: archived ones first, what moved last at the end."""
-        for archived in (True, False):
-            for session in reversed(list(self._sessions(project, archived=archived))):
-                yield session
-                yield from self._messages(project, session.id)
+        """The sessions that a project has when this begins, each before its messages.
 
-    def _sessions(self, project: str, *, archived: bool) -> Iterator[Session]:
-        behind = None
-        while True:
-            page = self._store.sessions.page(project, behind, _SESSIONS_AT_ONCE, archived=archived)
-            yield from page.sessions
-            if page.next_behind is None:
-                return
-            behind = page.next_behind
+        Archived ones come first, and what moved last at the end.
+        """
+        for session in self._store.sessions.all(project):
+            yield session
+            yield from self._messages(project, session)
 
-    def _messages(self, project: str, session_id: str) -> Iterator[GivenMessage]:
+    def _messages(self, project: str, session: Session) -> Iterator[GivenMessage]:
         position = 0
         # One that is removed meanwhile ends there.
         with suppress(SessionNotFound):
-            while messages := self._store.sessions.behind(project, session_id, position, _MESSAGE_BYTES):
-                yield from (GivenMessage(session_id=session_id, message=message) for message in messages)
+            while messages := self._store.sessions.behind(
+                project, session.id, position, _MESSAGE_BYTES, session.number
+            ):
+                yield from (GivenMessage(session_id=session.id, message=message) for message in messages)
                 position = messages[-1].position

@@ -196,9 +196,9 @@ class Sessions:
         page = self._store.sessions.before(project, session_id, before, limit, most_bytes)
         return page if characters is None else newest_within(page, characters)
 
-    def behind(self, project: str, session_id: str, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
-        """The messages directly behind a position; see `ports.Sessions`. Raises: SessionNotFound."""
-        return self._store.sessions.behind(project, session_id, position, most_bytes)
+    def behind(self, project: str, session: Session, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
+        """The messages of this very session behind a position; see `ports.Sessions`. Raises: SessionNotFound."""
+        return self._store.sessions.behind(project, session.id, position, most_bytes, session.number)
 
     def _new(self, session_id: str, title: str) -> Session:
         now = self._clock.now()

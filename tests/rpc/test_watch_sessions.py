@@ -1,0 +1,60 @@
+"""A watch of a session, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from hummock.core.errors import SessionNotFound
+from hummock.core.prompt import PromptRole
+from hummock.core.session import AppendMessage, CreateSession, DeleteSession
+from hummock.rpc.reply_stream import UNTIL_WRITTEN
+from hummock.rpc.session_servicer import SessionServicer
+from hummock.usecases.sessions import Sessions
+from hummock.v1 import session_service_pb2 as pb
+from tests.fakes import FakeClock
+from tests.store.opening import opened
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Iterator[Sessions]:
+    numbers = count()
+    with opened(tmp_path) as store:
+        yield Sessions(store, FakeClock(), make_id=lambda: f"m{next(numbers)}")
+
+
+def begin(sessions: Sessions, *texts: str) -> None:
+    sessions.create(CreateSession(project="p", request_id="", fingerprint=b"", session_id="s", title=""))
+    for text in texts:
+        sessions.append(
+            AppendMessage(
+                project="p",
+                request_id="",
+                fingerprint=b"",
+                session_id="s",
+                message_id="",
+                role=PromptRole.USER,
+                content=text,
+                raw="",
+            )
+        )
+
+
+@pytest.mark.parametrize("texts", [(), ("another",), ("one", "two", "three")])
+def test_a_watch_ends_when_its_session_was_deleted_and_made_anew_between_two_looks(
+    sessions: Sessions, texts: tuple[str, ...]
+) -> None:
+    """S4-12."""
+    begin(sessions, "old", "older")
+    steps = SessionServicer(sessions).Watch(pb.SessionServiceWatchRequest(project="p", session_id="s"))
+    first = next(steps)
+    assert isinstance(first, pb.SessionServiceWatchResponse)
+    assert [message.content for message in first.messages] == ["old", "older"]
+    assert next(steps) is UNTIL_WRITTEN
+    sessions.delete(DeleteSession(project="p", request_id="", fingerprint=b"", session_id="s"))
+    begin(sessions, *texts)
+    with pytest.raises(SessionNotFound):
+        next(steps)
