@@ -11,7 +11,13 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hummock.core.errors import RequestIdReused, SessionNotFound
+from hummock.core.learning_events import KeywordsSet
 from hummock.core.memory import Memory
+from hummock.core.prompt import PromptRole
+from hummock.core.session import Session, SessionMessage
+from hummock.core.settings import PresetSettings, ProjectSettings
+from hummock.learn import record
 from hummock.ports import UnitOfWork, Written
 from hummock.store import EmbeddedStore
 from tests.ports.asking import ask
@@ -25,12 +31,20 @@ Seen = list[tuple[Memory | None, str | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A write that looks at some memories, removes some, puts some, and may fail at its end."""
+    """A write that looks at some memories, removes some, puts some, does more, and may fail at its end.
+
+    `learnt` is a memory that is given keywords, `said` a message of the session "s", `top_k` a setting; all but the
+    memories may be left out.
+    """
 
     project: str
     removed: Sequence[str]
     put: Sequence[Entry]
     fails: bool
+    learnt: str = ""
+    said: str = ""
+    top_k: int | None = None
+    request_id: str = ""
 
     def send(self, store: EmbeddedStore, seen: Seen) -> Future[Written[int]]:
         """Queues it; what it sees goes into the list each time that it is tried."""
@@ -44,10 +58,25 @@ class Step:
             for entry in self.put:
                 entry.put(unit)
                 seen.append((unit.get(entry.id), unit.find_by_text(entry.key)))
+            self._do_more(unit)
             if self.fails:
                 raise KeyError("fails")
 
-        return store.write(self.project, write_request(apply))
+        return store.write(self.project, write_request(apply, self.request_id, repr(self).encode()))
+
+    def _do_more(self, unit: UnitOfWork) -> None:
+        if self.learnt:
+            record(unit.learning, KeywordsSet(memory_id=self.learnt, keywords=("loan", self.learnt)))
+        if self.said:
+            session = unit.sessions.get("s")
+            if session is None:
+                session = Session(id="s", title="", create_time=1.0, update_time=1.0)
+                unit.sessions.create(session)
+            message = SessionMessage(id=self.said, role=PromptRole.USER, content="还款", raw="", send_time=1.0)
+            if unit.sessions.message("s", self.said) is None:
+                unit.sessions.append(session, message)
+        if self.top_k is not None:
+            unit.set_settings(ProjectSettings(chat=PresetSettings(top_k=self.top_k)))
 
 
 steps = st.builds(
@@ -56,17 +85,42 @@ steps = st.builds(
     removed=st.lists(st.sampled_from(IDS), max_size=1),
     put=st.lists(entries(), max_size=3),
     fails=st.sampled_from([False, False, False, True]),
+    learnt=st.sampled_from(["", "", *IDS]),
+    said=st.sampled_from(["", "", "m1", "m2"]),
+    top_k=st.sampled_from([None, None, 3, 4]),
+    request_id=st.sampled_from(["", "", "r1", "r2"]),
 )
 
 
 def told(future: Future[Written[int]]) -> int:
-    """The write's seq; -1 where it failed."""
-    return -1 if isinstance(future.exception(30), KeyError) else future.result(30).seq
+    """The write's seq; -1 where it failed, -2 where another write has had its request_id."""
+    error = future.exception(30)
+    if isinstance(error, RequestIdReused):
+        return -2
+    return -1 if isinstance(error, KeyError) else future.result(30).seq
 
 
 def state(store: EmbeddedStore) -> object:
     """All that the store says of its projects."""
-    return [(store.project(name), store.get(name, IDS, 0, full=True), answers(store, name)) for name in PROJECTS]
+    return [
+        (
+            store.project(name),
+            store.get(name, IDS, 0, full=True),
+            answers(store, name),
+            store.generation(name),
+            messages(store, name),
+            store.read_learning(name, lambda learning: (list(learning.profiles()), learning.state())),
+        )
+        for name in PROJECTS
+    ]
+
+
+def messages(store: EmbeddedStore, project: str) -> tuple[SessionMessage, ...] | None:
+    """Of the session; None where there is none."""
+    try:
+        return store.sessions.behind(project, "s", 0, 1 << 20)
+    except SessionNotFound:
+        return None
 
 
 @settings(max_examples=20)
