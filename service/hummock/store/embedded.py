@@ -21,7 +21,7 @@ from hummock.core.status import StoreStatus
 from hummock.core.transfer import KeptPage
 from hummock.ports import Beside, Clock, Generation, LearningReader, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store import codec, keys, scan
-from hummock.store.beside import Reading, ReadPayload, Surroundings, record_bytes
+from hummock.store.beside import Reading, Surroundings, record_bytes
 from hummock.store.dictionary import Dictionary
 from hummock.store.environment import Environment
 from hummock.store.filters import passing
@@ -31,13 +31,14 @@ from hummock.store.learning import StoredLearning
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, MAX_SUBSTRING_BYTES, StoreLimits
 from hummock.store.memory_events import events_behind
 from hummock.store.pages import page_of
+from hummock.store.reading import Outdated, ProjectReading, all_present
 from hummock.store.reanalyse import Say, reanalyse
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
 from hummock.store.session_reads import SessionReads
 from hummock.store.settings_records import read_settings
-from hummock.store.substrings import ReadRecords, SubstringScan
-from hummock.store.tokens import ReadTokens, with_tokens
+from hummock.store.substrings import SubstringScan
+from hummock.store.tokens import with_tokens
 from hummock.store.unit import doc_of, find_by_text
 from hummock.store.view import ProjectView
 from hummock.store.writer import Writer
@@ -118,8 +119,9 @@ class EmbeddedStore:
                 empty = tuple(Candidates.empty(query.name, dim) for query in queries)
                 return Gathered(seq=0, content_seq=0, groups=empty)
             with self._environment.reading() as txn:
-                found = self._search(txn, view).gather(queries)
-                return with_tokens(found, queries, self._tokens(txn, view.number), self._environment.space.token_dim)
+                reading = ProjectReading(self._environment, txn, view.number)
+                found = self._search(reading, view).gather(queries)
+                return with_tokens(found, queries, reading.tokens, self._environment.space.token_dim)
 
         return self._read(project, gathered)
 
@@ -135,8 +137,9 @@ class EmbeddedStore:
                     return None
                 ordinals = view.columns.ordinals(np.array([doc], np.int64))
                 if not len(ordinals):
-                    raise _Outdated
-                return self._search(txn, view).standing(query, int(ordinals[0]))
+                    raise Outdated
+                reading = ProjectReading(self._environment, txn, view.number)
+                return self._search(reading, view).standing(query, int(ordinals[0]))
 
         return self._read(project, read)
 
@@ -146,7 +149,8 @@ class EmbeddedStore:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return [None] * len(docs)
-            return [self._memory(txn, number, doc, full=full) for doc in docs]
+            reading = ProjectReading(self._environment, txn, number)
+            return [reading.memory(doc, full=full) for doc in docs]
 
     def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
         """At most `count` memories on either side of each of these numbers; see `ports.Store`."""
@@ -155,12 +159,12 @@ class EmbeddedStore:
             if view is None:
                 return [Beside()] * len(docs)
             with self._environment.reading() as txn:
-                numbers_of, payload_of = self._dictionary.of(txn, view.number), self._payloads(txn, view.number)
-                surroundings = Surroundings(view, numbers_of, payload_of)
-                records_of = self._records(txn, view.number, full=full)
+                reading = ProjectReading(self._environment, txn, view.number)
+                surroundings = Surroundings(view, self._dictionary.of(txn, view.number), reading.payload)
+                records_of = partial(reading.records, full=full)
                 room_bytes = most_bytes - sum(record_bytes(records_of(doc)) for doc in docs)
-                reading = Reading(self._present(records_of), room_bytes)
-                return [reading.beside(surroundings.of(doc, count)) for doc in docs]
+                neighbours = Reading(partial(reading.present_records, full=full), room_bytes)
+                return [neighbours.beside(surroundings.of(doc, count)) for doc in docs]
 
         return self._read(project, read)
 
@@ -174,7 +178,8 @@ class EmbeddedStore:
             if number is None:
                 return [None] * len(memory_ids)
             docs = [doc_of(txn, self._environment, number, memory_id) for memory_id in memory_ids]
-            return [None if doc is None else self._memory(txn, number, doc, full=full) for doc in docs]
+            reading = ProjectReading(self._environment, txn, number)
+            return [None if doc is None else reading.memory(doc, full=full) for doc in docs]
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
         """The ids of the oldest memories that were put with these keys, in order."""
@@ -203,11 +208,12 @@ class EmbeddedStore:
             with self._environment.reading() as txn:
                 allowed = passing(view, where, self._dictionary.of(txn, view.number))
                 docs = view.columns.doc.values[np.flatnonzero(allowed)]
-                records_of = self._records(txn, view.number, full=True)
+                reading = ProjectReading(self._environment, txn, view.number)
+                records_of = partial(reading.records, full=True)
                 scan = SubstringScan([contains], records_of, MAX_SUBSTRING_BYTES) if contains else None
                 found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
-                memories = [self._memory(txn, view.number, doc, full=full) for doc in found]
-            return Page(memories=_all(memories), next_after=next_after)
+                memories = all_present([reading.memory(doc, full=full) for doc in found])
+            return Page(memories=memories, next_after=next_after)
 
         return self._read(project, read)
 
@@ -297,82 +303,18 @@ class EmbeddedStore:
         for _ in range(_ATTEMPTS):
             try:
                 return read(self._residents.view(project))
-            except _Outdated:
+            except Outdated:
                 self._residents.publish([project])
         raise Unavailable(f"project {project} is being changed all the time; try again")
 
-    def _search(self, txn: lmdb.Transaction[bytes], view: ProjectView) -> Search:
-        number = view.number
+    def _search(self, reading: ProjectReading, view: ProjectView) -> Search:
         return Search(
             view,
-            self._dictionary.of(txn, number),
-            self._key_files(txn, number),
-            self._records(txn, number, full=True),
-            partial(view.domain_names.get, self._environment, txn, number),
+            self._dictionary.of(reading.txn, view.number),
+            reading.key_files,
+            partial(reading.records, full=True),
+            partial(view.domain_names.get, self._environment, reading.txn, view.number),
         )
-
-    def _key_files(self, txn: lmdb.Transaction[bytes], number: int) -> Callable[[Sequence[int]], list[str]]:
-        def key_files_of(docs: Sequence[int]) -> list[str]:
-            values = _all([txn.get(keys.doc_key(number, doc), db=self._tables.payload) for doc in docs])
-            details = (codec.decode_payload(value).detail for value in values)
-            return [
-                path
-                for detail in details
-                if isinstance(detail, codec.DomainKnowledgeRecord)
-                for path in detail.key_files
-            ]
-
-        return key_files_of
-
-    def _records(self, txn: lmdb.Transaction[bytes], number: int, *, full: bool) -> ReadRecords:
-        # What a write has removed since holds nothing, as in `_tokens`.
-        def records_of(doc: int) -> tuple[bytes, bytes]:
-            key = keys.doc_key(number, doc)
-            payload = txn.get(key, b"", db=self._tables.payload) if full else b""
-            return txn.get(key, b"", db=self._tables.memory), payload
-
-        return records_of
-
-    def _present(self, records_of: ReadRecords) -> ReadRecords:
-        def present_records_of(doc: int) -> tuple[bytes, bytes]:
-            records = records_of(doc)
-            if not records[0]:
-                raise _Outdated
-            return records
-
-        return present_records_of
-
-    def _payloads(self, txn: lmdb.Transaction[bytes], number: int) -> ReadPayload:
-        def payload_of(doc: int) -> codec.PayloadRecord | None:
-            value = txn.get(keys.doc_key(number, doc), db=self._tables.payload)
-            return None if value is None else codec.decode_payload(value)
-
-        return payload_of
-
-    def _tokens(self, txn: lmdb.Transaction[bytes], number: int) -> ReadTokens:
-        # What a write has removed since has none, and is missed when the memory itself is loaded.
-        space = self._environment.space_number
-        return lambda doc, chunk: txn.get(keys.chunk_key(number, space, doc, chunk), b"", db=self._tables.token)
-
-    def _memory(self, txn: lmdb.Transaction[bytes], number: int, doc: int, *, full: bool) -> Memory | None:
-        key = keys.doc_key(number, doc)
-        value = txn.get(key, db=self._tables.memory)
-        if value is None:
-            return None
-        payload = codec.decode_payload(txn.get(key, b"", db=self._tables.payload)) if full else None
-        return codec.memory_of(codec.decode_memory(value), payload)
 
     def _project(self, txn: lmdb.Transaction[bytes], number: int) -> Project:
         return codec.project_of(self._environment.project_record(txn, number), self._environment.space.id)
-
-
-class _Outdated(Exception):
-    """A view names what has been removed since."""
-
-
-def _all(found: Sequence[Read | None]) -> tuple[Read, ...]:
-    """What was found. Raises _Outdated when something is missing."""
-    present = tuple(value for value in found if value is not None)
-    if len(present) < len(found):
-        raise _Outdated
-    return present
