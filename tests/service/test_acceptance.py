@@ -80,6 +80,8 @@ def test_t1_a_message_is_sent_shown_and_answered(app: App) -> None:
         assert answer(app.client, PROJECT, "你好", model) == "Hello, 你好!"
         assert seen() == [("Hello, 你好!", "[joy]Hello, 你好!")]
     assert app.shown() == ["你好", "Hello, 你好!"]
+    app.restart()
+    assert app.shown() == ["你好", "Hello, 你好!"]
 
 
 def test_t2_what_was_just_said_is_never_recalled_however_often(app: App) -> None:
@@ -142,7 +144,7 @@ def test_t5_what_the_model_said_is_recalled_only_when_it_is_switched_on(app: App
 
 
 def test_t6_cosine_filter_dedupe_and_ranking_are_those_of_the_document(app: App) -> None:
-    """S4-52 (T6), S4-24 to S4-30; with T2 all of S4-03."""
+    """S4-52 (T6), S4-17, S4-24 to S4-30; with T2 all of S4-03."""
     status = app.client.status()
     space, dim = status.model.emb_space, status.model.dim
 
