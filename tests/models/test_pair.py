@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import load_basis
-from hummock.models.pair import marked_bases
+from hummock.models.pair import marked_bases, weights
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
 from hummock.ports import Embedder
@@ -165,6 +165,19 @@ def test_what_a_query_asks_of_each_changes_no_stored_vector_and_no_space(
 def test_a_weight_outside_nought_and_one_is_refused(pair: PairDescription, weight: float) -> None:
     with pytest.raises(ValueError, match="0 to 1"):
         replace(pair, first_weight_han=weight)
+
+
+@given(ANY_TEXT)
+def test_what_a_query_asks_of_both_sums_to_one(pair: PairDescription, query: str) -> None:
+    of_first, of_second = weights(pair, query)
+    assert of_first + of_second == pytest.approx(1)
+    assert min(of_first, of_second) >= 0
+
+
+def test_a_chinese_query_asks_one_of_the_default_pair_and_an_english_one_both() -> None:
+    pair = PAIRS["bge-small-zh-v1.5+all-MiniLM-L6-v2"]
+    assert weights(pair, "先本后息怎么还款") == (1.0, 0.0)
+    assert min(weights(pair, "how is a loan repaid")) > 0
 
 
 def test_the_pair_is_the_port(both: OnnxEmbedder) -> None:

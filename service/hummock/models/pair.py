@@ -21,7 +21,7 @@ from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, pair_space
 from hummock.text.script import is_han, known_share
 
-__all__ = ["PairModel", "marked_bases"]
+__all__ = ["PairModel", "marked_bases", "weights"]
 
 _ROOT = np.float32(np.sqrt(2))
 _HAN = frozenset({"han"})
@@ -54,12 +54,11 @@ class PairModel:
             EmbeddingNotFinite: A model gave NaN or infinity.
             TypeError: The text holds a lone surrogate.
         """
-        share = _han_share(text)
-        weight = self._pair.first_weight_latin * (1 - share) + self._pair.first_weight_han * share
+        of_first, of_second = weights(self._pair, text)
         # A Chinese query need not wait for a model of which it asks nothing.
-        first = self._first.embed_query(text) if weight > 0 else _nothing(self._first.space)
-        second = self._second.embed_query(text) if weight < 1 else _nothing(self._second.space)
-        return _joined(first, second, _ROOT * np.float32(weight), _ROOT * np.float32(1 - weight), share)
+        first = self._first.embed_query(text) if of_first > 0 else _nothing(self._first.space)
+        second = self._second.embed_query(text) if of_second > 0 else _nothing(self._second.space)
+        return _joined(first, second, _ROOT * np.float32(of_first), _ROOT * np.float32(of_second), _han_share(text))
 
     def embed_document(self, text: str) -> Embedding:
         """Embed a stored text with both models. Raises as `embed_query` does."""
@@ -74,6 +73,13 @@ class PairModel:
         """
         is_chinese = _han_share(f"{header}\n{body}") >= ALMOST_ALL
         return (self._first if is_chinese else self._ruler).split(header, body)
+
+
+def weights(pair: PairDescription, query: str) -> tuple[float, float]:
+    """How much a query asks of each model, by its script: both in [0, 1], their sum 1. One of 0 is not run."""
+    share = _han_share(query)
+    of_first = pair.first_weight_latin * (1 - share) + pair.first_weight_han * share
+    return of_first, 1 - of_first
 
 
 def marked_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:
