@@ -21,7 +21,7 @@ from bench.rows import Findings, Row
 from bench.service import Bench
 from bench.stores import BATCH_MEMORIES, learn_all
 from hummock import models
-from hummock.models import ModelDescription
+from hummock.models import EmbeddingModel
 from hummock.rpc.parse_memory import learn_command
 from hummock.text import template
 from hummock.v1 import context_service_pb2 as pb
@@ -71,9 +71,9 @@ def _memories(path: Path) -> list[memory_pb2.MemoryInput]:
     ]
 
 
-def _chunks(model: ModelDescription, models_dir: Path, memories: Sequence[memory_pb2.MemoryInput]) -> list[str]:
+def _chunks(model: EmbeddingModel, models_dir: Path, memories: Sequence[memory_pb2.MemoryInput]) -> list[str]:
     """The texts that the service embeds for them."""
-    with closing(models.load(model, models_dir / model.name)) as embedder:
+    with closing(models.open_embedder(model, models_dir)) as embedder:
         lessons = [
             learn_command(pb.LearnRequest(project=_PROJECT, memories=[memory])).lessons[0] for memory in memories
         ]
@@ -84,16 +84,16 @@ def _chunks(model: ModelDescription, models_dir: Path, memories: Sequence[memory
         ]
 
 
-def _alone_s(model: ModelDescription, models_dir: Path, chunks: Sequence[str]) -> float:
-    alone = ModelAlone(model, models_dir / model.name)
+def _alone_s(model: EmbeddingModel, models_dir: Path, chunks: Sequence[str]) -> float:
+    alone = ModelAlone(model, models_dir)
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         started_s = time.perf_counter()
-        for _ in threads.map(alone.run, chunks):
+        for _ in threads.map(alone.run_document, chunks):
             pass
         return time.perf_counter() - started_s
 
 
-def _learnt_s(model: ModelDescription, options: Options, memories: Sequence[memory_pb2.MemoryInput]) -> float:
+def _learnt_s(model: EmbeddingModel, options: Options, memories: Sequence[memory_pb2.MemoryInput]) -> float:
     starts = range(0, len(memories), BATCH_MEMORIES)
     batches = [(_PROJECT, list(memories[start : start + BATCH_MEMORIES])) for start in starts]
     with (

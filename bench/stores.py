@@ -26,9 +26,10 @@ from bench import words
 from bench.corpus import TAG_SHARES, Batch, Corpus, Space, place_of
 from bench.service import Bench, BenchFailed, Serving
 from bench.stub_model import build_stub
-from hummock.models import ModelDescription
+from hummock.models import EmbeddingModel, PairDescription
 from hummock.models.basis import load_basis
-from hummock.models.space import embedding_space
+from hummock.models.pair import marked_bases
+from hummock.models.space import embedding_space, pair_space
 from hummock.store import codec, keys
 from hummock.store.codec import SCHEMA
 from hummock.text.analyzer import ANALYZER_VERSION
@@ -103,10 +104,10 @@ class Stores:
         models_dir = self.directory.absolute() / "models"
         return self.filled_with(setting, build_stub(models_dir, DIM), models_dir)
 
-    def filled_with(self, setting: Setting, model: ModelDescription, models_dir: Path) -> Filled:
-        """The same with another model, which is in `models_dir`."""
+    def filled_with(self, setting: Setting, model: EmbeddingModel, models_dir: Path) -> Filled:
+        """The same with another model, or two as one, which is in `models_dir`."""
         folder = self.directory.absolute()
-        space_id = embedding_space(model, load_basis(model.basis, model.dim)).id
+        space_id = space_id_of(model)
         corpus = setting.corpus(Space.seeded(space_id, model.dim, SEED))
         stem = f"{setting.name}-{setting.memories}-{setting.projects}-{model.dim}"
         directory = folder / f"{stem}-{_key(space_id)}"
@@ -121,6 +122,15 @@ class Stores:
         else:
             _fill(bench, setting, corpus, model.dim)
         return Filled(setting=setting, bench=bench, corpus=corpus, reused=reused)
+
+
+def space_id_of(model: EmbeddingModel) -> str:
+    """The id of the space of the model's vectors, as the service has it; nothing is opened."""
+    if isinstance(model, PairDescription):
+        bases = marked_bases(model)
+        first, second = (embedding_space(part, basis) for part, basis in zip(model.parts, bases, strict=True))
+        return pair_space(model, first, second).id
+    return embedding_space(model, load_basis(model.basis, model.dim)).id
 
 
 def say(line: str) -> None:
