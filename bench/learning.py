@@ -1,7 +1,8 @@
 """`python -m bench.learning`: turns of a project that learns, with a language model that is dead, hangs, or is none.
 
-Each turn is Render(commit) and ObserveTurn. The services run side by side and are asked in turns, so that whatever the
-machine does meanwhile it does to all of them.
+Each turn is Render(commit) and ObserveTurn (row 17). The services run side by side and are asked in turns, in an order
+that is drawn anew each time, so that whatever the machine does meanwhile it does to all of them. Two of them have no
+language model: how far those are apart is how far off a figure can be by chance.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tempfile import TemporaryDirectory
 from bench.asking import LEARN, caller
 from bench.command import Options, run_part
 from bench.latency import Latency
-from bench.rows import Findings
+from bench.rows import Findings, Row
 from bench.service import Bench, BenchFailed, Serving
 from hummock import models
 from hummock.v1 import context_service_pb2, learning_pb2, memory_pb2, recall_pb2
@@ -30,6 +31,9 @@ ENTRIES = 1000
 _LEARN_AT_ONCE = 500
 _WARM_UP = 100
 _HANGS_S = 60.0
+_NONE, _AGAIN, _DEAD, _HANGING = "none", "none, again", "dead", "hanging"
+_TIMES = 1.1
+"""What counts as unchanged: p99 to that beside no language model."""
 _SEED = 7420
 _RENDER = "/hummock.v1.ContextService/Render"
 _OBSERVE = "/hummock.v1.LearningService/ObserveTurn"
@@ -66,11 +70,11 @@ class Asked:
 
 
 def measure(options: Options) -> Findings:
-    """p99 of both calls, beside a service that has no language model."""
+    """Row 17: p99 of both calls, beside a service that has no language model."""
     names = entry_names(ENTRIES)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory(dir=options.stores.directory)))
-        addresses = {"none": "", "dead": _dead(), "hanging": stack.enter_context(_hanging())}
+        addresses = {_NONE: "", _AGAIN: "", _DEAD: _dead(), _HANGING: stack.enter_context(_hanging())}
         asked = {
             name: Asked(service=stack.enter_context(_serving(directory / name, address, names)))
             for name, address in addresses.items()
@@ -78,17 +82,35 @@ def measure(options: Options) -> Findings:
         chosen = random.Random(_SEED)  # noqa: S311 - made-up turns, no secrets
         for number in range(_WARM_UP + options.queries):
             text = f"第{number}回，我想去看看{chosen.choice(names)}，还有{chosen.choice(names)}"
-            for each in asked.values():
+            for each in chosen.sample(list(asked.values()), len(asked)):
                 each.turn(number, text, counts=number >= _WARM_UP)
-    return Findings(part=PART, figures=tuple(figures(asked)), not_measured=NOT_MEASURED)
+    return Findings(part=PART, rows=tuple(rows(asked)), figures=tuple(figures(asked)), not_measured=NOT_MEASURED)
+
+
+def rows(asked: Mapping[str, Asked]) -> Iterator[Row]:
+    """Of each call and each language model that does not answer."""
+    states = {_DEAD: "is dead", _HANGING: f"hangs for {_HANGS_S:.0f} s"}
+    for call, latencies in _latencies(asked).items():
+        none_ms, again_ms = latencies[_NONE].p99_ms, latencies[_AGAIN].p99_ms
+        for name, state in states.items():
+            what = f"{call}, {ENTRIES:,} entries, the language model {state}: p99 to that without a language model"
+            p99_ms = latencies[name].p99_ms
+            note = f"{p99_ms:.2f} ms, without {none_ms:.2f} ms; another service without one {again_ms / none_ms:.2f} ×"
+            yield Row.at_most(17, what, _TIMES, p99_ms / none_ms, "×", note=note)
 
 
 def figures(asked: Mapping[str, Asked]) -> Iterator[tuple[str, str]]:
     """Of each call and each language model."""
-    for call in ("Render(commit)", "ObserveTurn"):
-        for name, each in asked.items():
-            times_s = each.render_s if call == "Render(commit)" else each.observe_s
-            yield f"{call}, {ENTRIES:,} entries, language model: {name}", Latency.of(times_s).line()
+    for call, latencies in _latencies(asked).items():
+        for name, latency in latencies.items():
+            yield f"{call}, {ENTRIES:,} entries, language model: {name}", latency.line()
+
+
+def _latencies(asked: Mapping[str, Asked]) -> dict[str, dict[str, Latency]]:
+    return {
+        "Render(commit)": {name: Latency.of(each.render_s) for name, each in asked.items()},
+        "ObserveTurn": {name: Latency.of(each.observe_s) for name, each in asked.items()},
+    }
 
 
 def entry_names(count: int) -> list[str]:

@@ -215,6 +215,12 @@ def as_json(rows: Sequence[LearningRow]) -> dict[str, Any]:
     return {"about": _ABOUT, "cuts": CUTS, "rows": [asdict(row) for row in rows]}
 
 
+def from_json(values: Mapping[str, Any]) -> list[LearningRow]:
+    """Rows of the committed form."""
+    lists = ("before", "after", "interval5")
+    return [LearningRow(**{**row, **{name: tuple(row[name]) for name in lists}}) for row in values["rows"]]
+
+
 def markdown(rows: Sequence[LearningRow]) -> str:
     """A table for people: recall at 1, 5 and 10, before and after."""
     lines = ["| model | observed | slice | n | before | after | won, lost at 5 |", "|---|---|---|---:|---|---|---|"]
@@ -236,10 +242,22 @@ def main() -> None:
     except (BenchFailed, HummockError, OSError) as failed:
         sys.exit(f"error: {failed}")
     print(markdown(rows))
-    if commit.endswith(DIRTY):
+    keep(rows, installed(given.models_dir), _RESULTS)
+
+
+def keep(rows: Sequence[LearningRow], names: Sequence[str], file: Path) -> None:
+    """Puts rows into the committed file in place of their models' earlier ones; models stand in the order of names.
+
+    Figures of code that no commit holds are not kept, and that is said.
+    """
+    if any(row.commit.endswith(DIRTY) for row in rows):
         print("not kept, for these figures are of changes that are not committed", file=sys.stderr)
         return
-    _RESULTS.write_text(json.dumps(as_json(rows), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    known = from_json(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else []
+    measured = {row.model for row in rows}
+    kept = [*(row for row in known if row.model not in measured), *rows]
+    kept.sort(key=lambda row: names.index(row.model) if row.model in names else len(names))
+    file.write_text(json.dumps(as_json(kept), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def _model_rows(given: argparse.Namespace, model: str, commit: str) -> Iterator[LearningRow]:
