@@ -51,7 +51,8 @@ class TokenBasis:
         Each is scaled to length 1, centred, projected, scaled to length 1 again, times 127 and rounded. Of more than
         128 those stay, in their order, that say most that was not said before them.
         """
-        projected = (_unit_rows(hidden) - self.mean) @ self.projection
+        # Scaled behind the projection, which leaves an eighth of the numbers: the same, and in half of the time.
+        projected = (hidden @ self.projection) * _scales(hidden) - self.mean @ self.projection
         if self.mark:
             projected[:, -1] = 0
         length = np.sqrt(np.float32(_LONGEST**2 - self.mark**2))
@@ -101,7 +102,12 @@ def random_basis(dim: int) -> TokenBasis:
     return TokenBasis(version=f"{RANDOM_BASIS}:{dim}", mean=np.zeros(dim, dtype=np.float32), projection=projection)
 
 
-def _unit_rows(rows: NDArray[np.floating]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: NDArray[np.float32] = np.where(lengths > _TINY, rows / np.maximum(lengths, _TINY), 0).astype(np.float32)
-    return unit
+def _unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    return rows * _scales(rows)
+
+
+def _scales(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n, 1) by which rows become as long as 1; 0 where there is no direction."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    scales: NDArray[np.float32] = np.where(lengths > _TINY, 1 / np.maximum(lengths, _TINY), 0)[:, np.newaxis]
+    return scales

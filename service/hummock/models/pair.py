@@ -54,16 +54,22 @@ class PairModel:
             EmbeddingNotFinite: A model gave NaN or infinity.
             TypeError: The text holds a lone surrogate.
         """
-        of_first, of_second = weights(self._pair, text)
+        first_weight, second_weight = weights(self._pair, text)
+        of_first = _han_share(text) >= MOSTLY
         # A Chinese query need not wait for a model of which it asks nothing.
-        first = self._first.embed_query(text) if of_first > 0 else _nothing(self._first.space)
-        second = self._second.embed_query(text) if of_second > 0 else _nothing(self._second.space)
-        return _joined(first, second, _ROOT * np.float32(of_first), _ROOT * np.float32(of_second), _han_share(text))
+        first, second = _nothing(self._first.space), _nothing(self._second.space)
+        if first_weight > 0:
+            first = self._first.embed_query(text, with_tokens=of_first)
+        if second_weight > 0:
+            second = self._second.embed_query(text, with_tokens=not of_first)
+        return _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
 
     def embed_document(self, text: str) -> Embedding:
         """Embed a stored text with both models. Raises as `embed_query` does."""
-        first, second = self._first.embed_document(text), self._second.embed_document(text)
-        return _joined(first, second, 1 / _ROOT, 1 / _ROOT, _han_share(text))
+        of_first = _han_share(text) >= MOSTLY
+        first = self._first.embed_document(text, with_tokens=of_first)
+        second = self._second.embed_document(text, with_tokens=not of_first)
+        return _joined(first, second, 1 / _ROOT, 1 / _ROOT, of_first)
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts that fit the smaller window, as that model cuts them; of a Chinese text the first model's.
@@ -104,7 +110,7 @@ def _nothing(space: EmbeddingSpace) -> Embedding:
 
 
 def _joined(
-    first: Embedding, second: Embedding, first_scale: np.float32, second_scale: np.float32, han_share: float
+    first: Embedding, second: Embedding, first_scale: np.float32, second_scale: np.float32, of_first: bool
 ) -> Embedding:
     vector = np.concatenate([first.vector * first_scale, second.vector * second_scale])
-    return Embedding(vector=vector, tokens=first.tokens if han_share >= MOSTLY else second.tokens)
+    return Embedding(vector=vector, tokens=first.tokens if of_first else second.tokens)

@@ -41,19 +41,23 @@ class SingleModel:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, *, with_tokens: bool = True) -> Embedding:
         """Embed a query: with the model's prefix, which has no token vectors, and cut to the window.
+
+        Args:
+            text: The query.
+            with_tokens: Without them it has none.
 
         Raises:
             EmbeddingNotFinite: The model gave NaN or infinity.
             TypeError: The text holds a lone surrogate.
         """
         prefix = self._model.query_prefix
-        return self._embed(prefix + text, len(prefix))
+        return self._embed(prefix + text, len(prefix), with_tokens)
 
-    def embed_document(self, text: str) -> Embedding:
-        """Embed a text as it is, cut to the window. Raises as `embed_query` does."""
-        return self._embed(text, 0)
+    def embed_document(self, text: str, *, with_tokens: bool = True) -> Embedding:
+        """Embed a text as it is, cut to the window. Args and what it raises as of `embed_query`."""
+        return self._embed(text, 0, with_tokens)
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.
@@ -76,13 +80,14 @@ class SingleModel:
             return header, len(offsets)
         return header[: offsets[most_tokens - 1][1]], most_tokens
 
-    def _embed(self, text: str, prefix_characters: int) -> Embedding:
+    def _embed(self, text: str, prefix_characters: int, with_tokens: bool) -> Embedding:
         encoded = self._encoder.encode(text, prefix_characters)
         length = float(np.linalg.norm(encoded.pooled))
         if not np.isfinite(length) or length == 0.0 or not np.isfinite(encoded.hidden).all():
             raise EmbeddingNotFinite(self._model.name, text)
         vector = (encoded.pooled / np.float32(length)).astype(np.float32)
-        return Embedding(vector=vector, tokens=self._basis.compress(encoded.hidden))
+        tokens = self._basis.compress(encoded.hidden) if with_tokens else self._space.no_tokens()
+        return Embedding(vector=vector, tokens=tokens)
 
 
 def _warm_up(model: ModelDescription, encoder: Encoder) -> None:
