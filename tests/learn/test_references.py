@@ -157,21 +157,41 @@ def test_of_ten_thousand_entries_few_are_looked_at(monkeypatch: pytest.MonkeyPat
     ]
     index = NameIndex()
     index.follow(entries)
-    compared = 0
-
-    class Counting:
-        @staticmethod
-        def distance(one: str, other: str, *, score_cutoff: int) -> int:
-            nonlocal compared
-            compared += 1
-            return OSA.distance(one, other, score_cutoff=score_cutoff)
-
-    monkeypatch.setattr("hummock.learn.references.OSA", Counting)
+    compared = counted(monkeypatch)
     assert (
         index.references(f"我要去找{entries[77].title}，听说它在很远的地方，而且没有人见过它", FUSE)[0].memory_id
         == "77"
     )
-    assert compared < 1000
+    assert len(compared) < 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "most_looked_at"),
+    [("去灰港灯塔的路", 50), ("灰港灯塔" * 200, 200 * 50), ("灰港登塔" * 200, 200 * 50)],
+)
+def test_entries_of_one_name_cost_no_more_than_one_of_them(
+    monkeypatch: pytest.MonkeyPatch, text: str, most_looked_at: int
+) -> None:
+    """Counted, not timed."""
+    index = NameIndex()
+    index.follow([entry(f"{number:04}", "灰港灯塔") for number in range(3000)])
+    compared = counted(monkeypatch)
+    assert len(index.references(text, FUSE)) in (0, 3000)
+    assert 0 < len(compared) < most_looked_at
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is compared from now on, as it comes."""
+    compared: list[str] = []
+
+    class Counting:
+        @staticmethod
+        def distance(one: str, other: str, *, score_cutoff: int) -> int:
+            compared.append(one)
+            return OSA.distance(one, other, score_cutoff=score_cutoff)
+
+    monkeypatch.setattr("hummock.learn.references.OSA", Counting)
+    return compared
 
 
 def test_what_is_kept_of_a_project_serves_no_other() -> None:

@@ -10,9 +10,9 @@ never found inside another word.
 from __future__ import annotations
 
 from array import array
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
 
@@ -41,13 +41,13 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Match:
-    """A stretch of the text that an entry's phrase resembles."""
+    """A stretch of the text that a phrase resembles; `memory_ids` are the entries that have it."""
 
     start: int
     end: int
     similarity: float
     phrase: str
-    memory_id: str
+    memory_ids: frozenset[str]
 
 
 class ProjectReferences:
@@ -115,14 +115,23 @@ class NameIndex:
     def references(self, text: str, min_similarity: float) -> list[Reference]:
         """The entries that a text refers to, the most similar first, equal ones by id; each once."""
         said = spoken(text)
+        # Many entries may have one phrase, which is looked for once.
+        owners: dict[tuple[str, str], list[str]] = {}
+        looked_for: dict[tuple[str, str], tuple[Phrase, int]] = {}
+        for number, edits in self._candidates(said, min_similarity):
+            phrase, memory_id = self._phrases[number]
+            key = phrase.text, phrase.written
+            owners.setdefault(key, []).append(memory_id)
+            looked_for[key] = phrase, edits
         matches = [
             match
-            for number, edits in self._candidates(said, min_similarity)
-            for match in _matches(*self._phrases[number], edits, said)
+            for key, (phrase, edits) in looked_for.items()
+            for match in _matches(phrase, frozenset(owners[key]), edits, said)
         ]
         best: dict[str, float] = {}
         for match in _undisputed(matches):
-            best[match.memory_id] = max(best.get(match.memory_id, 0.0), match.similarity)
+            for memory_id in match.memory_ids:
+                best[memory_id] = max(best.get(memory_id, 0.0), match.similarity)
         found = [Reference(memory_id=memory_id, similarity=similarity) for memory_id, similarity in best.items()]
         return sorted(found, key=lambda one: (-one.similarity, one.memory_id))
 
@@ -162,7 +171,7 @@ class NameIndex:
         return list(zip(near[enough].tolist(), edits[enough].tolist(), strict=True))
 
 
-def _matches(phrase: Phrase, memory_id: str, edits: int, said: Spoken) -> list[_Match]:
+def _matches(phrase: Phrase, memory_ids: frozenset[str], edits: int, said: Spoken) -> list[_Match]:
     """Where the phrase is, as it is; where it is not, whatever is nearest to it."""
     found: list[_Match] = []
     least = edits
@@ -178,7 +187,7 @@ def _matches(phrase: Phrase, memory_id: str, edits: int, said: Spoken) -> list[_
         if distance < least:
             found, least = [], distance
         similarity = 1 - _TOLERATED_DISTANCE * distance / phrase.edits if distance else 1.0
-        found.append(_Match(start, end, similarity, phrase.text, memory_id))
+        found.append(_Match(start, end, similarity, phrase.text, memory_ids))
     return found
 
 
@@ -207,18 +216,31 @@ def _undisputed(matches: Sequence[_Match]) -> list[_Match]:
     A phrase inside a longer one is part of that one's name; a slip that could be of several names is of none.
     """
     kept: list[_Match] = []
-    for match in sorted(matches, key=lambda one: (-one.similarity, one.start - one.end, one.start, one.memory_id)):
-        rivals = [other for other in matches if other.memory_id != match.memory_id and other.phrase != match.phrase]
-        if not any(_is_ambiguous(match, other) for other in rivals) and not any(
-            _yields_to(match, other) for other in kept if other.phrase != match.phrase
-        ):
+    # Only what shares a character with a match says anything of it: a long text may have hundreds of them.
+    kept_at: defaultdict[int, list[_Match]] = defaultdict(list)
+    for match in sorted(_unambiguous(matches), key=lambda one: (-one.similarity, one.start - one.end, one.start)):
+        near = (other for at in range(match.start, match.end) for other in kept_at.get(at, ()))
+        if not any(_yields_to(match, other) for other in near if other.phrase != match.phrase):
             kept.append(match)
+            for at in range(match.start, match.end):
+                kept_at[at].append(match)
     return kept
 
 
-def _is_ambiguous(match: _Match, other: _Match) -> bool:
-    is_same = (match.start, match.end, match.similarity) == (other.start, other.end, other.similarity)
-    return match.similarity < 1 and is_same
+def _unambiguous(matches: Sequence[_Match]) -> Iterator[_Match]:
+    """The matches without those entries that a slip means no more than others."""
+    alike: defaultdict[tuple[int, int, float], list[_Match]] = defaultdict(list)
+    for match in matches:
+        alike[match.start, match.end, match.similarity].append(match)
+    for match in matches:
+        rivals = [other for other in alike[match.start, match.end, match.similarity] if other.phrase != match.phrase]
+        if match.similarity == 1 or not rivals:
+            yield match
+            continue
+        others = frozenset[str]().union(*(other.memory_ids for other in rivals))
+        # Other names of the entry itself are no rivals.
+        if len(others) == 1 and others <= match.memory_ids:
+            yield replace(match, memory_ids=others)
 
 
 def _yields_to(match: _Match, other: _Match) -> bool:
