@@ -82,6 +82,16 @@ def test_a_turn_counts_nothing_for_an_entry_that_became_a_note_meanwhile(bench: 
     assert set(bench.usage()) == {"birch"}
 
 
+def test_off_no_more_is_read_than_there_is_room_for_in_memory(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3-37. All entries are tried, but for those behind very long ones."""
+    bench.update(enabled=False)
+    assert bench.say("hello", 1) == ["alder", "birch", "cedar"]
+    monkeypatch.setattr("hummock.usecases.render_turn._MOST_CHARACTERS", 2 * len("entry"))
+    assert bench.say("hello", 2) == ["alder", "birch"]
+
+
 def test_a_turn_during_which_learning_is_switched_off_injects_everything(bench: Workbench) -> None:
     """S3-37."""
     late = bench.prepare("alder", 1)

@@ -15,6 +15,8 @@ MAX_PROJECTS = 64
 """Whose entries are kept. A thousand entries are about half a megabyte."""
 
 _PAGE = 1000
+_FULL_PAGE = 100
+"""With their contents, which may be long: no more are read than somebody looks at."""
 _NO_PROFILE = Profile()
 ENTRIES = Filter(kinds=frozenset({MemoryKind.ENTRY}))
 
@@ -63,7 +65,7 @@ class Entries:
         """All entries, in the order of their writes."""
         after: int | None = 0
         while after is not None:
-            page = self._store.page(project, ENTRIES, after, _PAGE, full=full)
+            page = self._store.page(project, ENTRIES, after, _FULL_PAGE if full else _PAGE, full=full)
             yield from page.memories
             after = page.next_after
 

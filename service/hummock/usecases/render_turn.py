@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -23,6 +23,9 @@ _ATTEMPTS = 8
 
 _LEAST_TOKENS = 4
 """That an entry takes in any form: more of them than the budget has room for at this price are not even read."""
+
+_MOST_CHARACTERS = 1 << 24
+"""Of the entries that are read for a turn, about: a few that are very long shall not fill the machine's memory."""
 
 _MOST_WAITING = 200
 """Rows of the table that a turn is answered with for entries that wait: it is kept with the answer for repeats."""
@@ -149,7 +152,8 @@ class RenderTurn:
         """What was recalled, and behind it all entries, as many as the budget could have room for."""
         seen = {item.memory.id for item in turn.source.selected}
         entries = islice(self._entries.memories(turn.project, full=True), turn.budget_tokens // _LEAST_TOKENS)
-        return (*turn.source.selected, *(Selected(memory=one) for one in entries if one.id not in seen))
+        readable = _first(entries, _MOST_CHARACTERS)
+        return (*turn.source.selected, *(Selected(memory=one) for one in readable if one.id not in seen))
 
     def _count(self, turn: Turn, draft: _Draft) -> Rendered:
         def apply(work: UnitOfWork) -> TurnReply:
@@ -196,6 +200,16 @@ def _decided(
         injected_ids=tuple(row.memory_id for row in injected),
         rendered=turn.write(replace(turn.source, selected=selected), load),
     )
+
+
+def _first(memories: Iterable[Memory], most_characters: int) -> Iterator[Memory]:
+    """Memories until their contents are so long together, the one that reaches it included."""
+    characters = 0
+    for memory in memories:
+        yield memory
+        characters += 0 if memory.payload is None else len(memory.payload.content) + len(memory.payload.raw)
+        if characters >= most_characters:
+            return
 
 
 def _selected(row: Injection, present: dict[str, Memory], scores: dict[str, float]) -> Selected:
