@@ -168,6 +168,19 @@ def test_one_request_sent_a_hundred_times_at_once_has_one_effect(store: Store) -
     assert project.seq == 1
 
 
+def test_what_a_request_was_answered_is_read_without_a_write(store: Store, clock: FakeClock) -> None:
+    assert store.earlier("p", "id-1", b"f", int) is None
+    written = store.write("p", put_request([Entry(id="a")], "id-1", b"f")).result(timeout=30)
+    put(store, "q", Entry(id="b"))
+    assert store.earlier("p", "id-1", b"f", int) == written
+    with pytest.raises(RequestIdReused, match="id-1"):
+        store.earlier("p", "id-1", b"other", int)
+    for project, request_id in (("q", "id-1"), ("unknown", "id-1"), ("p", ""), ("p", "id-2")):
+        assert store.earlier(project, request_id, b"f", int) is None
+    clock.move(25 * HOUR)
+    assert store.earlier("p", "id-1", b"f", int) is None
+
+
 def test_a_request_id_with_another_request_is_refused(store: Store) -> None:
     store.write("p", put_request([Entry(id="a")], "id-1", b"one")).result(timeout=30)
     with pytest.raises(RequestIdReused, match="id-1"):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import IntEnum
@@ -10,6 +10,8 @@ from threading import Event
 import pytest
 
 from hummock.core.errors import InvalidRequest, RequestIdReused, Unavailable
+from hummock.core.prompt import PromptRole
+from hummock.core.session import Session, SessionMessage
 from hummock.ports import UnitOfWork, WriteRequest, Written
 from hummock.store.group import GroupCommit, Job, Outcome
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
@@ -72,33 +74,55 @@ def test_a_failing_write_that_made_a_project_gives_its_terms_back(tmp_path: Path
         assert found() == [{"a", "b"}, {"a"}, {"b"}]
 
 
-def test_waiting_writes_share_one_transaction(tmp_path: Path) -> None:
-    commits: list[int] = []
+@pytest.fixture
+def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many writes each transaction takes."""
+    counted: list[int] = []
 
     class Counting(GroupCommit):
-        def commit(self, jobs: object) -> list[Outcome]:
-            outcomes = super().commit(jobs)  # type: ignore[arg-type] # the base class checks it
-            commits.append(len(outcomes))
+        def commit(self, jobs: Sequence[Job]) -> list[Outcome]:
+            outcomes = super().commit(jobs)
+            counted.append(len(outcomes))
             return outcomes
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hummock.store.embedded.GroupCommit", Counting)
-        with opened(tmp_path, limits=StoreLimits(group_jobs=8)) as store:
-            blocker = Blocker(store)
-            futures = [store.write("p", put_request([Entry(id=f"m{number}")])) for number in range(12)]
-            blocker.release()
-            assert [future.result(30).seq for future in futures] == list(range(1, 13))
+    monkeypatch.setattr("hummock.store.embedded.GroupCommit", Counting)
+    return counted
+
+
+def test_waiting_writes_share_one_transaction(tmp_path: Path, commits: list[int]) -> None:
+    with opened(tmp_path, limits=StoreLimits(group_jobs=8)) as store:
+        blocker = Blocker(store)
+        futures = [store.write("p", put_request([Entry(id=f"m{number}")])) for number in range(12)]
+        blocker.release()
+        assert [future.result(30).seq for future in futures] == list(range(1, 13))
     assert sum(commits) == 13
     assert len(commits) <= 4
     assert max(commits) <= 8
 
 
-def test_a_large_group_is_split_by_its_bytes(tmp_path: Path) -> None:
+def say(unit: UnitOfWork) -> None:
+    session = unit.sessions.get("s")
+    if session is None:
+        session = Session(id="s", title="", create_time=1.0, update_time=1.0)
+        unit.sessions.create(session)
+    number = session.message_count
+    message = SessionMessage(id=f"m{number}", role=PromptRole.USER, content="还款", raw="", send_time=1.0)
+    unit.sessions.append(session, message)
+
+
+@pytest.mark.parametrize("write", [put_request([Entry(id="a")]), write_request(say)], ids=["memory", "message"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_large_group_is_split_by_its_bytes(
+    tmp_path: Path, commits: list[int], write: WriteRequest[int], fails: bool
+) -> None:
     with opened(tmp_path, limits=StoreLimits(group_bytes=1)) as store:
         blocker = Blocker(store)
-        futures = [store.write("p", put_request([Entry(id=f"m{number}")])) for number in range(5)]
+        broken = store.write("p", write_request(fail)) if fails else None
+        futures = [store.write("p", write) for _ in range(5)]
         blocker.release()
         assert [future.result(30).seq for future in futures] == [1, 2, 3, 4, 5]
+        assert broken is None or isinstance(broken.exception(30), KeyError)
+    assert commits == [1, 1 + fails, 1, 1, 1, 1]
 
 
 def test_repeats_within_one_group_have_one_effect(tmp_path: Path) -> None:

@@ -22,9 +22,7 @@ def side(text: str) -> TurnSide:
     return TurnSide(text=text, message_id="", raw="", emotion_label="", speaker="")
 
 
-def turn(
-    session_id: str = "s", *, user: str = "问", assistant: str = "answer", request_id: str = ""
-) -> LearnTurnCommand:
+def turn(*, request_id: str = "") -> LearnTurnCommand:
     return LearnTurnCommand(
         project="p",
         request_id=request_id,
@@ -106,6 +104,15 @@ def test_a_repeat_is_told_of_with_the_seq_it_had(talk: Talk) -> None:
     assert [heard.seq for heard in talk.heard] == [first.seq, first.seq]
 
 
+def test_a_repeat_is_not_embedded_again(talk: Talk) -> None:
+    talk.open("s")
+    request_id = "5f0c0a5e-0000-4000-8000-000000000000"
+    talk.learn_turn(turn(request_id=request_id))
+    assert len(talk.embedder.embedded) == 2
+    talk.learn_turn(turn(request_id=request_id))
+    assert len(talk.embedder.embedded) == 2
+
+
 def test_a_turn_of_an_unknown_session_is_not_told_of_and_makes_no_project(talk: Talk) -> None:
     with pytest.raises(SessionNotFound):
         talk.learn_turn(turn())
@@ -114,6 +121,7 @@ def test_a_turn_of_an_unknown_session_is_not_told_of_and_makes_no_project(talk: 
     talk.open("other")
     with pytest.raises(SessionNotFound):
         talk.learn_turn(turn())
+    assert talk.embedder.embedded == []
     assert talk.heard == []
 
 

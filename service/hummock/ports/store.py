@@ -154,6 +154,16 @@ class Store(Protocol):
         Raises (from the future): RequestIdReused, StorageFull, and what `apply` raises.
         """
 
+    def earlier(
+        self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
+    ) -> Written[Reply] | None:
+        """What a write was answered that had this request_id, so that a repeat need not be made ready.
+
+        None where there was none, where it is forgotten, and for an empty request_id; `write` answers a repeat alike.
+
+        Raises: RequestIdReused.
+        """
+
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Tells of every write from now on: its project, and the project's seq after it, once every read sees it.
 

@@ -33,6 +33,7 @@ from hummock.store.memory_events import events_behind
 from hummock.store.pages import page_of
 from hummock.store.reading import Outdated, ProjectReading, all_present
 from hummock.store.reanalyse import Say, reanalyse
+from hummock.store.requests import RequestReads
 from hummock.store.residents import ResidentProjects, project_number
 from hummock.store.search import Search
 from hummock.store.session_reads import SessionReads
@@ -79,7 +80,9 @@ def open_store(
         reanalyse(environment, say)
         residents = ResidentProjects(environment, memory_budget_bytes, limits)
         group = GroupCommit(environment, clock, quota_bytes, limits)
-        return EmbeddedStore(environment, residents, Writer(group, residents.publish, limits.group_jobs), group)
+        requests = RequestReads(environment, clock, limits.request_kept_s)
+        writer = Writer(group, residents.publish, limits.group_jobs)
+        return EmbeddedStore(environment, residents, writer, requests, group.quota_bytes)
     except BaseException:
         environment.close()
         raise
@@ -89,19 +92,31 @@ class EmbeddedStore:
     """The embedded implementation of `ports.Store`; `open_store` makes it."""
 
     def __init__(
-        self, environment: Environment, residents: ResidentProjects, writer: Writer, group: GroupCommit
+        self,
+        environment: Environment,
+        residents: ResidentProjects,
+        writer: Writer,
+        requests: RequestReads,
+        quota_bytes: int,
     ) -> None:
         self._environment = environment
         self._tables = environment.tables
         self._residents = residents
         self._writer = writer
-        self._quota_bytes = group.quota_bytes
+        self._requests = requests
+        self._quota_bytes = quota_bytes
         self._dictionary = Dictionary(environment.tables)
         self.sessions = SessionReads(environment)
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write; see `ports.Store`."""
         return self._writer.submit(project, request)
+
+    def earlier(
+        self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
+    ) -> Written[Reply] | None:
+        """What a request was answered before; see `ports.Store`."""
+        return self._requests.earlier(project, request_id, fingerprint, reply_type)
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Tells of every write from now on; see `ports.Store`."""

@@ -50,7 +50,7 @@ class Ledger:
         self._pages: dict[str, _Page] = {}
         self.has_grown = False
         self.put_bytes = 0
-        """About what the memories take that were put."""
+        """About what the memories and messages take that were put."""
 
     def apply(self, project: str, request: WriteRequest[Reply], writing: Writing) -> Written[Reply]:
         """Applies a request, or finds what it was answered before. One that fails leaves no trace in what waits."""
@@ -61,8 +61,7 @@ class Ledger:
             self._txn, self._tables, page.number, request.request_id, request.fingerprint, oldest
         )
         if earlier is not None:
-            reply = msgspec.msgpack.decode(earlier.reply, type=request.reply_type)
-            return Written(seq=earlier.seq, reply=reply)
+            return requests.written(earlier, request.reply_type)
         record = msgspec.structs.replace(page.record, seq=page.record.seq + 1, kinds=dict(page.record.kinds))
         unit = Unit(self._environment, self._txn, page.number, record, page.shelf, writing, now)
         reply = request.apply(unit)
@@ -75,7 +74,7 @@ class Ledger:
         page.record, page.is_written_to = record, True
         page.operations += unit.operations
         self.has_grown |= unit.has_grown
-        self.put_bytes += unit.put_bytes
+        self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
         return Written(seq=record.seq, reply=reply)
 
     def finish(self) -> None:

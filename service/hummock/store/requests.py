@@ -5,11 +5,41 @@ from __future__ import annotations
 import itertools
 
 import lmdb
+import msgspec
 
 from hummock.core.errors import RequestIdReused
+from hummock.ports import Clock, Reply, Written
 from hummock.store import codec, keys, scan
-from hummock.store.environment import Tables
+from hummock.store.environment import Environment, Tables
 from hummock.store.limits import StoreLimits
+from hummock.store.residents import project_number
+
+
+class RequestReads:
+    """Reads what was answered before. Safe to call from several threads."""
+
+    def __init__(self, environment: Environment, clock: Clock, kept_s: float) -> None:
+        """Args are the open directory, the time, and how long answers are remembered."""
+        self._environment = environment
+        self._clock = clock
+        self._kept_s = kept_s
+
+    def earlier(
+        self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
+    ) -> Written[Reply] | None:
+        """The answer that the request had before; see `ports.Store`."""
+        oldest = self._clock.now() - self._kept_s
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return None
+            record = earlier(txn, self._environment.tables, number, request_id, fingerprint, oldest)
+        return None if record is None else written(record, reply_type)
+
+
+def written(record: codec.RequestRecord, reply_type: type[Reply]) -> Written[Reply]:
+    """The write that was answered so."""
+    return Written(seq=record.seq, reply=msgspec.msgpack.decode(record.reply, type=reply_type))
 
 
 def earlier(

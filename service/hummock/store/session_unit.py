@@ -26,6 +26,7 @@ class SessionUnit:
         self._project = number
         self._on_change = on_change
         self.has_put = False
+        self.put_bytes = 0
 
     def get(self, session_id: str) -> Session | None:
         """A session."""
@@ -122,7 +123,9 @@ class SessionUnit:
     def _put_message(self, number: int, message: SessionMessage) -> None:
         self.has_put = True
         key = records.message_key(self._project, number, message.position)
-        self._txn.put(key, codec.encode(records.message_record(message)), db=self._tables.message)
+        value = codec.encode(records.message_record(message))
+        self._txn.put(key, value, db=self._tables.message)
+        self.put_bytes += len(value)
 
     def _leave_order(self, record: records.SessionRecord) -> None:
         place = records.order_key(self._project, record.moved, archived=record.is_archived)

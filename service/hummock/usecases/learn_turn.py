@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hummock.core.embedding import Embedding
-from hummock.core.errors import SessionNotFound
 from hummock.core.learn import LearnStatus
 from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.prompt import PromptRole
@@ -18,7 +17,7 @@ from hummock.core.session import (
     SessionMessage,
     TurnSide,
 )
-from hummock.ports import Clock, Store, UnitOfWork, WriteRequest
+from hummock.ports import Clock, Store, UnitOfWork, WriteRequest, Written
 from hummock.usecases.learn import Preparation, Prepared, make_memory
 from hummock.usecases.quoted import Quoted
 from hummock.usecases.sessions import place
@@ -72,10 +71,16 @@ class LearnTurn:
 
         Raises: SessionNotFound, MessageIdTaken, RequestIdReused, StorageFull.
         """
-        # A write would create it. Whether there is such a session the write itself says: a repeat is answered as the
-        # first time, though the session is gone.
-        if self._store.project(command.project) is None:
-            raise SessionNotFound(command.session_id)
+        # A repeat is answered as the first time, though the session is gone.
+        earlier = self._store.earlier(command.project, command.request_id, command.fingerprint, TurnReply)
+        written = self._written(command) if earlier is None else earlier
+        self._tell(command, written.seq)
+        return LearnedTurn(seq=written.seq, user=written.reply.user, assistant=written.reply.assistant)
+
+    def _written(self, command: LearnTurnCommand) -> Written[TurnReply]:
+        # Before anything is embedded, and before a write that would create the project. Whether the session is still
+        # there the write itself says.
+        self._store.sessions.get(command.project, command.session_id)
         now = self._clock.now()
         sides = self._sides(command, now)
 
@@ -86,9 +91,7 @@ class LearnTurn:
         request = WriteRequest(
             request_id=command.request_id, fingerprint=command.fingerprint, reply_type=TurnReply, apply=apply
         )
-        written = self._store.write(command.project, request).result()
-        self._tell(command, written.seq)
-        return LearnedTurn(seq=written.seq, user=written.reply.user, assistant=written.reply.assistant)
+        return self._store.write(command.project, request).result()
 
     def _sides(self, command: LearnTurnCommand, now: float) -> list[_Side]:
         """Both sides with their vectors, the user's first.
