@@ -145,6 +145,24 @@ def test_a_start_that_is_cut_short_goes_on_where_it_was(
     assert len(lines) == 2
 
 
+def test_large_memories_are_made_anew_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+    fresh = content(tmp_path)
+    made_old(tmp_path)
+    monkeypatch.setattr(reanalyse, "_BYTES_AT_ONCE", 1)
+    made: list[int] = []
+
+    def counting(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
+        made.append(len(memories))
+        return terms.terms_of(memories)
+
+    monkeypatch.setattr(reanalyse, "terms_of", counting)
+    with opened(tmp_path):
+        pass
+    assert made == [1] * 16
+    assert spelt(content(tmp_path)) == spelt(fresh)
+
+
 def test_a_memory_is_still_found_by_what_was_learnt_of_it(tmp_path: Path) -> None:
     filled(tmp_path)
     with opened(tmp_path) as store:

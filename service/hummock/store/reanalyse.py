@@ -29,6 +29,8 @@ from hummock.text.terms import learned_terms, terms_of
 
 _REANALYSED_KEY = b"reanalysed"
 _MEMORIES_AT_ONCE = 512
+_BYTES_AT_ONCE = 1 << 20
+"""Of their records, besides the last one: terms take up to a hundred times as much while they are made."""
 _MEMORIES_A_LINE = 20_000
 
 Say = Callable[[str], None]
@@ -100,7 +102,7 @@ class _Reanalysis:
     def _some(self, txn: lmdb.Transaction[bytes], number: int, doc: int, vocabulary: Vocabulary) -> int | None:
         """Makes the terms of some memories from this one on; gives the next one, None where there is none."""
         tables = self.environment.tables
-        memories = list(islice(_memories(txn, self.environment, number, doc), _MEMORIES_AT_ONCE))
+        memories = list(_memories(txn, self.environment, number, doc))
         if not memories:
             return None
         record = self.environment.project_record(txn, number)
@@ -131,8 +133,13 @@ class _Reanalysis:
 def _memories(
     txn: lmdb.Transaction[bytes], environment: Environment, number: int, doc: int
 ) -> Iterator[tuple[bytes, codec.MemoryRecord, codec.PayloadRecord]]:
-    """Keys and records of a project's memories from this one on, in their order."""
+    """Keys and records of a project's memories from this one on, in their order, as many as are made at once."""
     tables = environment.tables
-    start = keys.doc_key(number, doc)
-    for key, value in scan.entries(txn, tables.memory, keys.project_prefix(number), start):
-        yield key, codec.decode_memory(value), codec.decode_payload(txn.get(key, b"", db=tables.payload))
+    found = scan.entries(txn, tables.memory, keys.project_prefix(number), keys.doc_key(number, doc))
+    read_bytes = 0
+    for key, value in islice(found, _MEMORIES_AT_ONCE):
+        if read_bytes >= _BYTES_AT_ONCE:
+            return
+        payload = txn.get(key, b"", db=tables.payload)
+        read_bytes += len(value) + len(payload)
+        yield key, codec.decode_memory(value), codec.decode_payload(payload)
