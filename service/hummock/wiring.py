@@ -95,6 +95,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
     with ExitStack() as stack:
         # Our matrices are small; a second BLAS thread waits more than it works: 27 texts/s embedded instead of 38.
         stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
+        store.require_free(settings.data_dir)  # before a model is fetched and loaded in vain
         recorded = store.recorded_model(settings.data_dir)  # first: a directory that cannot be read is said at once
         counter = _counter(settings)
         model = _choose_model(settings, recorded, say)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hummock.store.lock import DirectoryLock
 from tests.cli.test_failures import python
 
 UNNEEDED = ("huggingface_hub", "httpx", "mcp", "onnx", "pathspec", "pydantic_settings", "safetensors", "tree_sitter")
@@ -38,3 +39,20 @@ def test_garbage_is_collected_while_serving_and_what_the_start_made_is_left_alon
     )
     done = python("-c", program)
     assert (done.stdout, done.returncode) == ("True True\n", 0), done.stderr
+
+
+def test_a_second_service_on_a_directory_fails_before_it_fetches_a_model(tmp_path: Path) -> None:
+    data, nowhere = tmp_path / "data", tmp_path / "models"
+    data.mkdir()
+    lock = DirectoryLock(data)
+    program = (
+        "import sys\n"
+        "from hummock.cli.main import main\n"
+        f"sys.argv = ['hummock', 'serve', '--data', {str(data)!r}, '--models', {str(nowhere)!r}, '--port', '0']\n"
+        "main()"
+    )
+    done = python("-c", program)
+    lock.release()
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"error: data directory {data} is in use by process ")
+    assert not nowhere.exists()

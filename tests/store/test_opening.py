@@ -13,7 +13,7 @@ import pytest
 
 from hummock.core.errors import StartError, Unavailable
 from hummock.core.memory import Filter
-from hummock.store import codec, environment, recorded_model
+from hummock.store import codec, environment, recorded_model, require_free
 from hummock.store.errors import (
     AnalyzerTooNew,
     DirectoryInUse,
@@ -34,6 +34,14 @@ def test_a_second_store_on_the_same_directory_fails_at_once(tmp_path: Path) -> N
         pass
     with opened(tmp_path):
         pass
+
+
+def test_whether_a_directory_is_held_can_be_asked_without_taking_it(tmp_path: Path) -> None:
+    require_free(tmp_path / "absent")
+    with opened(tmp_path), pytest.raises(DirectoryInUse, match=str(os.getpid())):
+        require_free(tmp_path)
+    require_free(tmp_path)
+    assert not (tmp_path / "absent").exists()
 
 
 def test_a_killed_process_leaves_the_directory_free(tmp_path: Path) -> None:

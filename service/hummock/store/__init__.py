@@ -3,5 +3,6 @@
 from hummock.store.embedded import EmbeddedStore, open_store
 from hummock.store.environment import recorded_model
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
+from hummock.store.lock import require_free
 
-__all__ = ["DEFAULT_LIMITS", "EmbeddedStore", "StoreLimits", "open_store", "recorded_model"]
+__all__ = ["DEFAULT_LIMITS", "EmbeddedStore", "StoreLimits", "open_store", "recorded_model", "require_free"]

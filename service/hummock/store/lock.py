@@ -27,9 +27,9 @@ class DirectoryLock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+            holder = _holder(descriptor)
             os.close(descriptor)
-            raise DirectoryInUse(directory, holder or "(unknown)") from None
+            raise DirectoryInUse(directory, holder) from None
         except OSError:
             os.close(descriptor)
             raise
@@ -43,6 +43,25 @@ class DirectoryLock:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def require_free(directory: Path) -> None:
+    """Raises: DirectoryInUse when the directory is held now. Makes and keeps nothing."""
+    try:
+        descriptor = os.open(directory / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        # Nobody has held it so far, or opening it says what is wrong.
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DirectoryInUse(directory, _holder(descriptor)) from None
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "(unknown)"
 
 
 def _let_go_in_child() -> None:
