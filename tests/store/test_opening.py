@@ -126,13 +126,16 @@ def test_a_damaged_data_file_is_refused_and_kept(tmp_path: Path) -> None:
 
 
 def test_another_embedding_space_is_refused_and_both_models_are_named(tmp_path: Path) -> None:
+    """S4-55: a model of other dimensions removes nothing."""
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
-    other = replace(SPACE, id="00" * 16, model="other-model")
+    other = replace(SPACE, id="00" * 16, model="other-model", dim=2 * SPACE.dim)
     with pytest.raises(SpaceDiffers, match="test-model") as caught, opened(tmp_path, space=other):
         pass
     assert "other-model" in str(caught.value)
     assert caught.value.reason == "EMB_SPACE_MISMATCH"
+    with opened(tmp_path) as store:
+        assert ask(store, seed=1).memory_id == ("a",)
     with opened(tmp_path) as store:
         assert ask(store, seed=1).memory_id == ("a",)
 
