@@ -27,8 +27,8 @@ PART = "deadlines"
 SETTING = Setting(name="B-embedded", memories=100_000, projects=1, embedded=TAG)
 DEADLINES_MS = (20, 50, 100, 300)
 CLIENTS = (1, 4)
-LONG_QUESTIONS = 24
-"""Questions that make one long query: more text than the model's window takes."""
+LONG_QUESTIONS = 40
+"""Questions that make one long query: more text than a window of 512 tokens takes."""
 
 _PERCENT = 99.5
 _CONTEXT_WINDOW = 2

@@ -18,15 +18,18 @@ from bench.service import BenchFailed
 from bench.stores import ONE_OF_A, A, Filled
 from hummock import models
 from hummock.models import EmbeddingModel
-from hummock.text.script import is_han
+from hummock.text.script import known_share
 from hummock.v1 import recall_pb2
 
 PART = "model"
 _TOKENS = 16
 _CALLS = 300
-_LANGUAGES = ("Chinese", "English")
+_LANGUAGES = {"Chinese": 1.0, "English": 0.0}
+"""Each with the share of Chinese in its texts: of two models a mixed text asks both, as an English one does."""
 _MODEL_FACTOR, _OWN_MS = 1.1, 0.4
+_HAN = frozenset({"han"})
 NOT_MEASURED = (
+    "row 13 of texts in both languages, which ask both of two models",
     "row 13 among all of A: its store has one project as large as A's, for a project meets no other's memories",
 )
 
@@ -83,17 +86,18 @@ def default_model(models_dir: Path) -> EmbeddingModel | None:
 
 def _text_requests(corpus: Corpus, alone: ModelAlone, calls: int) -> dict[str, list[recall_pb2.RecallRequest]]:
     """Of each language recalls as in row 1 without vectors, whose texts have so many tokens, no two alike."""
-    found: dict[str, dict[str, recall_pb2.RecallRequest]] = {language: {} for language in _LANGUAGES}
+    found: dict[float, dict[str, recall_pb2.RecallRequest]] = {chinese: {} for chinese in _LANGUAGES.values()}
     for number in count():
         (request,) = recall_requests(corpus, [number], recall.TAG)
         text = alone.cut(request.query_text, _TOKENS)
-        wanted = found["Chinese" if is_han(request.query_text) else "English"]
-        if text is not None and len(wanted) < calls:
-            request.query_text = text
-            request.ClearField("query_vector")
-            wanted.setdefault(text, request)
+        wanted = None if text is None else found.get(known_share(text, _HAN))
+        if text is None or wanted is None or len(wanted) == calls:
+            continue
+        request.query_text = text
+        request.ClearField("query_vector")
+        wanted.setdefault(text, request)
         if all(len(each) == calls for each in found.values()):
-            return {language: list(each.values()) for language, each in found.items()}
+            return {language: list(found[chinese].values()) for language, chinese in _LANGUAGES.items()}
     raise AssertionError("count() has no end")
 
 
