@@ -115,6 +115,10 @@ def test_status_tells_model_store_and_calls(run: Run) -> None:
     assert "1 running, 0 waiting" in shown
 
 
+def test_status_says_what_learns_without_a_language_model(run: Run) -> None:
+    assert "no language model, keywords come from observed turns; 0 turns waiting" in run("status").stdout
+
+
 @pytest.mark.parametrize("group", ["memories", "garden"])
 def test_a_watch_prints_a_line_for_each_event(run: Run, fake: FakeService, group: str) -> None:
     """S4-40."""

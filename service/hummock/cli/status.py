@@ -41,6 +41,6 @@ def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> Non
 def _learner(learner: pb.LearnerStatus) -> str:
     turns = f"{learner.waiting_turns} turns waiting, {learner.dropped_turns} dropped"
     if not learner.model:
-        return turns
+        return f"no language model, keywords come from observed turns; {turns}"
     tokens = f"{learner.prompt_tokens} + {learner.completion_tokens} tokens"
     return printable(f"{learner.model}, {learner.replies} of {learner.requests} requests answered, {tokens}; {turns}")
