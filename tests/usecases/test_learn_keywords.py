@@ -155,6 +155,20 @@ def test_what_is_switched_off_or_removed_while_the_learner_reads_is_not_learnt_o
     assert len(desk.runs()) == 1
 
 
+def test_what_is_rewritten_while_the_learner_reads_is_not_learnt_of(desk: LearningDesk) -> None:
+    """S3-44. Under the same id stands something else by now, of which the learner knows nothing."""
+
+    def meanwhile(question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
+        desk.place.garden.delete(PROJECT, "", [WOOD], b"f")
+        desk.entries(WOOD, text="another thing altogether")
+        return saying({WOOD: ("硬木头",)})(question)
+
+    desk.learner.answer = meanwhile
+    desk.turn(1, WOOD)
+    desk.work()
+    assert desk.profile(WOOD) is None
+
+
 def test_a_repeated_turn_is_one_turn(desk: LearningDesk) -> None:
     request_id = "0b6f1a0e-6e4d-4b0e-9d2e-1c1f6c1d2a3b"
     first = desk.turn(1, WOOD, request_id=request_id)

@@ -137,21 +137,23 @@ class LearnKeywords:
             raise LearnerFailed(_NOBODY)
         profiles = self._profiles(project, memory_ids)
         found = self._store.get(project, memory_ids, 0, full=True)
-        entries = (one for one in found if one is not None and one.kind is MemoryKind.ENTRY)
+        entries = [one for one in found if one is not None and one.kind is MemoryKind.ENTRY]
         texts = tuple(_entry_text(one, profiles[one.id]) for one in entries)
         if not texts:
             return ()
         question = KeywordQuestion(project=project, user_text=user_text, entries=texts)
         updates = checked(self._learner.keywords(question), texts)
-        return self._keep(project, updates, self._learner) if updates else ()
+        return self._keep(project, updates, entries, self._learner) if updates else ()
 
     def _keep(
-        self, project: str, updates: tuple[KeywordUpdate, ...], learner: KeywordLearner
+        self, project: str, updates: tuple[KeywordUpdate, ...], read: Sequence[Memory], learner: KeywordLearner
     ) -> tuple[KeywordUpdate, ...]:
+        hash_of = {memory.id: memory.content_hash for memory in read}
+
         def apply(work: UnitOfWork) -> LearntReply:
             state = work.learning.state()
-            there = tuple(one for one in updates if _is_entry(work.get(one.memory_id)))
-            # Switched off, or its entries removed, while the learner was reading: nothing has happened.
+            there = tuple(one for one in updates if _says(work.get(one.memory_id), hash_of[one.memory_id]))
+            # Switched off, or its entries removed or rewritten, while the learner was reading: nothing has happened.
             if not state.enabled or not there:
                 return LearntReply(updates=())
             learnt = KeywordsLearned(
@@ -167,8 +169,9 @@ class LearnKeywords:
         return self._store.write(project, request).result().reply.updates
 
 
-def _is_entry(memory: Memory | None) -> bool:
-    return memory is not None and memory.kind is MemoryKind.ENTRY
+def _says(memory: Memory | None, content_hash: bytes) -> bool:
+    """Whether it is an entry that still says what was read."""
+    return memory is not None and memory.kind is MemoryKind.ENTRY and memory.content_hash == content_hash
 
 
 def _entry_text(memory: Memory, profile: Profile) -> EntryText:
