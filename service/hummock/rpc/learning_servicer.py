@@ -8,7 +8,7 @@ from hummock.core.learning_queries import LearningPage
 from hummock.core.observe import ObserveCommand
 from hummock.rpc import parse_learning, present_events, present_learning
 from hummock.rpc import parse_values as values
-from hummock.rpc.page_token import page_position, page_token
+from hummock.rpc.page_token import page_number, page_token
 from hummock.rpc.reply_stream import UNTIL_WRITTEN, Steps
 from hummock.rpc.scan_keywords import asked_scan, told
 from hummock.rpc.use_cases import BeginScan, Learning
@@ -32,7 +32,7 @@ class LearningServicer:
             values.project_name("project", request.project),
             values.identifier("scope", request.scope),
             request.turn if request.HasField("turn") else None,
-            int(page_position(request, request.page_token) or 0),
+            page_number(request, request.page_token) or 0,
             request.page_size or _DEFAULT_PAGE_SIZE,
         )
         return pb.LearningServiceGetStateResponse(
@@ -78,14 +78,14 @@ class LearningServicer:
         """Returns the log in pages."""
         project = values.project_name("project", request.project)
         size = request.page_size or _DEFAULT_PAGE_SIZE
-        position = page_position(request, request.page_token)
+        position = page_number(request, request.page_token)
         if request.newest_first:
-            end = int(position or self._learning.event_count(project))
+            end = position or self._learning.event_count(project)
             start = max(0, end - size)
             found = list(reversed(self._learning.events(project, start, end - start)))
             is_last, next_position = start == 0, start
         else:
-            start = int(position or 0)
+            start = position or 0
             found = list(self._learning.events(project, start, size))
             is_last, next_position = len(found) < size, start + size
         return pb.LearningServiceListEventsResponse(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.rpc import parse_memory, present_memory
 from hummock.rpc import parse_values as values
-from hummock.rpc.page_token import page_position, page_token
+from hummock.rpc.page_token import page_number, page_token
 from hummock.rpc.reply_stream import Steps
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.use_cases import Garden
@@ -48,7 +48,7 @@ class MemoryServicer:
         """Returns the memories of a project in pages, shorter ones where a page would not fit into a reply."""
         project = values.project_name("project", request.project)
         where = values.memory_filter("filter", request.filter)
-        after = int(page_position(request, request.page_token) or 0)
+        after = page_number(request, request.page_token) or 0
         full = values.wants_full(request.view, unset_means_full=False)
         newest_first = request.order == pb.LIST_ORDER_NEWEST_FIRST
         size = request.page_size or _DEFAULT_PAGE_SIZE

@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from hummock.core.errors import InvalidRequest
 
 _DIGEST_CHARACTERS = 32
+_MAX_NUMBER = (1 << 63) - 1
 
 
 def page_token(request: Message, position: str) -> str:
@@ -28,6 +29,19 @@ def page_position(request: Message, token: str) -> str:
     if not position or digest != _digest(request, position):
         raise InvalidRequest("page_token", "does not belong to this request; the other fields must stay the same")
     return position
+
+
+def page_number(request: Message, token: str) -> int | None:
+    """The position where pages are told apart by numbers from 1 on; None is the beginning.
+
+    Raises: InvalidRequest, also where somebody has made a token of something else.
+    """
+    position = page_position(request, token)
+    if not position:
+        return None
+    if not (position.isascii() and position.isdigit() and 0 < int(position) <= _MAX_NUMBER):
+        raise InvalidRequest("page_token", "is not one that was answered")
+    return int(position)
 
 
 def _digest(request: Message, position: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hummock.core.session import Session
 from hummock.rpc import parse_session, present_session
 from hummock.rpc import parse_values as values
-from hummock.rpc.page_token import page_position, page_token
+from hummock.rpc.page_token import page_number, page_token
 from hummock.rpc.reply_stream import UNTIL_WRITTEN, Steps
 from hummock.usecases.sessions import Sessions
 from hummock.v1 import session_service_pb2 as pb
@@ -45,9 +45,9 @@ class SessionServicer:
     def List(self, request: pb.SessionServiceListRequest) -> pb.SessionServiceListResponse:
         """Returns the sessions in pages."""
         project = values.project_name("project", request.project)
-        position = page_position(request, request.page_token)
+        behind = page_number(request, request.page_token)
         size = request.page_size or _DEFAULT_PAGE_SIZE
-        page = self._sessions.page(project, int(position) if position else None, size, archived=request.archived)
+        page = self._sessions.page(project, behind, size, archived=request.archived)
         return pb.SessionServiceListResponse(
             sessions=map(present_session.session, page.sessions),
             next_page_token="" if page.next_behind is None else page_token(request, str(page.next_behind)),
@@ -72,11 +72,10 @@ class SessionServicer:
 
     def ListMessages(self, request: pb.SessionServiceListMessagesRequest) -> pb.SessionServiceListMessagesResponse:
         """Returns messages in pages, the newest page first."""
-        position = page_position(request, request.page_token)
         page = self._sessions.messages(
             values.project_name("project", request.project),
             values.identifier("session_id", request.session_id),
-            int(position) if position else None,
+            page_number(request, request.page_token),
             request.page_size or _DEFAULT_MESSAGES,
             characters=request.max_characters or None,
             most_bytes=_REPLY_BYTES,
