@@ -254,6 +254,18 @@ def test_sessions_keep_the_order_of_their_turns() -> None:
         assert [one.id for one in beside.after] == ["3", "4"]
 
 
+def test_a_session_goes_on_behind_the_last_place_that_an_import_may_name() -> None:
+    with port() as here:
+        sent = memory("far", "a", session_position=1_000_000_000)
+        beyond = memory("beyond", "b", session_position=1_000_000_001)
+        sent.memory.memory.session_id = beyond.memory.memory.session_id = "s"
+        reply = here.take("p", [sent, beyond])
+        assert [(failure.number, failure.field) for failure in reply.failures] == [(2, "memory.session_position")]
+        for turn in range(3):
+            here.work.teach(note(f"turn {turn}", session_id="s"))
+        assert here.work.store.generation("p").seq == 4
+
+
 def test_two_memories_of_one_text_stay_two() -> None:
     with port() as here:
         here.take("p", [memory("same", "a"), memory("same", "b")])
@@ -445,6 +457,14 @@ def test_a_message_of_no_session_is_named_and_the_rest_is_stored() -> None:
         assert [(failure.number, failure.field) for failure in reply.failures] == [(1, "message.session_id")]
         assert reply.created_count == 1
         assert there.take("p", [session, message]).message_count == 1
+
+
+def test_a_title_with_a_control_character_is_named() -> None:
+    with port() as here, port() as there:
+        talk(here, "p", "s", "one")
+        _, session, *_ = here.out("p")
+        session.session.title = "a\x1b[31mb"
+        assert [failure.field for failure in there.take("p", [session]).failures] == ["session.title"]
 
 
 def test_a_message_older_than_those_that_are_there_counts_as_sent_with_the_last() -> None:

@@ -67,7 +67,7 @@ def _session(sent: pb.TransferSession) -> Session:
     created = values.time("session.create_time", sent, "create_time") or 0.0
     return Session(
         id=values.identifier("session.id", sent.id),
-        title=sent.title,
+        title=values.identifier("session.title", sent.title),
         create_time=created,
         update_time=created,
         is_archived=sent.archived,

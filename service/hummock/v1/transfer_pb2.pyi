@@ -134,7 +134,9 @@ class TransferMemory(_message.Message):
     EMB_SPACE_FIELD_NUMBER: _builtins.int
     CHUNKS_FIELD_NUMBER: _builtins.int
     session_position: _builtins.int
-    """Its place among the memories of its session, counted from 0. Unset means behind those that are there."""
+    """Its place among the memories of its session, counted from 0, at most 1000000000. Unset means behind those that are
+    there.
+    """
     emb_space: _builtins.str
     """The space of its chunks' vectors. Another space than the service's means that it is embedded again."""
     @_builtins.property
