@@ -129,3 +129,22 @@ def test_texts_that_instruct_the_learner_change_nothing_elsewhere(service: Stubs
     keywords = {one.memory_id: list(one.profile.keywords) for one in state.entries}
     assert not any("王冠" in keyword for name in (WOOD, STAR) for keyword in keywords[name])
     assert keywords[STAR] == []
+
+
+def test_behind_the_last_turn_that_there_can_be_comes_none(service: Stubs, project: str) -> None:
+    """S3-40. A caller may count from anywhere; the state is shown and turns are observed all the same."""
+    switch_on(service, project)
+    session_id = create(service, project, "s1").session.id
+    last = 2**32 - 1
+    for scope in ("", session_id):
+        service.learning.ObserveTurn(
+            pb.LearningServiceObserveTurnRequest(project=project, scope=scope, turn=last, user_text="哦")
+        )
+        state = service.learning.GetState(pb.LearningServiceGetStateRequest(project=project, scope=scope))
+        assert state.turn == last
+    learn_turn(service, project, session_id, "沉在哪里", "海底。")
+    observe(service, project, last, "writes are done in their order")
+    log = service.learning.ListEvents(pb.LearningServiceListEventsRequest(project=project, newest_first=True))
+    observed = [event.turn_observed for event in log.events if event.HasField("turn_observed")]
+    assert [(one.scope, one.turn) for one in observed[:2]] == [("", last), (session_id, last)]
+    assert observed[1].user_text == "沉在哪里"

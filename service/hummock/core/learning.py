@@ -98,6 +98,11 @@ class LearningState:
     feedback: FeedbackCounts = field(default_factory=FeedbackCounts)
 
 
+def next_turn(last: int | None) -> int:
+    """The turn behind a scope's newest; None is that of a scope that has had none. Turns do not grow over MAX_TURN."""
+    return 0 if last is None else min(last + 1, MAX_TURN)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """How a scope has used a memory: turns that referenced it, and the turn in which it was last sent, or NEVER."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from hummock.core.errors import InvalidRequest, MemoryNotFound
-from hummock.core.learning import Injection, LearningSettings, LearningState, Usage
+from hummock.core.learning import Injection, LearningSettings, LearningState, Usage, next_turn
 from hummock.core.learning_events import KeywordsSet, LoggedEvent, SettingsChanged, Switched
 from hummock.core.learning_queries import (
     EntryState,
@@ -130,8 +130,8 @@ class Learning:
         self, project: str, scope: str, turn: int | None, titles: dict[str, str]
     ) -> tuple[LearningState, int, tuple[EntryState, ...]]:
         def read(learning: LearningReader) -> tuple[LearningState, int, tuple[EntryState, ...]]:
-            state, last = learning.state(), learning.turn(scope)
-            asked = (0 if last is None else last + 1) if turn is None else turn
+            state = learning.state()
+            asked = next_turn(learning.turn(scope)) if turn is None else turn
             row_of = _rows(state, learning.usage(scope), asked)
             entries = tuple(
                 EntryState(memory_id=one, title=title, profile=learning.profile(one), injection=row_of(one))

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
+from hummock.core.learning import next_turn
 from hummock.core.learning_events import Injected, TurnObserved
 from hummock.core.observe import ObserveCommand
 from hummock.core.session import ObservedTurn
@@ -105,6 +106,5 @@ def _turn_of(learning: LearningReader, scope: str) -> int | None:
         if isinstance(event, Injected) and event.scope == scope:
             return event.turn
         if isinstance(event, TurnObserved) and event.scope == scope:
-            return event.turn + 1
-    last = learning.turn(scope)
-    return 0 if last is None else last + 1
+            return next_turn(event.turn)
+    return next_turn(learning.turn(scope))
