@@ -48,6 +48,26 @@ def test_a_learner_that_is_down_is_logged_once_and_again_when_it_was_up(
     assert [record.getMessage() for record in caplog.records] == ["nothing was learnt from a turn: it is down"] * 2
 
 
+def test_an_error_that_nobody_expects_is_logged_without_what_was_said(
+    desk: LearningDesk, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
+        raise ValueError(f"cannot read {question.user_text} of {question.entries[0].text}")
+
+    desk.entries("wood", text="潮汐木芯")
+    desk.switch(cold_start_pause_s=0.0)
+    desk.learner.answer = broken
+    desk.turn(0, "wood, my secret")
+    desk.background.scan(PROJECT, ScanScope.ALL)
+    desk.work()
+    assert {record.getMessage().partition(" at ")[0] for record in caplog.records} == {
+        "nothing was learnt from a turn: ValueError",
+        "an entry could not be learnt of: ValueError",
+    }
+    assert "broken" in caplog.text
+    assert not any(said in caplog.text for said in ("secret", "潮汐木芯"))
+
+
 def test_what_waits_is_bounded_and_the_oldest_is_dropped(desk: LearningDesk) -> None:
     for number in range(MAX_WAITING_PROJECTS + 3):
         desk.background.seen(f"p{number}", "wood")

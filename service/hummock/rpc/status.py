@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import traceback
 import uuid
 from collections.abc import Sequence
-from pathlib import PurePath
 
 import grpc
 import structlog
@@ -15,6 +13,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from hummock.core.errors import Exhausted, HummockError, InvalidRequest, NotFound, NotReady, Overloaded, Unavailable
+from hummock.core.traced import places_of
 from hummock.rpc.gate import DeadlinePassed
 from hummock.rpc.parse import RulesBroken, Violation
 
@@ -73,10 +72,7 @@ def known(error: Exception, method: str) -> HummockError:
         method=method,
         error_id=internal.error_id,
         error=type(error).__qualname__,
-        places=[
-            f"{PurePath(frame.filename).name}:{frame.lineno} {frame.name}"
-            for frame in traceback.extract_tb(error.__traceback__)
-        ],
+        places=places_of(error),
     )
     return internal
 

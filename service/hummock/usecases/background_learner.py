@@ -9,6 +9,7 @@ from threading import Condition, Thread
 
 from hummock.core.keyword_scan import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.core.learning_events import Learner
+from hummock.core.traced import places_of
 from hummock.ports import Clock, LearnerFailed
 from hummock.usecases.learn_keywords import LearnKeywords
 
@@ -193,9 +194,9 @@ class BackgroundLearner:
             if str(failed) != self._failure:
                 _log.warning("nothing was learnt from a turn: %s", failed)
             self._failure = str(failed)
-        except Exception:
+        except Exception as error:
             # Whatever it is: the next turn is another matter.
-            _log.exception("nothing was learnt from a turn")
+            _log_unexpected("nothing was learnt from a turn", error)
 
     def _go_on(self, project: str, scan: Scan) -> None:
         """Reads the next entry of a scan."""
@@ -207,7 +208,7 @@ class BackgroundLearner:
             learnt = self._learn.of_entry(project, memory_id) if state.enabled else None
             end = None if state.enabled else ScanEnd.OFF
         except Exception as error:
-            _log.exception("an entry could not be learnt of")
+            _log_unexpected("an entry could not be learnt of", error)
             learnt = EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.FAILED, reason=type(error).__name__)
         with self._lock:
             if learnt is not None:
@@ -223,3 +224,8 @@ class BackgroundLearner:
                 del self._scans[project]
         for follower in self._followers:
             follower(project, 0)
+
+
+def _log_unexpected(event: str, error: Exception) -> None:
+    """Without the error's message, which could hold what was said."""
+    _log.error("%s: %s at %s", event, type(error).__qualname__, ", ".join(places_of(error)))
