@@ -123,6 +123,7 @@ class FixedLearning:
     """Learning that answers with the samples and notes what it was asked."""
 
     asked: list[tuple[Any, ...]] = field(default_factory=list)
+    at_version: tuple[int, int] | None = (4, 2)
 
     def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> LearningPage:
         self.asked.append((project, scope, turn, after, limit))
@@ -131,6 +132,9 @@ class FixedLearning:
     def whole(self, project: str, scope: str) -> LearningPage:
         self.asked.append((project, scope))
         return LearningPage(state=STATE, turn=8, entries=(ENTRY,), next_after=None)
+
+    def version(self, project: str) -> tuple[int, int] | None:
+        return self.at_version
 
     def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
         self.asked.append((project, after, limit))

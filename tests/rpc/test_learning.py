@@ -85,6 +85,16 @@ def test_a_watch_sends_the_state_and_then_waits(learning: FixedLearning) -> None
     assert next(steps) is UNTIL_WRITTEN
 
 
+def test_a_watch_reads_the_entries_again_only_where_they_may_have_changed(learning: FixedLearning) -> None:
+    """S3-40. Any write to the project wakes it."""
+    steps = servicer(learning).WatchState(pb.LearningServiceWatchStateRequest(project="p"))
+    next(steps)
+    for version, reads in (((4, 2), 1), ((4, 3), 2), ((4, 3), 2), (None, 3), (None, 4), ((4, 3), 5), ((4, 3), 5)):
+        learning.at_version = version
+        assert next(steps) is UNTIL_WRITTEN
+        assert len(learning.asked) == reads
+
+
 def test_only_what_is_set_is_changed(learning: FixedLearning) -> None:
     settings = learning_pb2.LearningSettings(mid_above=0, cold_start_pause=Duration(seconds=1, nanos=500_000_000))
     servicer(learning).UpdateSettings(update(settings=settings))

@@ -47,13 +47,17 @@ class LearningServicer:
         project = values.project_name("project", request.project)
         scope = values.identifier("scope", request.scope)
         shown: LearningPage | None = None
+        seen: tuple[int, int] | None = None
         while True:
-            page = self._learning.whole(project, scope)
-            if page != shown:
+            # Most writes to a project are none to its learning, and a page of many entries takes long.
+            version = self._learning.version(project)
+            page = shown if version is not None and version == seen else self._learning.whole(project, scope)
+            seen = version
+            if page is None or page == shown:
+                yield UNTIL_WRITTEN
+            else:
                 yield from _differences(shown, page)
                 shown = page
-            else:
-                yield UNTIL_WRITTEN
 
     def UpdateSettings(
         self, request: pb.LearningServiceUpdateSettingsRequest

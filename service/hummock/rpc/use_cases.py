@@ -111,6 +111,9 @@ class Learning(Protocol):
     def whole(self, project: str, scope: str) -> LearningPage:
         """All entries, as the turn behind the scope's newest would inject them."""
 
+    def version(self, project: str) -> tuple[int, int] | None:
+        """Of all that `whole` shows; None where it may be another one in a moment."""
+
     def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
         """At most `limit` events behind the one of number `after`, oldest first."""
 

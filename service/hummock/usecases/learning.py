@@ -66,6 +66,14 @@ class Learning:
         state, turn, entries = self._read(project, scope, None, titles)
         return LearningPage(state=state, turn=turn, entries=entries, next_after=None)
 
+    def version(self, project: str) -> tuple[int, int] | None:
+        """Of all that `whole` shows: as long as it stays, `whole` gives the same.
+
+        None in the moment in which a write of entries is durable and not yet read by all.
+        """
+        version = self._store.read_learning(project, lambda learning: (learning.entries_seq(), learning.state().events))
+        return version if self._store.generation(project).seq >= version[0] else None
+
     def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
         """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
         return self._store.read_learning(project, lambda learning: learning.events(after, limit))
