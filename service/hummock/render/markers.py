@@ -92,7 +92,10 @@ def _with_backslash(line: str, line_beginning: re.Pattern[str]) -> str:
 
 def inert(text: str) -> str:
     """The text with markers disarmed that work anywhere in a line; what is disarmed already is so once more."""
-    return _BRACKET.sub(_entity, _TAG.sub(_entity, text))
+    has_entity = "&" in text
+    if has_entity or "<" in text:
+        text = _TAG.sub(_entity, text)
+    return _BRACKET.sub(_entity, text) if has_entity or "[" in text else text
 
 
 def _entity(found: re.Match[str]) -> str:

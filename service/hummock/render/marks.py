@@ -27,11 +27,26 @@ _ORDER = re.compile(
     r"|系统提示词?|(?:不要|别|不得)(?:告诉|告知|透露给?)用户|(?:执行|调用|运行)(?:以下|下面的?)(?:命令|工具|函数)",
     re.IGNORECASE,
 )
-# Looked for first: most texts hold none of them, and a pattern of plain words is found in a fraction of the time.
-_TRIGGER = re.compile(
-    "ignore|disregard|forget|override|bypass|you (?:are|must|will) now|prompt|new instruction|the user"
-    "|the (?:following )?(?:tool|command|function)"
-    "|忽略|无视|忘[记掉]|不要|绕过|你现在是|从现在|系统提示|别|不得|执行|调用|运行"
+# Looked for first, in lower case: no order is without one of them, and most texts are.
+_TRIGGERS: Final = (
+    *("ignore", "disregard", "forget", "override", "bypass", "you are now", "you must now", "you will now"),
+    *("prompt", "new instruction", "the user", "the following", "the tool", "the command", "the function"),
+    *(
+        "忽略",
+        "无视",
+        "忘记",
+        "忘掉",
+        "不要",
+        "绕过",
+        "你现在是",
+        "从现在",
+        "系统提示",
+        "别",
+        "不得",
+        "执行",
+        "调用",
+        "运行",
+    ),
 )
 
 
@@ -59,6 +74,7 @@ def shown(memory: Memory, as_of: float) -> str:
 def reads_as_order(text: str, *, is_code: bool = False) -> bool:
     """Whether the text tells a model what to do, or imitates the markers of a chat; no line of code is a speaker's."""
     cleaned = clean(text)
-    if _TRIGGER.search(cleaned.lower()) and _ORDER.search(cleaned):
+    lowered = cleaned.lower()
+    if any(map(lowered.__contains__, _TRIGGERS)) and _ORDER.search(cleaned):
         return True
     return (not is_code and speaks(cleaned)) or inert(cleaned) != cleaned
