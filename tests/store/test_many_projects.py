@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,8 @@ def calls_of(work: Callable[[], object]) -> int:
 
 def test_a_read_or_a_write_does_no_more_among_many_projects_in_memory_than_among_few(directory: Path) -> None:
     """DESIGN 4."""
-    with opened(directory, limits=DEFAULT_LIMITS, memory_budget_bytes=64 * MIB) as store:
+    limits = replace(DEFAULT_LIMITS, small_views_share=1.0)
+    with opened(directory, limits=limits, memory_budget_bytes=64 * MIB) as store:
         work = {
             "read": lambda: store._residents.view(PROJECTS[0]),
             "first read": lambda: store._residents.view(PROJECTS[store.status().loaded_project_count + 1]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -18,7 +19,7 @@ from hummock.store.rebuild import rebuilt
 from hummock.store.view import ProjectView, load
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
-from tests.store.opening import opened
+from tests.store.opening import EAGER, opened
 from tests.strategies import Entry, delete_request
 
 
@@ -57,6 +58,30 @@ def test_the_project_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:
             ask(store, project, seed=1)
         loaded = store._residents._slots
         assert {name for name, slot in loaded.items() if slot.view is not None} == {"p", "r"}
+
+
+def test_small_projects_leave_memory_to_large_ones(tmp_path: Path) -> None:
+    """DESIGN 4: what is loaded again in milliseconds is given up before what takes a second."""
+    large = [Entry(id=str(number), seeds=(number,)) for number in range(60)]
+    with opened(tmp_path) as store:
+        put(store, "large", *large)
+        ask(store, "large", seed=1)
+        large_bytes = store.status().loaded_bytes
+        for project in "pqr":
+            put(store, project, Entry(id="a"))
+            ask(store, project, seed=1)
+        each = (store.status().loaded_bytes - large_bytes) // 3
+    budget_bytes = 4 * large_bytes
+    limits = replace(EAGER, small_view_bytes=2 * each, small_views_share=2.5 * each / budget_bytes)
+    with opened(tmp_path, memory_budget_bytes=budget_bytes, limits=limits) as store:
+        for project in ("large", "p", "q", "p", "r"):
+            ask(store, project, seed=1)
+        shown = {name for name, slot in store._residents._slots.items() if slot.view is not None}
+        assert shown == {"large", "p", "r"}
+        # One that has grown leaves its share to others.
+        put(store, "p", *large)
+        ask(store, "q", seed=1)
+        assert store.status().loaded_project_count == 4
 
 
 def test_a_view_in_use_outlives_its_eviction(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ class StoreLimits:
         delta_docs: Memories outside the inverted index; more of them make a new index beside the old.
         dead_share: Share of removed memories from which a view is rebuilt without them, in (0, 1).
         dead_docs: Fewer removed memories than this never make a rebuild.
+        small_view_bytes: A project that takes less memory is loaded in milliseconds.
+        small_views_share: Of the budget of memory, for all such projects together.
         vocabulary_bytes: For the numbers of terms that the writer has met lately.
         disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
         map_reserve_share: Share of the map that the quota leaves free for the same reason.
@@ -57,6 +59,8 @@ class StoreLimits:
     delta_docs: int = 2000
     dead_share: float = 0.2
     dead_docs: int = 256
+    small_view_bytes: int = MIB
+    small_views_share: float = 0.125
     vocabulary_bytes: int = 64 * MIB
     disk_reserve_bytes: int = 64 * MIB
     map_reserve_share: float = 0.125

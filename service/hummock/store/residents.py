@@ -54,6 +54,10 @@ class ResidentProjects:
         # Those that have a view, the one used longest ago first. Readers move theirs without a lock.
         self._recent: OrderedDict[str, _Slot] = OrderedDict()
         self._used_bytes = 0
+        # Of these the small ones: loaded in milliseconds, they are not worth as much memory as large ones.
+        self._small: OrderedDict[str, _Slot] = OrderedDict()
+        self._small_bytes = 0
+        self._small_budget_bytes = int(budget_bytes * limits.small_views_share)
         self._accounts = Lock()
         self._maintenance = ThreadPoolExecutor(1, thread_name_prefix="hummock-maintenance")
 
@@ -153,6 +157,8 @@ class ResidentProjects:
         # The one that was given up since needs no place.
         with suppress(KeyError):
             self._recent.move_to_end(project)
+            if project in self._small:
+                self._small.move_to_end(project)
 
     def _show(self, slot: _Slot, view: ProjectView) -> None:
         """Lets readers have this view, and gives up others until all of them are within the budget.
@@ -163,15 +169,14 @@ class ResidentProjects:
         with self._accounts:
             if self._slots.get(slot.project) is not slot:
                 return
-            self._used_bytes += nbytes - slot.nbytes
-            slot.view, slot.nbytes = view, nbytes
+            slot.view = view
             self._recent.setdefault(slot.project, slot)
+            self._account(slot, nbytes)
             self._keep_within_budget()
 
     def _give_up(self, slot: _Slot) -> None:
         with self._accounts:
             if self._recent.get(slot.project) is slot:
-                del self._recent[slot.project]
                 self._forget(slot)
 
     def _keep_within_budget(self) -> None:
@@ -179,12 +184,30 @@ class ResidentProjects:
 
         The one used last stays whatever its size: otherwise every write would make the next read load it again.
         """
+        # `popitem`: readers move theirs meanwhile, which no iterator survives.
+        while self._small_bytes > self._small_budget_bytes and len(self._small) > 1:
+            self._forget(self._small.popitem(last=False)[1])
         while self._used_bytes > self._budget_bytes and len(self._recent) > 1:
             self._forget(self._recent.popitem(last=False)[1])
 
+    def _account(self, slot: _Slot, nbytes: int) -> None:
+        """Takes down what its view takes now; one that stays small keeps its place among the small ones."""
+        was_small, is_small = self._is_small(slot.nbytes), self._is_small(nbytes)
+        self._used_bytes += nbytes - slot.nbytes
+        self._small_bytes += is_small * nbytes - was_small * slot.nbytes
+        if is_small:
+            self._small.setdefault(slot.project, slot)
+        elif was_small:
+            self._small.pop(slot.project, None)
+        slot.nbytes = nbytes
+
+    def _is_small(self, nbytes: int) -> bool:
+        return 0 < nbytes < self._limits.small_view_bytes
+
     def _forget(self, slot: _Slot) -> None:
-        self._used_bytes -= slot.nbytes
-        slot.view, slot.nbytes = None, 0
+        self._recent.pop(slot.project, None)
+        self._account(slot, 0)
+        slot.view = None
         del self._slots[slot.project]
 
 
