@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -123,8 +123,11 @@ def test_a_memory_that_is_far_too_large_is_not_written_out_to_be_counted(tmp_pat
         longest = 0
 
         def count(self, text: str) -> int:
-            self.longest = max(self.longest, len(text))
-            return EstimatedTokens().count(text)
+            return self.counts([text])[0]
+
+        def counts(self, texts: Sequence[str]) -> list[int]:
+            self.longest = max([self.longest, *map(len, texts)])
+            return EstimatedTokens().counts(texts)
 
     counter = Watched()
     frame = Frame(wording=wording_of(Locale.EN), budget_tokens=500, counter=counter)

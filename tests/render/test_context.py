@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -193,6 +195,9 @@ class GrowingCounter:
 
     def count(self, text: str) -> int:
         return len(text) + (len(text) // 100) ** 2
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        return [self.count(text) for text in texts]
 
 
 TEXTS = st.text(st.sampled_from("还款 ab#\n`_0."), max_size=120)

@@ -1,6 +1,7 @@
 """Token counters."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -68,16 +69,32 @@ def test_counts_of_texts_that_come_again_are_kept() -> None:
     class Counting:
         name = "exact"
         is_stored = False
-        calls = 0
+
+        def __init__(self) -> None:
+            self.counted: list[str] = []
 
         def count(self, text: str) -> int:
-            self.calls += 1
-            return len(text)
+            return self.counts([text])[0]
+
+        def counts(self, texts: Sequence[str]) -> list[int]:
+            self.counted += texts
+            return [len(text) for text in texts]
 
     counting = Counting()
     counter = CountedOnce(counting)
     assert [counter.count(text) for text in ("还款", "a", "还款", "", "还款")] == [2, 1, 2, 0, 2]
-    assert (counting.calls, counter.name, counter.is_stored) == (3, "exact", False)
+    assert counter.counts(["还款", "ab", "ab", "a"]) == [2, 2, 2, 1]
+    assert (counting.counted, counter.name, counter.is_stored) == (["还款", "a", "", "ab"], "exact", False)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_many_texts_are_counted_as_each_is(tokenizer_file: Path, kept: bool) -> None:
+    """S2-21."""
+    exact = TokenizerTokens.from_file(tokenizer_file)
+    texts = ["", "a b", "a", "a b", "b a b", "a" * 5000]
+    for counter in (CountedOnce(exact) if kept else exact, EstimatedTokens()):
+        assert counter.counts(texts) == [counter.count(text) for text in texts]
+        assert counter.counts([]) == []
 
 
 def test_without_a_file_tokens_are_estimated() -> None:

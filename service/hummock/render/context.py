@@ -45,13 +45,17 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
 
 def _admitted(chapters: Sequence[Chapter], room: int, counter: TokenCounter) -> list[list[int]]:
     """The token counts of the blocks of each chapter that fit."""
+    counted = iter(
+        counter.counts(
+            [text for chapter in chapters for text in (chapter.heading, *(one.text for one in chapter.blocks))]
+        )
+    )
+    all_costs = [(next(counted), [next(counted) for _ in chapter.blocks]) for chapter in chapters]
     kept: list[list[int]] = []
-    for chapter in chapters:
+    for chapter, (heading_cost, block_costs) in zip(chapters, all_costs, strict=True):
         costs: list[int] = []
         kept.append(costs)
-        heading_cost = counter.count(chapter.heading) if chapter.blocks else 0
-        for block in chapter.blocks:
-            cost = counter.count(block.text)
+        for cost in block_costs:
             needed = cost if costs else heading_cost + cost
             if needed > room:
                 if chapter.ends_text:

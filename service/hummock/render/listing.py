@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -13,6 +13,7 @@ from hummock.render import fence
 from hummock.render.entries import body_of, closing, full_entry, index_closing, index_entry, index_opening, opening
 from hummock.render.selection import Frame, Section, Selected
 from hummock.render.tools import read_memory
+from hummock.text.tokens import TokenCounter
 
 LIST_BUDGET_TOKENS: Final = 2000
 
@@ -21,6 +22,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_SECOND: Final = -62_135_596_800  # 0001-01-01
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31
 _NO_ROOM: Final = "the budget is used up"
+_COUNTED_ENTRIES: Final = 16
+_COUNTED_CHARACTERS: Final = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +91,7 @@ def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
     room = frame.budget_tokens - counter.count(look.opening) - counter.count(look.closing)
     entries: list[str] = []
     costs: list[int] = []
-    for number, item in enumerate(selected, start=1):
-        entry = look.write(item, number)
-        cost = counter.count(entry)
+    for entry, cost in _counted(selected, look, counter):
         if cost > room and (entries or not look.forces_first):
             break
         entries.append(entry)
@@ -111,6 +112,19 @@ def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
         memories=(*shown, *(item.dropped(_NO_ROOM) for item in selected[len(shown) :])),
         tools=(read_memory(frame),) if entries and look.tier is Tier.INDEX else (),
     )
+
+
+def _counted(selected: Sequence[Selected], look: _List, counter: TokenCounter) -> Iterator[tuple[str, int]]:
+    """The entries with their tokens, a few at a time: few are written for nothing, and counting many costs less."""
+    few: list[str] = []
+    characters = 0
+    for number, item in enumerate(selected, start=1):
+        few.append(look.write(item, number))
+        characters += len(few[-1])
+        if len(few) == _COUNTED_ENTRIES or characters > _COUNTED_CHARACTERS:
+            yield from zip(few, counter.counts(few), strict=True)
+            few, characters = [], 0
+    yield from zip(few, counter.counts(few), strict=True)
 
 
 def _assembled(entries: Sequence[str], look: _List) -> str:

@@ -1,9 +1,11 @@
 """Counting the tokens of a text for a language model's budget."""
 
 import re
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Final, Protocol, Self
 
 import numpy as np
@@ -44,6 +46,10 @@ class TokenCounter(Protocol):
 
     def count(self, text: str) -> int:
         """The number of tokens, 0 for the empty text."""
+        ...
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text, in order; sooner than one by one."""
         ...
 
 
@@ -144,6 +150,10 @@ class TokenizerTokens:
         """The number of tokens."""
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text; on all cores."""
+        return [len(each.ids) for each in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+
 
 class CountedOnce:
     """Keeps the counts of recent texts: the memories of one turn are mostly those of the turn before."""
@@ -151,12 +161,30 @@ class CountedOnce:
     def __init__(self, counter: TokenCounter) -> None:
         self.name = counter.name
         self.is_stored = counter.is_stored
-        self._count = counter.count
-        self._kept = lru_cache(maxsize=_KEPT_TEXTS)(counter.count)
+        self._counter = counter
+        self._kept: OrderedDict[str, int] = OrderedDict()
+        self._lock = Lock()
 
     def count(self, text: str) -> int:
         """What the counter says."""
-        return self._kept(text) if len(text) <= _KEPT_CHARACTERS else self._count(text)
+        return self.counts([text])[0]
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """What the counter says of each text."""
+        with self._lock:
+            known = {text: count for text in texts if (count := self._kept.get(text)) is not None}
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(missing, self._counter.counts(missing), strict=True))
+        self._keep({text: count for text, count in known.items() if len(text) <= _KEPT_CHARACTERS})
+        return [known[text] for text in texts]
+
+    def _keep(self, known: Mapping[str, int]) -> None:
+        with self._lock:
+            for text, count in known.items():
+                self._kept[text] = count
+                self._kept.move_to_end(text)
+            while len(self._kept) > _KEPT_TEXTS:
+                self._kept.popitem(last=False)
 
 
 def counter_of(file: Path | None) -> TokenCounter:
