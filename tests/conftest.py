@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.shared import require_shared
+
+# What a process says into a pipe must come out at once by itself, for its users set no such variable.
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 # Deterministic; and no deadline, as the first example of a test may compile a kernel.
 settings.register_profile("deterministic", derandomize=True, deadline=None)

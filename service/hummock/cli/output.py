@@ -39,8 +39,8 @@ def printable(text: str) -> str:
 
 
 def print_line(text: str) -> None:
-    """One line or more of the answer, to stdout, as they are."""
-    print(text)
+    """One line or more of the answer, to stdout, as they are; at once, for who reads a pipe waits for them."""
+    print(text, flush=True)
 
 
 def print_json(message: Message) -> None:
