@@ -16,7 +16,7 @@ from hummock.indexing.source import SourceFile
 from hummock.indexing.technologies import MOST_NAMED
 
 POM = """<?xml version="1.0" encoding="UTF-8"?>
-<project xmlns="http://maven.apache.org/POM/4.0.0">
+<project xmlns="http://example.org/POM/4.0.0">
   <groupId>com.example</groupId><artifactId>mysql-lookalike</artifactId>
   <!-- <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-clients</artifactId></dependency> -->
   <dependencyManagement><dependencies><dependency>
