@@ -8,8 +8,6 @@ from tests.llm.stub import Stub, stub_server
 
 
 @pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
+def stub() -> Iterator[Stub]:
     with stub_server() as serving:
         yield serving

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
 
+import pytest
+
 Answer = tuple[int, bytes]
 
 
@@ -37,7 +39,7 @@ class Stub:
 
 @contextmanager
 def stub_server() -> Iterator[Stub]:
-    """A stub that answers at once; clear `may_answer` to hold it."""
+    """A stub that answers at once, asked without a proxy; clear `may_answer` to hold it."""
     stub = Stub(base_url="", answer=lambda _: completion({}))
     stub.may_answer.set()
 
@@ -67,7 +69,9 @@ def stub_server() -> Iterator[Stub]:
         def handle_error(self, *_: object) -> None:
             pass
 
-    with Server(("127.0.0.1", 0), Handler) as server:
+    with pytest.MonkeyPatch.context() as patch, Server(("127.0.0.1", 0), Handler) as server:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            patch.delenv(name, raising=False)
         stub.base_url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         thread = Thread(target=server.serve_forever)
         thread.start()

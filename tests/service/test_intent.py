@@ -29,9 +29,7 @@ WORKED = {"originalQuery": QUERY, "domains": DOMAINS, "action": "ADD_FEATURE", "
 
 @pytest.fixture(scope="module")
 def stub() -> Iterator[Stub]:
-    with pytest.MonkeyPatch.context() as patch, stub_server() as serving:
-        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-            patch.delenv(name, raising=False)
+    with stub_server() as serving:
         yield serving
 
 

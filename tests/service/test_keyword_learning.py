@@ -26,9 +26,7 @@ _PROJECTS = count()
 
 @pytest.fixture(scope="module")
 def stub() -> Iterator[Stub]:
-    with pytest.MonkeyPatch.context() as patch, stub_server() as serving:
-        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-            patch.delenv(name, raising=False)
+    with stub_server() as serving:
         yield serving
 
 
@@ -227,7 +225,6 @@ def test_a_learnt_turn_of_a_session_is_observed(service: Stubs, project: str, as
     keywords_when(service, project, lambda known: known[WOOD] == ["压舱木"])
 
 
-@pytest.mark.usefixtures("stub")
 def test_the_status_says_what_the_language_model_was_asked(tmp_path: Path, models_dir: Path) -> None:
     # A service of its own: scans that other tests began would be counted.
     with stub_server() as asked, learning_from(asked, tmp_path, models_dir) as service:

@@ -93,8 +93,6 @@ class Example:
 def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[Example]:
     reranker = WorkedReranker()
     with pytest.MonkeyPatch.context() as patch, stub_server() as stub:
-        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-            patch.delenv(name, raising=False)
         patch.setattr(wiring, "_open_reranker", lambda settings, clock, say: reranker)
         stub.says(INTENT)
         llm = {"base_url": stub.base_url, "model": "stub"}
