@@ -23,6 +23,8 @@ STAR = EntryText(memory_id="星图", title="星图", text="A map of stars.")
 class Model:
     """Says what a test wants; exceptions are raised."""
 
+    is_left_alone = False
+
     def __init__(self, *answers: object) -> None:
         self.asked: list[LlmQuestion] = []
         self._answers: Iterator[object] = iter(answers)
@@ -129,6 +131,17 @@ def test_keywords_of_entries_that_were_not_asked_about_are_not_learnt() -> None:
 def test_an_entry_read_in_vain_is_told_from_one_that_was_not_read() -> None:
     """S3-15."""
     assert checked([update(WOOD)], [WOOD, STAR]) == (update(WOOD),)
+
+
+def test_while_a_model_is_left_alone_nothing_is_due_and_nothing_is_asked() -> None:
+    """S3-44: no entries need be looked for."""
+    model = Model()
+    learner = AskKeywords(model, FakeClock())
+    learner.due("p")
+    model.is_left_alone = True
+    with pytest.raises(LearnerFailed, match="left alone"):
+        learner.due("p")
+    assert model.asked == []
 
 
 @given(st.lists(st.builds(KeywordUpdate, memory_id=st.sampled_from("abc"), keywords=st.lists(st.text()).map(tuple))))

@@ -194,7 +194,10 @@ def test_an_endpoint_that_fails_again_and_again_is_left_alone_for_a_while(asker:
             asker.ask()
     with pytest.raises(LlmFailed, match="left alone"):
         asker.ask()
+    assert asker.llm.is_left_alone
     asker.clock.move(OPEN_S)
+    # To look does not use up the one attempt.
+    assert not asker.llm.is_left_alone
     with pytest.raises(LlmFailed, match="404"):
         asker.ask()
     with pytest.raises(LlmFailed, match="left alone"):

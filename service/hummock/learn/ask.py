@@ -14,7 +14,7 @@ from hummock.core.learning_events import KeywordUpdate, Learner
 from hummock.learn.keywords import MAX_NEW_KEYWORDS
 from hummock.ports.clock import Clock
 from hummock.ports.learner import EntryText, KeywordQuestion, LearnerFailed
-from hummock.ports.llm import Llm, LlmFailed, LlmQuestion
+from hummock.ports.llm import Llm, LlmFailed, LlmLeftAlone, LlmQuestion
 
 PATIENCE_S = 120.0
 """For one entry, retries included; the endpoint's own timeout is shorter."""
@@ -58,7 +58,9 @@ class AskKeywords:
         self._clock = clock
 
     def due(self, project: str) -> None:
-        """Those that the user's words may speak of."""
+        """Those that the user's words may speak of; while nobody may be asked, none need be looked for."""
+        if self._llm.is_left_alone:
+            raise LearnerFailed(str(LlmLeftAlone()))
 
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
         """What the model said of each entry; two failures in a row, and it is not asked of those behind.

@@ -22,14 +22,19 @@ class Breaker:
         self._open_until_s = 0.0
         self._lock = Lock()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a call would not be tried now; to ask uses up no attempt."""
+        with self._lock:
+            return self._is_open()
+
     def lets_through(self) -> bool:
         """Whether a call may be tried; while it is open, one every OPEN_S."""
         with self._lock:
-            if self._failures < FAILURES:
-                return True
-            if self._monotonic() < self._open_until_s:
+            if self._is_open():
                 return False
-            self._open_until_s = self._monotonic() + OPEN_S
+            if self._failures >= FAILURES:
+                self._open_until_s = self._monotonic() + OPEN_S
             return True
 
     def succeeded(self) -> None:
@@ -43,3 +48,6 @@ class Breaker:
             self._failures += 1
             if self._failures == FAILURES:
                 self._open_until_s = self._monotonic() + OPEN_S
+
+    def _is_open(self) -> bool:
+        return self._failures >= FAILURES and self._monotonic() < self._open_until_s

@@ -14,7 +14,7 @@ import httpx2
 
 from hummock.llm.breaker import Breaker
 from hummock.llm.meter import Meter
-from hummock.ports import Clock, LlmFailed, LlmLate, LlmQuestion, LlmUsage
+from hummock.ports import Clock, LlmFailed, LlmLate, LlmLeftAlone, LlmQuestion, LlmUsage
 
 __all__ = ["Endpoint", "OpenAiCompatible"]
 
@@ -67,7 +67,7 @@ class OpenAiCompatible:
     def ask(self, question: LlmQuestion, until_s: float) -> object:
         """The JSON value of the reply; see `ports.Llm`."""
         if not self._breaker.lets_through():
-            raise LlmFailed("it failed again and again and is left alone for a while")
+            raise LlmLeftAlone
         try:
             value = self._answered(question, min(until_s, self._monotonic() + self._endpoint.timeout_s))
         except LlmFailed:
@@ -75,6 +75,11 @@ class OpenAiCompatible:
             raise
         self._breaker.succeeded()
         return value
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether it is not asked for a while; see `ports.Llm`."""
+        return self._breaker.is_open
 
     @property
     def usage(self) -> LlmUsage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hummock.ports.clock import Clock
 from hummock.ports.learner import EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
 from hummock.ports.learning import FindReferences, LearningReader, LearningRows, LearningUnit, LearningView
-from hummock.ports.llm import Llm, LlmFailed, LlmLate, LlmQuestion, LlmUsage
+from hummock.ports.llm import Llm, LlmFailed, LlmLate, LlmLeftAlone, LlmQuestion, LlmUsage
 from hummock.ports.models import Embedder, EmbeddingLate, Pair, Reranker
 from hummock.ports.sessions import Sessions, SessionWork
 from hummock.ports.store import Beside, Generation, Page, Reply, Store, TextKey, UnitOfWork, WriteRequest, Written
@@ -28,6 +28,7 @@ __all__ = [
     "Llm",
     "LlmFailed",
     "LlmLate",
+    "LlmLeftAlone",
     "LlmQuestion",
     "LlmUsage",
     "Page",

@@ -54,7 +54,7 @@ class KeywordLearner(Protocol):
     def due(self, project: str) -> tuple[str, ...] | None:
         """The entries that it should be asked about after a turn, for it knows best; what they are is not checked.
 
-        None where that follows from the words of the turn.
+        None where that follows from the words of the turn. Raises: LearnerFailed: it would not read any now.
         """
 
     def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:

@@ -54,8 +54,19 @@ class LlmLate(LlmFailed):
         super().__init__("it did not answer in time")
 
 
+class LlmLeftAlone(LlmFailed):
+    """It was not asked, for it failed again and again."""
+
+    def __init__(self) -> None:
+        super().__init__("it failed again and again and is left alone for a while")
+
+
 class Llm(Protocol):
     """Asks a language model. Safe to call from several threads."""
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether `ask` would raise LlmLeftAlone now, so that nothing need be made ready for it."""
 
     def ask(self, question: LlmQuestion, until_s: float) -> object:
         """The JSON value that it answers with.
@@ -64,7 +75,7 @@ class Llm(Protocol):
             question: What it is asked.
             until_s: When it must have answered, on the clock's monotonic scale.
 
-        Raises: LlmFailed, LlmLate.
+        Raises: LlmFailed, LlmLate, LlmLeftAlone.
         """
 
     def close(self) -> None:
