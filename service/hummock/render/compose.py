@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import MemoryMark, RenderedMemory, Tier
 from hummock.render.entries import body_of
 from hummock.render.forms import FormOfText
 from hummock.render.listing import render_read
-from hummock.render.marks import marks_of, reads_as_order
+from hummock.render.marks import marks_of, reading_as_orders
 from hummock.render.selection import Frame, Section, Selected
 
 
@@ -53,23 +53,22 @@ def behind(first: Section, others: tuple[Selected, ...], frame: Frame, form: For
         room -= excess
 
 
-def marked(memories: Iterable[RenderedMemory], items: Iterable[Selected], frame: Frame) -> tuple[RenderedMemory, ...]:
+def marked(memories: Sequence[RenderedMemory], items: Iterable[Selected], frame: Frame) -> tuple[RenderedMemory, ...]:
     """What became of each memory, with what a reader should know about it."""
-    by_id = {item.memory.id: item for item in items}
-    found = ((one, _marks(one, by_id[one.memory_id], frame)) for one in memories)
-    return tuple(replace(one, marks=marks) if marks else one for one, marks in found)
+    by_id = {item.memory.id: item.memory for item in items}
+    stored = [by_id[one.memory_id] for one in memories]
+    texts = [_shown(memory, one.tier, frame) for memory, one in zip(stored, memories, strict=True)]
+    are_code = [memory.kind is MemoryKind.CODE_FRAGMENT for memory in stored]
+    out = []
+    for one, memory, is_order in zip(memories, stored, reading_as_orders(texts, are_code), strict=True):
+        marks = marks_of(memory, frame.as_of) + (MemoryMark.INSTRUCTION_LIKE,) * is_order
+        out.append(replace(one, marks=marks) if marks else one)
+    return tuple(out)
 
 
-def _marks(rendered: RenderedMemory, item: Selected, frame: Frame) -> tuple[MemoryMark, ...]:
-    memory = item.memory
-    marks = marks_of(memory, frame.as_of)
-    shown = [memory.index.title, *memory.index.tags]
-    match rendered.tier:
-        case Tier.FULL:
-            shown.append(body_of(memory, frame.wording))
-        case Tier.INDEX:
-            shown.append(memory.index.summary)
-        case Tier.DROPPED:
-            return marks
-    is_order = reads_as_order("\n".join(shown), is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
-    return (*marks, MemoryMark.INSTRUCTION_LIKE) if is_order else marks
+def _shown(memory: Memory, tier: Tier, frame: Frame) -> str:
+    """What a model reads of the memory."""
+    if tier is Tier.DROPPED:
+        return ""
+    body = body_of(memory, frame.wording) if tier is Tier.FULL else memory.index.summary
+    return "\n".join((memory.index.title, *memory.index.tags, body))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin, Payload
@@ -63,17 +63,23 @@ def full_entry(memory: Memory, frame: Frame) -> str:
     return f"<{fence.ENTRY}{written}>\n{quoted}\n</{fence.ENTRY}>\n\n"
 
 
-def least_tokens(memory: Memory, counter: TokenCounter) -> int:
-    """A lower bound on the tokens of the memory in full, from the count that it was stored with; 0 where none is known.
+def least_tokens(memories: Sequence[Memory], counter: TokenCounter) -> list[int]:
+    """Lower bounds on the tokens of the memories in full, by the counts they were stored with; 0 where none is known.
 
     What is far too large need not be written out to be counted.
     """
     if not counter.is_stored:
-        return 0
-    return memory.token_count - counter.count("\n".join((memory.index.title, *memory.index.tags)))
+        return [0] * len(memories)
+    headings = counter.counts(["\n".join((memory.index.title, *memory.index.tags)) for memory in memories])
+    return [memory.token_count - heading for memory, heading in zip(memories, headings, strict=True)]
 
 
-def index_entry(number: int, memory: Memory, as_of: float) -> str:
+def numbered(number: int) -> str:
+    """What stands in front of an index entry."""
+    return f"{number}. "
+
+
+def index_entry(memory: Memory, as_of: float) -> str:
     """Title, tags and summary; two lines, or one when there is no summary. An origin is named unless it is a person."""
     title = fence.string(fence.clip(memory.index.title, _TITLE_CHARACTERS))
     tags = _tags(memory.index.tags)
@@ -81,7 +87,7 @@ def index_entry(number: int, memory: Memory, as_of: float) -> str:
     notes = [f" {fence.parenthesised(f'Tags: {tags}')}"] if tags else []
     if memory.origin is not Origin.MANUAL:
         notes.append(f" (Origin: {memory.origin.name.lower()})")
-    lines = [f"{number}. [ID: {fence.listed_id(memory.id)}] {title}{''.join(notes)}{shown(memory, as_of)}"]
+    lines = [f"[ID: {fence.listed_id(memory.id)}] {title}{''.join(notes)}{shown(memory, as_of)}"]
     if summary:
         lines.append(f"   > Summary: {summary}")
     return "".join(f"{line}\n" for line in lines)

@@ -63,9 +63,10 @@ _LISTED = beginning(f"{_ENTRY_LINE}|{SPOKEN_LINE}")
 # Begins no heading, rule, title or block of code, and names no speaker and no label: most lines do not.
 _PLAIN_LINE = re.compile(r"\s*(?:[^\s\\#\-=*_`~][^:：]*)?$")
 _UNPLAIN_ID = re.compile(rf'[\]\\"<>&\s{_UNSEEN}\u2028\u2029\ud800-\udfff]|{_STRAY.pattern}')
-_UNPLAIN_ATTRIBUTE = re.compile(
-    rf"[\[\t\n\x0b-\x0d\u2028\u2029\ud800-\udfff{_UNSEEN}][{_JOINERS}{_SELECTORS}]*|{_STRAY.pattern}"
-)
+_UNPLAIN = rf"\[\t\n\x0b-\x0d\u2028\u2029\ud800-\udfff{_UNSEEN}"
+_UNPLAIN_ATTRIBUTE = re.compile(rf"[{_UNPLAIN}][{_JOINERS}{_SELECTORS}]*|{_STRAY.pattern}")
+# Most attributes have none of what is escaped in one, which one search says.
+_ESCAPED_ATTRIBUTE = re.compile(rf"[&<>\"'{_UNPLAIN}{_JOINERS}{_SELECTORS}]")
 
 
 def clean(text: str) -> str:
@@ -152,10 +153,9 @@ def listed(text: str, *, is_code: bool = False) -> str:
 
 def attribute(text: str) -> str:
     """The text, every character of it, as an attribute's value with its quotes."""
-    if text.isalnum():
+    if not _ESCAPED_ATTRIBUTE.search(text):
         return f'"{text}"'
-    escaped = html.escape(text)
-    return '"' + _UNPLAIN_ATTRIBUTE.sub(_entities, escaped) + '"'
+    return '"' + _UNPLAIN_ATTRIBUTE.sub(_entities, html.escape(text)) + '"'
 
 
 def _entities(found: re.Match[str]) -> str:

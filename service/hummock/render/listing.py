@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import add
 from typing import Final
 
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Tier
 from hummock.render import fence
-from hummock.render.entries import body_of, closing, full_entry, index_closing, index_entry, index_opening, opening
+from hummock.render.entries import (
+    body_of,
+    closing,
+    full_entry,
+    index_closing,
+    index_entry,
+    index_opening,
+    numbered,
+    opening,
+)
 from hummock.render.selection import Frame, Section, Selected
 from hummock.render.tools import read_memory
 from hummock.text.tokens import TokenCounter
@@ -30,14 +40,16 @@ _COUNTED_CHARACTERS: Final = 8192
 class _List:
     """How a list looks.
 
-    `write` makes an entry of a memory and its number. The first stands in it whatever it takes where `forces_first`.
+    `write` makes an entry of a memory, `number` what stands in front of it. The first entry stands in the list whatever
+    it takes where `forces_first`.
     """
 
     opening: str
     closing: str
-    write: Callable[[Selected, int], str]
+    write: Callable[[Selected], str]
     tier: Tier
     reason: str
+    number: Callable[[int], str] = lambda _: ""
     forces_first: bool = False
 
 
@@ -46,7 +58,8 @@ def render_index(selected: Sequence[Selected], frame: Frame) -> Section:
     look = _List(
         opening=index_opening(frame),
         closing=index_closing(),
-        write=lambda item, number: index_entry(number, item.memory, frame.as_of),
+        write=lambda item: index_entry(item.memory, frame.as_of),
+        number=numbered,
         tier=Tier.INDEX,
         reason="index only: this form lists",
     )
@@ -61,7 +74,7 @@ def render_memories(selected: Sequence[Selected], frame: Frame) -> Section:
     look = _List(
         opening=_MEMORIES,
         closing=f"\n{frame.wording.data_notice}\n",
-        write=lambda item, _number: _line(item, frame),
+        write=lambda item: _line(item, frame),
         tier=Tier.FULL,
         reason="in full: it fits",
         forces_first=frame.force_best,
@@ -115,16 +128,26 @@ def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
 
 
 def _counted(selected: Sequence[Selected], look: _List, counter: TokenCounter) -> Iterator[tuple[str, int]]:
-    """The entries with their tokens, a few at a time: few are written for nothing, and counting many costs less."""
+    """The entries with their tokens, a few at a time: few are written for nothing, and counting many costs less.
+
+    Numbers are counted apart: those of a turn's memories change, and what is counted once is known in the next.
+    """
+    numbers: list[str] = []
     few: list[str] = []
     characters = 0
     for number, item in enumerate(selected, start=1):
-        few.append(look.write(item, number))
+        numbers.append(look.number(number))
+        few.append(look.write(item))
         characters += len(few[-1])
         if len(few) == _COUNTED_ENTRIES or characters > _COUNTED_CHARACTERS:
-            yield from zip(few, counter.counts(few), strict=True)
-            few, characters = [], 0
-    yield from zip(few, counter.counts(few), strict=True)
+            yield from _with_numbers(numbers, few, counter)
+            numbers, few, characters = [], [], 0
+    yield from _with_numbers(numbers, few, counter)
+
+
+def _with_numbers(numbers: Sequence[str], few: Sequence[str], counter: TokenCounter) -> Iterator[tuple[str, int]]:
+    counts = counter.counts([*numbers, *few])
+    return zip(map(add, numbers, few), map(add, counts, counts[len(few) :]), strict=False)
 
 
 def _assembled(entries: Sequence[str], look: _List) -> str:

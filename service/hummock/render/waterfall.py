@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hummock.core.render import Tier
 from hummock.render.entries import (
@@ -14,6 +14,7 @@ from hummock.render.entries import (
     index_entry,
     index_opening_with_rule,
     least_tokens,
+    numbered,
     opening,
 )
 from hummock.render.selection import Frame, Section, Selected
@@ -21,6 +22,7 @@ from hummock.render.tools import read_memory
 
 WATERFALL_BUDGET_TOKENS: Final = 2000
 
+_WRITTEN_AT_ONCE: Final = 16
 _BEST: Final = "best match: always in full"
 _FITS: Final = "in full: it fits"
 _INDEX_FITS: Final = "index only: the body does not fit"
@@ -69,19 +71,19 @@ def _waterfall(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
     counter = frame.counter
     room = frame.budget_tokens - counter.count(opening(frame.wording)) - counter.count(closing())
     index_frame = counter.count(index_opening_with_rule(frame)) + counter.count(index_closing())
+    entries = _FullEntries(selected, frame)
     placed: list[_Placed] = []
     listed_count = 0
-    for item in selected:
+    for place, item in enumerate(selected):
         forced = frame.force_best and not placed
-        if forced or least_tokens(item.memory, counter) <= room:
-            full = full_entry(item.memory, frame)
-            cost = counter.count(full)
-            if forced or cost <= room:
+        if forced or entries.may_fit(place, room):
+            full = entries.written(place, room)
+            if forced or full.cost <= room:
                 reason = _BEST if forced else _FITS
-                placed.append(_Placed(item=item, tier=Tier.FULL, reason=reason, text=full, token_count=cost))
-                room -= cost
+                placed.append(_Placed(item=item, tier=Tier.FULL, reason=reason, text=full.text, token_count=full.cost))
+                room -= full.cost
                 continue
-        line = index_entry(listed_count + 1, item.memory, frame.as_of)
+        line = numbered(listed_count + 1) + index_entry(item.memory, frame.as_of)
         cost = counter.count(line)
         # All entries stand in the same frame.
         needed = cost if listed_count else cost + index_frame
@@ -91,6 +93,38 @@ def _waterfall(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
         room -= needed
         listed_count += 1
     return [*placed, *(_dropped(item) for item in selected[len(placed) :])]
+
+
+class _Entry(NamedTuple):
+    text: str
+    cost: int
+
+
+class _FullEntries:
+    """The memories in full with their tokens, some of them at a time: to count many at once costs less."""
+
+    def __init__(self, selected: Sequence[Selected], frame: Frame) -> None:
+        self._selected = selected
+        self._frame = frame
+        self._least = least_tokens([item.memory for item in selected], frame.counter)
+        self._written: dict[int, _Entry] = {}
+
+    def may_fit(self, place: int, room: int) -> bool:
+        """False where the memory is known, without writing it, to take more than the room."""
+        return self._least[place] <= room
+
+    def written(self, place: int, room: int) -> _Entry:
+        """The entry of a memory; some of those behind it are written too, as far as they may fit beside it."""
+        if place not in self._written:
+            places = [place]
+            for other in range(place + 1, min(place + _WRITTEN_AT_ONCE, len(self._selected))):
+                room -= self._least[other - 1]
+                if not self.may_fit(other, room):
+                    break
+                places.append(other)
+            texts = [full_entry(self._selected[each].memory, self._frame) for each in places]
+            self._written.update(zip(places, map(_Entry, texts, self._frame.counter.counts(texts)), strict=True))
+        return self._written[place]
 
 
 def _dropped(item: Selected) -> _Placed:
