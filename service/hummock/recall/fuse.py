@@ -36,7 +36,7 @@ another language than the texts often all that matches is a year, or a word that
 SCARCITY = 2.0
 """How fast the odds of the vector path grow below that share: as its power."""
 
-CODE_ODDS = 1.5
+CODE_ODDS = 2.0
 """By how much they are better where the candidate is code, whose words are seldom those of the question."""
 
 NAME_ODDS = 0.1
