@@ -51,6 +51,9 @@ class HeldModel:
     def split(self, header: str, body: str) -> list[str]:
         return [body]
 
+    def close(self) -> None:
+        pass
+
 
 @pytest.fixture
 def model() -> HeldModel:

@@ -130,6 +130,14 @@ def test_order_does_not_change_a_texts_bytes(both: OnnxEmbedder, texts: list[str
     assert all(same_bytes(alone[text], got) for text, got in zip(texts, both.embed_documents(texts), strict=True))
 
 
+def test_a_query_has_the_same_bytes_whether_both_models_read_it_at_once_or_one_after_the_other(
+    both: OnnxEmbedder, pair: PairDescription, models_directory: Path
+) -> None:
+    on_one_core = open_embedder(pair, models_directory, slots=1)
+    assert all(same_bytes(on_one_core.embed_query(text), both.embed_query(text)) for text in MIXED)
+    on_one_core.close()
+
+
 def test_chunks_fit_the_smaller_window(both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]) -> None:
     body = "先本后息 equal principal " * 20
     assert both.split("a header", body) == parts[1].split("a header", body) != parts[0].split("a header", body)

@@ -67,6 +67,9 @@ class Stuck:
     def split(self, header: str, body: str) -> list[str]:
         return self._embedder.split(header, body)
 
+    def close(self) -> None:
+        pass
+
 
 @pytest.fixture
 def stuck(desk: Desk) -> Iterator[Stuck]:

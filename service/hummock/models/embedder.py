@@ -27,7 +27,7 @@ QUERIES_KEPT = 512
 
 
 class TextModel(Protocol):
-    """Embeds one text a call, on the caller's thread and on one core; equal texts give equal bytes."""
+    """Embeds one text a call; equal texts give equal bytes."""
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -42,6 +42,9 @@ class TextModel(Protocol):
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory that fit the window."""
 
+    def close(self) -> None:
+        """End what runs beside its callers."""
+
 
 def load(model: ModelDescription, directory: Path, slots: int | None = None) -> OnnxEmbedder:
     """A ready embedder of the model whose files lie in its own directory.
@@ -49,7 +52,7 @@ def load(model: ModelDescription, directory: Path, slots: int | None = None) -> 
     Args:
         model: What it is.
         directory: Where its files are.
-        slots: Inferences that run at once, each on one core; default as many as this process has cores.
+        slots: Texts that are embedded at once, each on one core; default as many as this process has cores.
 
     Raises:
         ModelFileMissing: A file is not there.
@@ -70,9 +73,10 @@ def open_embedder(model: EmbeddingModel, models_directory: Path, slots: int | No
         ModelFileAltered: A file is not the pinned one; nothing of it was opened.
         ModelGraphUnsupported: The files cannot be run as described.
     """
-    opened = _open(model, models_directory)
+    cores = slots or _cores()
+    opened = _open(model, models_directory, cores)
     measured = read_calibration(models_directory, opened.space.id)
-    return OnnxEmbedder(opened, slots or _cores(), measured)
+    return OnnxEmbedder(opened, cores, measured)
 
 
 class OnnxEmbedder:
@@ -180,6 +184,7 @@ class OnnxEmbedder:
         """Finish the running inferences, drop the queued ones."""
         for executor in (self._query_executor, self._executor):
             executor.shutdown(cancel_futures=True)
+        self._model.close()
 
 
 @dataclass(slots=True)
@@ -202,14 +207,14 @@ def _embedded(embed: Callable[[str], Embedding], text: str) -> Embedding:
     return embedding
 
 
-def _open(model: EmbeddingModel, models_directory: Path) -> TextModel:
+def _open(model: EmbeddingModel, models_directory: Path, slots: int) -> TextModel:
     if isinstance(model, ModelDescription):
         return SingleModel(model, models_directory / model.name, load_basis(model.basis, model.dim))
     first, second = (
         SingleModel(part, models_directory / part.name, basis)
         for part, basis in zip(model.parts, marked_bases(model), strict=True)
     )
-    return PairModel(model, first, second)
+    return PairModel(model, first, second, slots)
 
 
 def _cores() -> int:

@@ -10,6 +10,7 @@ one model have a product above 0, those of different models one below 0, and nev
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -32,15 +33,27 @@ ALMOST_ALL = 0.8
 
 
 class PairModel:
-    """Embeds a text with both models, one after the other on the caller's thread. Safe to call from several threads."""
+    """Embeds a text with both models. Safe to call from several threads.
 
-    def __init__(self, pair: PairDescription, first: SingleModel, second: SingleModel) -> None:
-        """Join two models, each with its basis of `marked_bases`; the first one is the one that reads Chinese."""
+    A query is read by both at once, since someone waits for it; of stored texts as many are read at once as there are
+    cores, each by one model after the other.
+    """
+
+    def __init__(self, pair: PairDescription, first: SingleModel, second: SingleModel, slots: int) -> None:
+        """Join two models.
+
+        Args:
+            pair: What they are together.
+            first: The one that reads Chinese, with its basis of `marked_bases`.
+            second: The other, with its own.
+            slots: Cores; where there is one only, queries too are read by one model after the other.
+        """
         self._pair = pair
         self._first = first
         self._second = second
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
         self._space = pair_space(pair, first.space, second.space)
+        self._beside = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-half") if slots > 1 else None
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -56,12 +69,24 @@ class PairModel:
         """
         first_weight, second_weight = weights(self._pair, text)
         of_first = _han_share(text) >= MOSTLY
+
+        def by_first() -> Embedding:
+            return self._first.embed_query(text, with_tokens=of_first)
+
+        def by_second() -> Embedding:
+            return self._second.embed_query(text, with_tokens=not of_first)
+
         # A Chinese query need not wait for a model of which it asks nothing.
-        first, second = _nothing(self._first.space), _nothing(self._second.space)
-        if first_weight > 0:
-            first = self._first.embed_query(text, with_tokens=of_first)
-        if second_weight > 0:
-            second = self._second.embed_query(text, with_tokens=not of_first)
+        if second_weight <= 0:
+            first, second = by_first(), _nothing(self._second.space)
+        elif first_weight <= 0:
+            first, second = _nothing(self._first.space), by_second()
+        elif self._beside:
+            half = self._beside.submit(by_first)
+            second = by_second()
+            first = half.result()
+        else:
+            first, second = by_first(), by_second()
         return _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
 
     def embed_document(self, text: str) -> Embedding:
@@ -79,6 +104,11 @@ class PairModel:
         """
         is_chinese = _han_share(f"{header}\n{body}") >= ALMOST_ALL
         return (self._first if is_chinese else self._ruler).split(header, body)
+
+    def close(self) -> None:
+        """End the thread of the queries' other halves."""
+        if self._beside:
+            self._beside.shutdown()
 
 
 def weights(pair: PairDescription, query: str) -> tuple[float, float]:

@@ -74,6 +74,9 @@ class SingleModel:
         spans = piece_spans(tokens.offsets, tokens.word_ids, len(body), window - header_tokens)
         return [_chunk_text(header, body[start:end]) for start, end in spans]
 
+    def close(self) -> None:
+        """Do nothing: all of it runs on its callers' threads."""
+
     def _short_header(self, header: str, most_tokens: int) -> tuple[str, int]:
         offsets = self._encoder.tokenise(header).offsets
         if len(offsets) <= most_tokens:
