@@ -54,11 +54,13 @@ def mmr(
         twin_bar: Two candidates whose cosine reaches it are near-twins; above 1 there are none.
         keep: Upper bound on the result; 0 or less gives nothing.
 
-    Source: Carbonell & Goldstein, SIGIR 1998.
+    Source: Carbonell & Goldstein, SIGIR 1998; that a gain which only falls need not be known exactly to be passed
+    over: Minoux, Optimization Techniques 1978.
     """
     n = rows.shape[0]
     chosen = np.empty(max(min(keep, n), 0), np.int64)
     closest = np.zeros(n, np.float32)
+    compared = np.zeros(n, np.int64)
     is_chosen = np.zeros(n, np.bool_)
     is_twin = np.zeros(n, np.uint8)
     for step in range(chosen.shape[0]):
@@ -67,24 +69,25 @@ def mmr(
         for i in range(n):
             if is_chosen[i]:
                 continue
-            gain = _gain(relevance[i], closest[i], weight)
-            is_better = pick < 0 or gain > best
-            if pick >= 0 and is_twin[i] != is_twin[pick]:
-                is_better = is_twin[pick] != 0
+            # A candidate only loses by what it is compared with, all but the first, before which it resembles nothing.
+            # So whoever does not win by what is known need not be compared further.
+            while True:
+                gain = _gain(relevance[i], closest[i], weight)
+                is_better = pick < 0 or gain > best
+                if pick >= 0 and is_twin[i] != is_twin[pick]:
+                    is_better = is_twin[pick] != 0
+                if compared[i] == step or (compared[i] > 0 and not is_better):
+                    break
+                similarity = _dot(vectors[rows[i]], vectors[rows[chosen[compared[i]]]])
+                if np.isnan(similarity):
+                    similarity = np.float32(0)
+                is_twin[i] |= similarity >= twin_bar
+                # The first choice sets it: cosines may be negative.
+                closest[i] = similarity if compared[i] == 0 else max(closest[i], similarity)
+                compared[i] += 1
             if is_better:
                 pick = i
                 best = gain
         chosen[step] = pick
         is_chosen[pick] = True
-        if step + 1 == chosen.shape[0]:
-            break
-        for i in range(n):
-            if is_chosen[i]:
-                continue
-            similarity = _dot(vectors[rows[i]], vectors[rows[pick]])
-            if np.isnan(similarity):
-                similarity = np.float32(0)
-            is_twin[i] |= similarity >= twin_bar
-            # The first choice sets it: before that there is nothing to resemble, and cosines may be negative.
-            closest[i] = similarity if step == 0 else max(closest[i], similarity)
     return chosen, is_twin[chosen]
