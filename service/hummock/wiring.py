@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
-from hummock import llm, models, store
+from hummock import models, store
 from hummock.config import LlmSettings, Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
@@ -57,6 +58,9 @@ from hummock.usecases.search_trail import SearchTrails
 from hummock.usecases.sessions import Sessions
 from hummock.usecases.settings import Settings as ProjectsSettings
 from hummock.usecases.status import Status
+
+if TYPE_CHECKING:
+    from hummock.llm import OpenAiCompatible
 
 Say = Callable[[str], None]
 
@@ -157,7 +161,7 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
 
     def listening(bound: Address) -> None:
         on_listening(bound)
-        # No recall needs them, so that a start need not wait for them; the first Learn would.
+        # Few recalls need it, so that a start need not wait for it; the first Learn would.
         Thread(target=warm_texts, name="warm", daemon=True).start()
 
     with open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
@@ -211,18 +215,20 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
 
 
 @contextmanager
-def _llm(chosen: LlmSettings, clock: Clock) -> Iterator[llm.OpenAiCompatible | None]:
+def _llm(chosen: LlmSettings, clock: Clock) -> Iterator[OpenAiCompatible | None]:
     """The configured language model; None where there is none. Nothing is sent before somebody asks."""
     if not chosen.is_set:
         yield None
         return
-    endpoint = llm.Endpoint(
+    from hummock.llm import Endpoint, OpenAiCompatible  # few have one, and it brings an HTTP client
+
+    endpoint = Endpoint(
         base_url=chosen.base_url,
         model=chosen.model,
         timeout_s=chosen.timeout_s,
         api_key=chosen.api_key.get_secret_value(),
     )
-    with closing(llm.OpenAiCompatible(endpoint, clock)) as model:
+    with closing(OpenAiCompatible(endpoint, clock)) as model:
         yield model
 
 

@@ -367,5 +367,5 @@ TIME_CHARACTERS = (
 @given(st.text(st.sampled_from(TIME_CHARACTERS), max_size=12))
 def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
     for rules in (CHINESE, ENGLISH):
-        if rules._joint.search(text):
+        if rules.compiled.joint.search(text):
             assert rules._hint.search(text.lower()) or any(hint in text.lower() for hint in rules._hints)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from functools import cached_property
+from typing import Final, NamedTuple
 
 from hummock.text.time_spans import Span
 
@@ -34,6 +35,13 @@ class Rule:
     resolve: Resolve
 
 
+class Compiled(NamedTuple):
+    """The patterns of a table: of all rules together, and of each."""
+
+    joint: re.Pattern[str]
+    each: Sequence[re.Pattern[str]]
+
+
 class Rules:
     """A table of rules; of those that match at one place the first counts."""
 
@@ -49,24 +57,34 @@ class Rules:
             before: What must stand before each match (an assertion of width 0).
             after: What must stand behind it.
         """
+        self._rules = rules
         self._hints = hints
         self._hint = re.compile(hint)
-        self._resolve = [rule.resolve for rule in rules]
-        self._each = [re.compile(before + f"(?:{rule.pattern})" + after, re.IGNORECASE) for rule in rules]
+        self._before = before
+        self._after = after
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The table as patterns, made when a text first needs it: that takes longer than a hundred recalls."""
+
+        def surrounded(pattern: str) -> re.Pattern[str]:
+            return re.compile(f"{self._before}(?:{pattern}){self._after}", re.IGNORECASE)
+
         # Names may occur once in a pattern, so the joint one has a name a rule and no others.
-        bare = [re.sub(r"\(\?P<\w+>", "(?:", rule.pattern) for rule in rules]
+        bare = [re.sub(r"\(\?P<\w+>", "(?:", rule.pattern) for rule in self._rules]
         joint = "|".join(f"(?P<rule{number}>{pattern})" for number, pattern in enumerate(bare))
-        self._joint = re.compile(before + f"(?:{joint})" + after, re.IGNORECASE)
+        return Compiled(joint=surrounded(joint), each=[surrounded(rule.pattern) for rule in self._rules])
 
     def find(self, text: str, now: datetime) -> Iterator[tuple[re.Match[str], Span]]:
         """Matches that mean a span, in the order of the text, without overlaps."""
         small = text.lower()
         if not any(hint in small for hint in self._hints) and not self._hint.search(small):
             return
-        for found in self._joint.finditer(text):
+        compiled = self.compiled
+        for found in compiled.joint.finditer(text):
             number = int((found.lastgroup or "").removeprefix("rule"))
-            match = self._each[number].match(text, found.start())
-            span = None if match is None else _resolved(self._resolve[number], match, now)
+            match = compiled.each[number].match(text, found.start())
+            span = None if match is None else _resolved(self._rules[number].resolve, match, now)
             if match is not None and span is not None:
                 yield match, span
 
