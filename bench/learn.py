@@ -79,9 +79,13 @@ def measure(options: Options) -> Findings:
             for request in recall_requests(filled.corpus, range(A.projects)):
                 use_cases.recall(recall_query(request))
             commands = [learn_command(request) for request in islice(fresh, _WARM_UP + _ALONE + _TOGETHER)]
+
+            def learn(command: LearnCommand) -> Learned:
+                return use_cases.learn(command).result()
+
             with settled():
-                in_process = _alone(use_cases.learn, commands[:-_TOGETHER], filled.bench.directory)
-                per_s = _together(use_cases.learn, commands[-_TOGETHER:])
+                in_process = _alone(learn, commands[:-_TOGETHER], filled.bench.directory)
+                per_s = _together(learn, commands[-_TOGETHER:])
     what = "64 writers of one memory at a time (vector given)"
     return Findings(
         part=PART,

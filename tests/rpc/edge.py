@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +16,8 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
-from hummock.core.learn import Changes, Deleted, Updated
+from hummock.core.later import Later
+from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
 from hummock.core.memory import Filter, Memory, Origin
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
@@ -122,11 +123,12 @@ class FixedSettings:
 
 
 def use_cases(**chosen: Any) -> UseCases:
-    """Use cases that answer with the samples, but for those chosen."""
+    """Use cases that answer with the samples, but for those chosen. A Learn that is chosen answers at once."""
+    learn: Callable[[LearnCommand], Learned] = chosen.pop("learn", samples.learned)
     fixed: dict[str, Any] = {
         "recall": samples.recalled,
         "render": samples.rendered,
-        "learn": samples.learned,
+        "learn": lambda command: known(learn(command)),
         "learn_turn": samples.learned_turn,
         "search": samples.searched,
         "explain": samples.explained,
@@ -145,6 +147,13 @@ def use_cases(**chosen: Any) -> UseCases:
         "follow": lambda follower: None,
     }
     return UseCases(**(fixed | chosen))
+
+
+def known(learned: Learned) -> Later[Learned]:
+    """What came at once."""
+    said: Future[Learned] = Future()
+    said.set_result(learned)
+    return Later(said, lambda one: one)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.errors import HummockError, InvalidRequest
+from hummock.core.later import Later
 from hummock.rpc.admin_servicer import AdminServicer
 from hummock.rpc.context_servicer import ContextServicer
 from hummock.rpc.gate import Load
@@ -64,8 +65,10 @@ def answer(method: str, data: bytes) -> Message | HummockError:
     return heard
 
 
-def _first(reply: Message | WriteHalf | Iterator[Message]) -> Message:
-    """A reply, both halves of it, or the first of a stream."""
+def _first(reply: Message | Later[Message] | WriteHalf | Iterator[Message]) -> Message:
+    """A reply, also one that comes later, both halves of one, or the first of a stream."""
+    if isinstance(reply, Later):
+        return reply.result()
     if isinstance(reply, WriteHalf):
         return reply.finish()
     return reply if isinstance(reply, Message) else next(reply)

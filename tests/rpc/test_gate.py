@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from hummock.core.errors import Overloaded
+from hummock.core.later import Later
 from hummock.rpc.gate import DeadlinePassed, Gate, Load
 
 
@@ -60,6 +61,11 @@ async def blocked(*, workers: int = 1, waiting_limit: int = 2) -> AsyncIterator[
         finally:
             release.set()
             await asyncio.gather(*busy.tasks, return_exceptions=True)
+
+
+def later(said: Future[int]) -> Callable[[], str | Later[str]]:
+    """Work whose result is what will be said, as text."""
+    return lambda: Later(said, str)
 
 
 async def turn() -> None:
@@ -170,6 +176,75 @@ def test_what_work_raises_reaches_its_caller_alone() -> None:
             with pytest.raises(ZeroDivisionError):
                 await gate.run(lambda: 1 // 0)
             assert await gate.run(lambda: "fine") == "fine"
+            assert gate.load == Load(running=0, waiting=0)
+
+    asyncio.run(run())
+
+
+def test_what_comes_later_keeps_no_worker_and_counts_as_inside_until_it_is_there() -> None:
+    async def run() -> None:
+        said: Future[int] = Future()
+        with ThreadPoolExecutor(1) as executor:
+            gate = Gate(executor, workers=1, waiting_limit=1)
+            later = asyncio.ensure_future(gate.run(lambda: Later(said, lambda seq: seq + 1)))
+            assert await gate.run(lambda: "meanwhile") == "meanwhile"
+            assert gate.load == Load(running=1, waiting=0)
+            said.set_result(7)
+            assert await later == 8
+            assert gate.load == Load(running=0, waiting=0)
+
+    asyncio.run(run())
+
+
+def test_too_many_calls_that_wait_for_what_comes_later_are_overload() -> None:
+    """V7 of the reliability notes."""
+
+    async def run() -> None:
+        said: Future[int] = Future()
+        with ThreadPoolExecutor(1) as executor:
+            gate = Gate(executor, workers=1, waiting_limit=1)
+            waiting = [asyncio.ensure_future(gate.run(later(said))) for _ in range(2)]
+            await turn()
+            with pytest.raises(Overloaded):
+                await gate.run(lambda: None)
+            said.set_result(7)
+            assert await asyncio.gather(*waiting) == ["7", "7"]
+
+    asyncio.run(run())
+
+
+def test_what_goes_wrong_later_reaches_its_caller_alone() -> None:
+    async def run() -> None:
+        said: Future[int] = Future()
+        said.set_result(0)
+        failed: Future[int] = Future()
+        failed.set_exception(KeyError("gone"))
+        with ThreadPoolExecutor(1) as executor:
+            gate = Gate(executor, workers=1)
+            with pytest.raises(KeyError):
+                await gate.run(later(failed))
+            with pytest.raises(ZeroDivisionError):
+                await gate.run(lambda: Later(said, lambda one: 1 // one))
+            assert gate.load == Load(running=0, waiting=0)
+
+    asyncio.run(run())
+
+
+def test_what_nobody_waits_for_any_more_is_given_up_and_its_place_is_free() -> None:
+    """V6 of the reliability notes."""
+
+    async def run() -> None:
+        said: Future[int] = Future()
+        with ThreadPoolExecutor(1) as executor:
+            gate = Gate(executor, workers=1)
+            gone = asyncio.ensure_future(gate.run(later(said)))
+            await turn()
+            # Behind it on the only worker, so that it waits by now.
+            await gate.run(lambda: None)
+            gone.cancel()
+            await turn()
+            assert gone.cancelled()
+            assert said.cancelled()
             assert gate.load == Load(running=0, waiting=0)
 
     asyncio.run(run())

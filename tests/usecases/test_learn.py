@@ -226,7 +226,7 @@ def test_a_cut_title_says_so(work: Workplace) -> None:
 
 
 def test_a_vector_that_came_along_is_used(work: Workplace) -> None:
-    work.learn(with_vector(note("one", "a"), QueryVector(values=unit_vector(7), emb_space=SPACE.id)))
+    work.learn(with_vector(note("one", "a"), QueryVector(values=unit_vector(7), emb_space=SPACE.id))).result()
     assert work.embedder.embedded == []
     assert ask(work.store, seed=7).cosine == pytest.approx([1.0], abs=1e-3)
 

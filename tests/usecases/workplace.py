@@ -80,7 +80,7 @@ class Workplace:
         """Learns drafts in one request."""
         lessons = tuple(Lesson(draft=draft) for draft in drafts)
         command = LearnCommand(project=project, request_id=request_id, lessons=lessons, fingerprint=fingerprint)
-        return self.learn(command)
+        return self.learn(command).result()
 
     def get(self, memory_id: str, project: str = "p") -> Memory | None:
         """One memory, whole."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hummock.core.later import Later
 from hummock.rpc import (
     parse_explain,
     parse_feedback,
@@ -54,8 +55,10 @@ class ContextServicer:
         explained = self._use_cases.explain(parse_explain.explain_query(request))
         return present_explain.explain_response(request.recall, explained)
 
-    def Learn(self, request: context_service_pb2.LearnRequest) -> context_service_pb2.LearnResponse:
+    def Learn(
+        self, request: context_service_pb2.LearnRequest
+    ) -> context_service_pb2.LearnResponse | Later[context_service_pb2.LearnResponse]:
         """Stores memories, or a turn."""
         if request.HasField("turn"):
             return present_session.turn_response(self._use_cases.learn_turn(parse_session.turn_command(request)))
-        return present_memory.learn_response(self._use_cases.learn(parse_memory.learn_command(request)))
+        return self._use_cases.learn(parse_memory.learn_command(request)).then(present_memory.learn_response)

@@ -6,12 +6,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from hummock.core.errors import HummockError, Overloaded
+from hummock.core.later import Later
 
 Result = TypeVar("Result")
 
@@ -43,7 +44,8 @@ class Gate:
     """Runs work on the threads of an executor that belongs to this gate alone, in the order of arrival.
 
     A call whose task is cancelled before its work began never runs. Work that has begun runs to its end, since a
-    thread cannot be interrupted, and keeps its worker busy until then.
+    thread cannot be interrupted, and keeps its worker busy until then. What comes `Later` keeps no worker, but counts
+    as a call that is inside until it is there; one whose task is cancelled gives it up, if it has not begun either.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Gate:
             return Load(running=running, waiting=self._admitted - running)
 
     async def run(
-        self, work: Callable[[], Result], *, time_left_s: float | None = None, patient: bool = False
+        self, work: Callable[[], Result | Later[Result]], *, time_left_s: float | None = None, patient: bool = False
     ) -> Result:
         """Runs `work` on a worker and returns its result, or raises what it raises.
 
@@ -95,7 +97,7 @@ class Gate:
         give_up_at = None if time_left_s is None else self._monotonic() + time_left_s
         loop = asyncio.get_running_loop()
         # The worker answers this future itself: handing over a concurrent one, as asyncio does, costs as much again.
-        answer: asyncio.Future[Result] = loop.create_future()
+        answer: asyncio.Future[Callable[[], Result]] = loop.create_future()
         job = _Job(work, give_up_at, self._monotonic, self._leave, loop, answer)
         try:
             queued = self._executor.submit(job)
@@ -103,11 +105,13 @@ class Gate:
             self._leave(job)
             raise
         try:
-            return await answer
+            result = await answer
         except asyncio.CancelledError:
             if queued.cancel():
                 self._leave(job)
+            job.give_up()
             raise
+        return result()
 
     def _admit(self, *, patient: bool) -> None:
         with self._lock:
@@ -131,48 +135,56 @@ class Gate:
 class _Job(Generic[Result]):
     """Work in the queue; lets go of it when it is over, so that a cancelled call's request is freed at once."""
 
-    __slots__ = ("_answer", "_give_up_at", "_leave", "_loop", "_monotonic", "_started_at", "_work")
+    __slots__ = ("_answer", "_awaited", "_give_up_at", "_leave", "_loop", "_monotonic", "_started_at", "_work")
 
     def __init__(
         self,
-        work: Callable[[], Result],
+        work: Callable[[], Result | Later[Result]],
         give_up_at: float | None,
         monotonic: Callable[[], float],
         leave: Callable[[_Job[Result]], None],
         loop: asyncio.AbstractEventLoop,
-        answer: asyncio.Future[Result],
+        answer: asyncio.Future[Callable[[], Result]],
     ) -> None:
-        self._work: Callable[[], Result] | None = work
+        self._work: Callable[[], Result | Later[Result]] | None = work
         self._give_up_at = give_up_at
         self._monotonic = monotonic
         self._leave = leave
         self._loop = loop
         self._answer = answer
+        self._awaited: Future[Any] | None = None
         self._started_at: float | None = None
 
     def __call__(self) -> None:
-        """Runs on a worker, and tells the loop what came of it."""
+        """Runs on a worker, and tells the loop what came of it, or leaves that to whoever knows it later."""
         try:
             result = self._run()
         except BaseException as error:
-            self._tell(_fail, error)
+            self._end(_fail, error)
         else:
-            self._tell(_succeed, result)
+            if isinstance(result, Later):
+                self._awaited = result.awaited
+                result.awaited.add_done_callback(lambda _: self._end(_succeed, result.result))
+            else:
+                self._end(_succeed, lambda: result)
 
-    def _run(self) -> Result:
-        try:
-            work, now = self._work, self._monotonic()
-            if work is None or (self._give_up_at is not None and now >= self._give_up_at):
-                raise DeadlinePassed
-            self._started_at = now
-            return work()
-        finally:
-            self._leave(self)
+    def _run(self) -> Result | Later[Result]:
+        work, now = self._work, self._monotonic()
+        if work is None or (self._give_up_at is not None and now >= self._give_up_at):
+            raise DeadlinePassed
+        self._started_at = now
+        return work()
 
-    def _tell(self, answer: Callable[[asyncio.Future[Result], Any], None], outcome: object) -> None:
+    def _end(self, answer: Callable[[asyncio.Future[Any], Any], None], outcome: object) -> None:
+        self._leave(self)
         # A loop that has been closed meanwhile has nobody who waits.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(answer, self._answer, outcome)
+
+    def give_up(self) -> None:
+        """Nobody waits for the answer: what it waits for itself need not begin."""
+        if self._awaited is not None:
+            self._awaited.cancel()
 
     def finish(self) -> float | None:
         """Lets go of the work. Returns the seconds that it took, None when it never began."""
@@ -180,11 +192,11 @@ class _Job(Generic[Result]):
         return None if self._started_at is None else self._monotonic() - self._started_at
 
 
-def _succeed(answer: asyncio.Future[Result], result: Result) -> None:
+def _succeed(answer: asyncio.Future[Any], result: object) -> None:
     if not answer.done():
         answer.set_result(result)
 
 
-def _fail(answer: asyncio.Future[Result], error: BaseException) -> None:
+def _fail(answer: asyncio.Future[Any], error: BaseException) -> None:
     if not answer.done():
         answer.set_exception(error)

@@ -17,6 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
 from hummock.core.errors import Unavailable
+from hummock.core.later import Later
 from hummock.rpc.admin_servicer import AdminServicer
 from hummock.rpc.context_servicer import ContextServicer
 from hummock.rpc.deadline import work_until
@@ -161,10 +162,12 @@ def _reply(request_type: type[Message], servicer_method: Callable[[Message], Mes
 
 
 def _reply_or_half(
-    request_type: type[Message], servicer_method: Callable[[Message], Message | WriteHalf], data: bytes
-) -> bytes | WriteHalf:
-    """The whole of a call on its worker, or what is left of it for where writes run."""
+    request_type: type[Message], servicer_method: Callable[[Message], Message | Later[Message] | WriteHalf], data: bytes
+) -> bytes | Later[bytes] | WriteHalf:
+    """The whole of a call on its worker, or what comes of it later, or what is left of it for where writes run."""
     reply = servicer_method(parse(request_type, data))
+    if isinstance(reply, Later):
+        return reply.then(_serialised)
     return reply if isinstance(reply, WriteHalf) else _serialised(reply)
 
 
@@ -179,7 +182,7 @@ class _UnaryCall:
     """Answers the calls of one unary method."""
 
     def __init__(
-        self, name: str, work: Callable[[bytes], bytes | WriteHalf], gate: Gate, writes: Gate, door: Door
+        self, name: str, work: Callable[[bytes], bytes | Later[bytes] | WriteHalf], gate: Gate, writes: Gate, door: Door
     ) -> None:
         self._name = name
         self._work = work
@@ -194,7 +197,8 @@ class _UnaryCall:
                 check_size(data)
                 left_s = context.time_remaining()
                 at_s = None if left_s is None else time.monotonic() + left_s
-                reply = await self._gate.run(partial(work_until, at_s, self._work, data), time_left_s=left_s)
+                work: Callable[[], bytes | Later[bytes] | WriteHalf] = partial(work_until, at_s, self._work, data)
+                reply: bytes | WriteHalf = await self._gate.run(work, time_left_s=left_s)
                 if isinstance(reply, WriteHalf):
                     finish = reply.finish
                     left_s = context.time_remaining()

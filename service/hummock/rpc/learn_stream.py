@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from hummock.core.errors import HummockError, InvalidRequest
+from hummock.core.later import Later
 from hummock.rpc.gate import Gate
 from hummock.rpc.parse import check, check_size, decode
 from hummock.rpc.status import known, to_proto, violations_of
@@ -18,7 +19,7 @@ IN_FLIGHT = 4
 
 _SIDES_OF_A_TURN = 2
 
-Learn = Callable[[pb.LearnRequest], pb.LearnResponse]
+Learn = Callable[[pb.LearnRequest], pb.LearnResponse | Later[pb.LearnResponse]]
 Outcome = pb.LearnResponse | pb.LearnFailure
 
 
@@ -103,7 +104,7 @@ class LearnStream:
         except Exception as error:  # the stream goes on: what failed is this batch's answer
             return await self._fail(error)
 
-    def _store_now(self, request: pb.LearnStreamRequest) -> pb.LearnResponse:
+    def _store_now(self, request: pb.LearnStreamRequest) -> pb.LearnResponse | Later[pb.LearnResponse]:
         check(request)
         return self._learn(request.batch)
 

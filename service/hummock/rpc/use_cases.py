@@ -9,6 +9,7 @@ from typing import Protocol
 from hummock.core.explain import Explained, ExplainQuery
 from hummock.core.feedback import FeedbackCommand, FeedbackNoted
 from hummock.core.keyword_scan import ScanProgress, ScanScope
+from hummock.core.later import Later
 from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
 from hummock.core.learning_events import LoggedEvent
 from hummock.core.learning_queries import LearningCommand, LearningPage, LearningUpdated, Replayed, SettingsChanges
@@ -145,7 +146,8 @@ class UseCases:
     render: Callable[[RenderQuery], Rendered]
     render_turn: Callable[[RenderQuery], Callable[[], Rendered]]
     """Renders a query with a commit; what is returned counts it, and waits for the disk."""
-    learn: Callable[[LearnCommand], Learned]
+    learn: Callable[[LearnCommand], Later[Learned]]
+    """The result is there when all is durable."""
     learn_turn: Callable[[LearnTurnCommand], LearnedTurn]
     search: Callable[[SearchQuery], Searched]
     explain: Callable[[ExplainQuery], Explained]

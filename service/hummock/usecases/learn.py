@@ -10,11 +10,12 @@ import msgspec
 
 from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
+from hummock.core.later import Later
 from hummock.core.learn import LearnCommand, Learned, LearnResult, LearnStatus, Lesson
 from hummock.core.memory import CodeFragment, Draft, Memory, MemoryIndex, Origin
 from hummock.core.quick import quick
 from hummock.core.terms import Terms
-from hummock.ports import Clock, Embedder, Store, TextKey, UnitOfWork, WriteRequest
+from hummock.ports import Clock, Embedder, Store, TextKey, UnitOfWork, WriteRequest, Written
 from hummock.text import template
 from hummock.text.drafts import pieces_of
 from hummock.text.normalise import text_hash
@@ -93,10 +94,12 @@ class Learn:
         self._preparation = preparation
         self._clock = clock
 
-    def __call__(self, command: LearnCommand) -> Learned:
-        """Store all lessons or none; when this returns they are durable and recallable.
+    def __call__(self, command: LearnCommand) -> Later[Learned]:
+        """Store all lessons or none; when the result is there they are durable and recallable.
 
-        Raises: InvalidRequest, EmbSpaceMismatch, RequestIdReused, StorageFull.
+        Waits for the store only where something was not embedded, for the store might miss it.
+
+        Raises: InvalidRequest, EmbSpaceMismatch, and from the result RequestIdReused, StorageFull.
         """
         now = self._clock.now()
         given = [self._given_vector(place, lesson, now) for place, lesson in enumerate(command.lessons)]
@@ -104,10 +107,14 @@ class Learn:
         vectors = given
         if None in given:
             vectors = self._vectors(prepared, given, self._known(command.project, prepared))
+        written = self._write(command, prepared, vectors, now)
+        if None not in vectors:
+            return written
         try:
-            return self._write(command, prepared, vectors, now)
+            written.result()
         except _VectorsMissing:  # a memory that made embedding needless was removed meanwhile
             return self._write(command, prepared, self._vectors(prepared, given, [False] * len(prepared)), now)
+        return written
 
     def _given_vector(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
         require_past(f"memories[{place}].create_time", lesson.draft.create_time, now)
@@ -146,15 +153,18 @@ class Learn:
         prepared: Sequence[Prepared],
         vectors: Sequence[tuple[Embedding, ...] | None],
         now: float,
-    ) -> Learned:
+    ) -> Later[Learned]:
         def apply(work: UnitOfWork) -> Reply:
             return Reply(results=tuple(_store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True)))
 
         request = WriteRequest(
             request_id=command.request_id, fingerprint=command.fingerprint, reply_type=Reply, apply=apply
         )
-        written = self._store.write(command.project, request).result()
-        return Learned(seq=written.seq, results=written.reply.results)
+        return Later(self._store.write(command.project, request), _learned)
+
+
+def _learned(written: Written[Reply]) -> Learned:
+    return Learned(seq=written.seq, results=written.reply.results)
 
 
 class _VectorsMissing(Exception):
