@@ -70,7 +70,8 @@ def test_a_memory_is_made_again_as_it_was_out_of_its_draft(draft: Draft) -> None
     memory = make_memory(first, None, chunk_count=1, now=5.0)
     (again,) = preparation.prepare([as_draft(memory)])
     assert again.index == first.index
-    assert (again.content_hash, again.key, again.token_count) == (first.content_hash, first.key, first.token_count)
+    assert (again.content_hash, again.key) == (first.content_hash, first.key)
+    assert again.words.token_count == first.words.token_count
     assert again.draft.payload == draft.payload
 
 

@@ -14,13 +14,12 @@ from hummock.core.later import Later
 from hummock.core.learn import LearnCommand, Learned, LearnResult, LearnStatus, Lesson
 from hummock.core.memory import CodeFragment, Draft, Memory, MemoryIndex, Origin
 from hummock.core.quick import quick
-from hummock.core.terms import Terms
 from hummock.ports import Clock, Embedder, Store, TextKey, UnitOfWork, WriteRequest, Written
 from hummock.text import template
 from hummock.text.drafts import pieces_of
 from hummock.text.normalise import text_hash
-from hummock.text.terms import terms_of
 from hummock.text.tokens import EstimatedTokens
+from hummock.usecases.analysis import Analysis, Words
 from hummock.usecases.given_vector import given_embedding
 
 _CLOCK_SKEW_S = 60.0
@@ -45,8 +44,7 @@ class Prepared:
     key: TextKey | None
     content_hash: bytes
     fingerprint: bytes
-    terms: Terms
-    token_count: int
+    words: Words
 
 
 class Preparation:
@@ -54,18 +52,18 @@ class Preparation:
 
     def __init__(self, embedder: Embedder, counter: EstimatedTokens, make_id: Callable[[], str]) -> None:
         self._embedder = embedder
-        self._counter = counter
+        self._analysis = Analysis(counter)
         self._make_id = make_id
 
     def prepare(self, given: Sequence[Draft]) -> list[Prepared]:
         """Everything but the vectors, of each."""
         indexes = [template.derived_index(draft) for draft in given]
         texts = [template.compared(draft, index.title) for draft, index in zip(given, indexes, strict=True)]
-        counts = self._counter.counts([_shown(index, text) for index, text in zip(indexes, texts, strict=True)])
-        terms = terms_of([pieces_of(draft) for draft in given])
-        return [self._prepared(*parts) for parts in zip(given, indexes, texts, counts, terms, strict=True)]
+        shown = [_shown(index, text) for index, text in zip(indexes, texts, strict=True)]
+        words = self._analysis.begin(zip(map(pieces_of, given), shown, strict=True))
+        return [self._prepared(*parts) for parts in zip(given, indexes, texts, words, strict=True)]
 
-    def _prepared(self, draft: Draft, index: MemoryIndex, text: str, token_count: int, terms: Terms) -> Prepared:
+    def _prepared(self, draft: Draft, index: MemoryIndex, text: str, words: Words) -> Prepared:
         content_hash = text_hash(text, is_code=template.is_code(draft))
         return Prepared(
             draft=draft,
@@ -74,8 +72,7 @@ class Preparation:
             key=_text_key(draft, text, content_hash),
             content_hash=content_hash,
             fingerprint=_fingerprint(draft),
-            terms=terms,
-            token_count=token_count,
+            words=words,
         )
 
     def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
@@ -180,7 +177,7 @@ def _store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] |
         return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder)
     if vectors is None:
         raise _VectorsMissing
-    work.put(make_memory(one, existing, chunk_count=len(vectors), now=now), one.key, one.terms, vectors)
+    work.put(make_memory(one, existing, chunk_count=len(vectors), now=now), one.key, one.words.terms, vectors)
     status = LearnStatus.CREATED if existing is None else LearnStatus.UPDATED
     return LearnResult(id=one.memory_id, status=status)
 
@@ -206,7 +203,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         update_time=now,
         content_hash=one.content_hash,
         fingerprint=one.fingerprint,
-        token_count=one.token_count,
+        token_count=one.words.token_count,
         chunk_count=chunk_count,
     )
 

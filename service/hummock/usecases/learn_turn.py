@@ -156,6 +156,8 @@ def _store_side(work: UnitOfWork, session_id: str, side: _Side, now: float) -> L
         message = replace(message, memory_id=side.prepared.memory_id)
         memory = make_memory(side.prepared, None, chunk_count=len(side.vectors), now=now)
         # It was said when the message was sent, which only the write knows.
-        work.put(replace(memory, event_time=message.send_time), side.prepared.key, side.prepared.terms, side.vectors)
+        work.put(
+            replace(memory, event_time=message.send_time), side.prepared.key, side.prepared.words.terms, side.vectors
+        )
         work.sessions.learnt(session_id, message)
     return LearnedSide(message_id=message.id, position=message.position, memory_id=message.memory_id, status=status)
