@@ -19,5 +19,7 @@ def answers(store: EmbeddedStore, project: str = "p") -> dict[str, tuple[bytes, 
 
 
 def rebuild(store: EmbeddedStore) -> None:
-    """Waits for the rebuilds that are due."""
+    """Waits for the rebuilds that are due, as the writes so far make them."""
+    for project in list(store._residents._slots):
+        store._residents.loaded_view(project)
     store._residents._maintenance.submit(int).result(30)

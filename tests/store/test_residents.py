@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hummock.store import StoreLimits, residents
 from hummock.store.rebuild import rebuilt
-from hummock.store.view import ProjectView, load
+from hummock.store.view import ProjectView, catch_up, load
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, opened
@@ -80,6 +80,7 @@ def test_small_projects_leave_memory_to_large_ones(tmp_path: Path) -> None:
         assert shown == {"large", "p", "r"}
         # One that has grown leaves its share to others.
         put(store, "p", *large)
+        ask(store, "p", seed=1)
         ask(store, "q", seed=1)
         assert store.status().loaded_project_count == 4
 
@@ -215,15 +216,64 @@ def test_a_view_that_cannot_follow_is_loaded_anew(
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
 
-        def broken(*arguments: object) -> object:
-            raise MemoryError
+        failures = iter([MemoryError()])
 
-        with monkeypatch.context() as patch:
-            patch.setattr(residents, "catch_up", broken)
-            seq = put(store, "p", Entry(id="b"))
+        def broken_once(*arguments: Any) -> ProjectView:
+            for failure in failures:
+                raise failure
+            return catch_up(*arguments)
+
+        monkeypatch.setattr(residents, "catch_up", broken_once)
+        seq = put(store, "p", Entry(id="b"))
         assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
         assert "loaded anew" in caplog.text
         assert "tide" not in caplog.text
+
+
+def test_writes_that_nobody_reads_add_up_and_the_next_read_sees_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, seed=1)
+        monkeypatch.setattr(store._writer, "_rest", lambda: False)
+        changes: list[int] = []
+
+        def noted(view: ProjectView, *arguments: Any) -> ProjectView:
+            newer = catch_up(view, *arguments)
+            changes.append(newer.seq - view.seq)
+            return newer
+
+        monkeypatch.setattr(residents, "catch_up", noted)
+        for number in range(10):
+            seq = put(store, "p", Entry(id=f"m{number}"))
+        assert changes == [4, 4]
+        assert len(ids(ask(store, seed=1, min_seq=seq))) == 11
+        assert changes == [4, 4, 2]
+
+
+def test_a_reader_beside_one_that_catches_up_sees_what_was_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, seed=1)
+        monkeypatch.setattr(store._writer, "_rest", lambda: False)
+        put(store, "p", Entry(id="b"))
+        catching_up, go_on = Event(), Event()
+
+        def slow(*arguments: Any) -> ProjectView:
+            catching_up.set()
+            assert go_on.wait(30)
+            return catch_up(*arguments)
+
+        monkeypatch.setattr(residents, "catch_up", slow)
+        with ThreadPoolExecutor(2) as threads:
+            first = threads.submit(ask, store, seed=1)
+            assert catching_up.wait(30)
+            second = threads.submit(ask, store, seed=1)
+            go_on.set()
+            assert ids(first.result(30)) == ids(second.result(30)) == {"a", "b"}
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)

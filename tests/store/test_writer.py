@@ -173,7 +173,7 @@ def test_nobody_waits_forever_when_the_writer_dies(tmp_path: Path) -> None:
         raise AssertionError
 
     group = Broken()
-    writer = Writer(group, publish, DEFAULT_LIMITS.group_jobs)
+    writer = Writer(group, publish, lambda: False, DEFAULT_LIMITS.group_jobs)
     first = writer.submit("p", put_request([]))
     assert group.entered.wait(30)
     queued = writer.submit("p", put_request([]))
@@ -183,6 +183,27 @@ def test_nobody_waits_forever_when_the_writer_dies(tmp_path: Path) -> None:
             future.result(30)
     with pytest.raises(Unavailable):
         writer.submit("p", put_request([])).result(30)
+    writer.close()
+
+
+class Idle(GroupCommit):
+    """Has nothing to commit."""
+
+    def __init__(self) -> None:
+        pass
+
+
+def test_a_writer_with_nothing_to_write_does_what_it_left_for_later() -> None:
+    left, rested = iter([True, True, False]), Event()
+
+    def rest() -> bool:
+        does_more = next(left)
+        if not does_more:
+            rested.set()
+        return does_more
+
+    writer = Writer(Idle(), lambda projects: None, rest, 8)
+    assert rested.wait(30)
     writer.close()
 
 
@@ -197,7 +218,7 @@ def test_callers_are_told_only_after_the_write_is_published(tmp_path: Path) -> N
             order.append("committed")
             return [Outcome(job=job, written=Written(seq=1, reply=7)) for job in jobs]
 
-    writer = Writer(Recording(), lambda projects: order.append(f"published {sorted(projects)}"), 8)
+    writer = Writer(Recording(), lambda projects: order.append(f"published {sorted(projects)}"), lambda: False, 8)
     future: Future[Written[int]] = writer.submit("p", put_request([]))
     future.add_done_callback(lambda done: order.append("told"))
     writer.close()

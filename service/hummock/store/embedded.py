@@ -81,7 +81,7 @@ def open_store(
         residents = ResidentProjects(environment, memory_budget_bytes, limits)
         group = GroupCommit(environment, clock, quota_bytes, limits)
         requests = RequestReads(environment, clock, limits.request_kept_s)
-        writer = Writer(group, residents.publish, limits.group_jobs)
+        writer = Writer(group, residents.publish, residents.catch_up_one, limits.group_jobs)
         return EmbeddedStore(environment, residents, writer, requests, group.quota_bytes)
     except BaseException:
         environment.close()
@@ -319,7 +319,7 @@ class EmbeddedStore:
             try:
                 return read(self._residents.view(project))
             except Outdated:
-                self._residents.publish([project])
+                self._residents.newer_view(project)
         raise Unavailable(f"project {project} is being changed all the time; try again")
 
     def _search(self, reading: ProjectReading, view: ProjectView) -> Search:

@@ -22,21 +22,27 @@ _log = logging.getLogger(__name__)
 _LOADS = 4
 """Times that a project is loaded at most before the writer has to wait for it."""
 
+_MOST_BEHIND = 4
+"""Groups of writes that a view lags behind at most; more would make a reader wait for more than some milliseconds."""
+
 
 class _Slot:
     """A project's place.
 
     `loading` is held by the one reader that loads; `changing` by whoever replaces the view. Whatever replaces it is
     caught up first, so what was loaded or rebuilt while the writer committed misses nothing: either it sees the
-    commit, or the writer waits for `changing` and then finds the view.
+    commit, or the writer waits for `changing` and then finds the view. `committed` counts groups of writes, and `shown`
+    those of them that the view surely has.
     """
 
-    __slots__ = ("changing", "is_rebuilding", "loading", "nbytes", "project", "view")
+    __slots__ = ("changing", "committed", "is_rebuilding", "loading", "nbytes", "project", "shown", "view")
 
     def __init__(self, project: str) -> None:
         self.project = project
         self.view: ProjectView | None = None
         self.nbytes = 0
+        self.committed = 0
+        self.shown = 0
         self.is_rebuilding = False
         self.loading = Lock()
         self.changing = Lock()
@@ -59,6 +65,8 @@ class ResidentProjects:
         self._small_bytes = 0
         self._small_budget_bytes = int(budget_bytes * limits.small_views_share)
         self._accounts = Lock()
+        # Projects whose views may be behind: the writer's alone.
+        self._behind: dict[str, None] = {}
         self._maintenance = ThreadPoolExecutor(1, thread_name_prefix="hummock-maintenance")
 
     def view(self, project: str) -> ProjectView | None:
@@ -69,17 +77,42 @@ class ResidentProjects:
     def loaded_view(self, project: str) -> ProjectView | None:
         """The newest view of a project that is in memory; None when it is not."""
         slot = self._slots.get(project)
-        view = slot.view if slot is not None else None
+        if slot is None:
+            return None
+        if slot.shown != slot.committed:
+            self._catch_up(slot)
+        view = slot.view
         if view is not None:
             self._touch(project)
         return view
 
     def publish(self, projects: Iterable[str]) -> None:
-        """Brings the views of these projects up to the last commit; those not in memory stay out of it."""
+        """Lets every read from now on see the last commit to these projects; those not in memory stay out of it.
+
+        To bring a view up to date costs as much as ten memories do, so that one which nobody reads lets writes add up.
+        """
         for project in projects:
             slot = self._slots.get(project)
             if slot is not None:
-                self._publish(slot)
+                slot.committed += 1
+                self._behind[project] = None
+                if slot.committed - slot.shown >= _MOST_BEHIND:
+                    self._catch_up(slot)
+
+    def catch_up_one(self) -> bool:
+        """Brings a view that is behind up to date, so that no reader need do it; False when there is none."""
+        while self._behind:
+            slot = self._slots.get(self._behind.popitem()[0])
+            if slot is not None and slot.shown != slot.committed:
+                self._catch_up(slot)
+                return True
+        return False
+
+    def newer_view(self, project: str) -> None:
+        """Brings the view of a project up to date, if it is in memory."""
+        slot = self._slots.get(project)
+        if slot is not None:
+            self._catch_up(slot)
 
     def usage(self) -> tuple[int, int]:
         """Projects in memory, and their bytes."""
@@ -89,8 +122,10 @@ class ResidentProjects:
         """Ends the rebuild that runs, if any, and starts no more."""
         self._maintenance.shutdown(cancel_futures=True)
 
-    def _publish(self, slot: _Slot) -> None:
+    def _catch_up(self, slot: _Slot) -> None:
         with slot.changing:
+            # Before it is read: what is committed from now on may be missed.
+            committed = slot.committed
             view = slot.view
             if view is None:
                 return
@@ -102,10 +137,12 @@ class ResidentProjects:
                 self._give_up(slot)
                 _log.exception("a project's view could not follow a write; it will be loaded anew")
                 return
-            self._show(slot, newer)
-        if is_rebuild_due(newer, self._limits) and not slot.is_rebuilding:
-            slot.is_rebuilding = True
-            self._maintenance.submit(self._rebuild, slot)
+            if newer is not view:
+                self._show(slot, newer)
+            slot.shown = committed
+            if is_rebuild_due(newer, self._limits) and not slot.is_rebuilding:
+                slot.is_rebuilding = True
+                self._maintenance.submit(self._rebuild, slot)
 
     def _rebuild(self, slot: _Slot) -> None:
         """Beside readers and the writer, who wait only for what was written meanwhile."""

@@ -19,16 +19,24 @@ _log = logging.getLogger(__name__)
 class Writer:
     """Takes jobs from any thread, commits them in groups, publishes, and only then tells the callers."""
 
-    def __init__(self, group: GroupCommit, publish: Callable[[Iterable[str]], None], group_jobs: int) -> None:
+    def __init__(
+        self,
+        group: GroupCommit,
+        publish: Callable[[Iterable[str]], None],
+        rest: Callable[[], bool],
+        group_jobs: int,
+    ) -> None:
         """Starts the thread.
 
         Args:
             group: Commits.
             publish: Makes committed writes of these projects visible to readers.
+            rest: Called while nothing is queued: does a little, or says that nothing is left to do.
             group_jobs: Jobs of one group.
         """
         self._group = group
         self._publish = publish
+        self._rest = rest
         self._group_jobs = group_jobs
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._followers: tuple[Callable[[str, int], None], ...] = ()
@@ -70,6 +78,8 @@ class Writer:
 
     def _fill(self, pending: list[Job]) -> bool:
         """Takes jobs up to a group's size, waiting for the first; False when there are none and none will come."""
+        while not pending and self._queue.empty() and self._rest():
+            pass
         while len(pending) < self._group_jobs:
             try:
                 job = self._queue.get(block=not pending)
