@@ -44,6 +44,7 @@ F64_1D = types.Array(types.float64, 1, "C", readonly=True)
 
 OUT_U8_1D = types.Array(types.uint8, 1, "C")
 OUT_I32_1D = types.Array(types.int32, 1, "C")
+OUT_I32_2D = types.Array(types.int32, 2, "C")
 OUT_U32_1D = types.Array(types.uint32, 1, "C")
 OUT_I64_1D = types.Array(types.int64, 1, "C")
 OUT_I64_2D = types.Array(types.int64, 2, "C")

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -189,8 +190,12 @@ def bm25_scores(
     mean_length: float,
     k1: float,
     b: float,
+    row: Indices,
+    presence: Longs,
+    before: Counts,
+    docs: Indices,
 ) -> tuple[Vector, Words]:
-    """Twin of `bm25.bm25_scores`."""
+    """Twin of `bm25.bm25_scores`; it needs no `presence`."""
     scores = np.zeros(len(doc_length), np.float32)
     matched = np.zeros(len(doc_length), np.uint32)
     one, k1_, b_, mean = (np.float32(number) for number in (1, k1, b, mean_length))
@@ -202,7 +207,42 @@ def bm25_scores(
             if weight > 0:
                 scores[doc] += idf[position] * (k1_ + one) * weight / (weight + saturation[doc])
                 matched[doc] |= np.uint32(1 << position) if position < 32 else np.uint32(0)
-    return scores, matched
+    return scores[docs], matched[docs]
+
+
+def best_by_bm25(*arguments: Any) -> Indices:
+    """Twin of `bm25.best_by_bm25`, which scores all; it needs no `greatest`."""
+    *scored, _, allowed, k = arguments
+    scores, _ = bm25_scores(*(*scored, np.arange(len(allowed))))
+    order = np.argsort(-scores, kind="stable")
+    found: Indices = order[(allowed[order] != 0) & (scores[order] > 0)]
+    return found[: max(k, 0)]
+
+
+def presence_of(indptr: Indices, post_doc: Docs, terms: Indices, docs: int) -> tuple[Longs, Counts]:
+    """Twin of `frequent.presence_of`."""
+    held = np.zeros((len(terms), docs // 64 + 1, 64), np.uint64)
+    for row, term in enumerate(terms.tolist()):
+        held[row].reshape(-1)[post_doc[indptr[term] : indptr[term + 1]]] = 1
+    counts = held.sum(axis=2).astype(np.int32)
+    return (held << np.arange(64, dtype=np.uint64)).sum(axis=2), (counts.cumsum(axis=1) - counts).astype(np.int32)
+
+
+def greatest_shares(
+    indptr: Indices, post_doc: Docs, post_weight: Vector, doc_length: Vector, mean_length: float, k1: float, b: float
+) -> Vector:
+    """Twin of `frequent.greatest_shares`."""
+    one, k1_, b_, mean = (np.float32(number) for number in (1, k1, b, mean_length))
+    saturation = k1_ * (one - b_) + (k1_ * b_ / mean if mean_length > 0 else np.float32(0)) * doc_length
+    shares = [
+        [
+            weight / (weight + saturation[doc])
+            for doc, weight in _postings(indptr, post_doc, post_weight, term)
+            if weight
+        ]
+        for term in range(len(indptr) - 1)
+    ]
+    return np.array([max(of_term, default=0) for of_term in shares], np.float32)
 
 
 def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from hummock_kernels._bits import bit_count
 from hummock_kernels._jit import IS_COMPILED, helper, intrinsic, kernel, types
 from hummock_kernels._types import (
     I32_1D,
@@ -31,21 +32,6 @@ _BLOCK_ROWS = 1024
 """A multiple of four, see `_weigh`."""
 _CACHED_WORDS = 1 << 20
 """So many are at hand without being fetched ahead: 8 MiB, a share of a last-level cache."""
-
-
-@intrinsic
-def _count_by_cpu(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-def _count_by_hand(word: np.uint64) -> int:
-    return int(word).bit_count()
-
-
-_bit_count = _count_by_cpu if IS_COMPILED else _count_by_hand
 
 
 @intrinsic
@@ -90,7 +76,7 @@ def sign_bits(rows: Halves) -> Longs:
 
 @helper()
 def _weight(differing: np.uint64, ones: np.uint64, twos: np.uint64) -> np.uint64:
-    return np.uint64(_bit_count(differing & ones)) + (np.uint64(_bit_count(differing & twos)) << np.uint64(1))
+    return np.uint64(bit_count(differing & ones)) + (np.uint64(bit_count(differing & twos)) << np.uint64(1))
 
 
 @helper()

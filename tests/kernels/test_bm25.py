@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hummock_kernels import bm25, reference
-from hummock_kernels._types import Counts, Indices, Vector, Words
+from hummock_kernels._types import Counts, Flags, Indices, Vector, Words
+from hummock_kernels.frequent import greatest_shares, presence_of
 
 TERMS = st.integers(0, 80) | st.just(1024 + 7)  # the last one collides with 7 in the sketch
 COUNTS = st.integers(0, 2**32 - 1)
@@ -39,7 +41,14 @@ def split(documents: list[dict[int, int]], base: int, terms: int = 60) -> tuple[
     return (*index, *forward_lists(documents[base:]), len(old))
 
 
-def score(
+def frequent_terms(index: tuple[Any, ...], base: int, query: list[int]) -> tuple[Any, ...]:
+    """The arguments for terms that are frequent: every other of the index."""
+    numbers = np.arange(0, len(index[0]) - 1, 2)
+    row = np.array([term // 2 if term % 2 == 0 and term < len(index[0]) - 1 else -1 for term in query], np.int64)
+    return freeze(row, *presence_of(index[0], index[1], numbers, base))
+
+
+def arguments_of(
     documents: list[dict[int, int]],
     base: int,
     query: list[int],
@@ -48,12 +57,27 @@ def score(
     k1: float = 0.9,
     b: float = 0.4,
     weights: Vector = FIELD_WEIGHTS,
-    kernel: Callable[..., tuple[Vector, Words]] = bm25.bm25_scores,
-) -> tuple[Vector, Words]:
+) -> tuple[Any, ...]:
+    """What both keyword kernels begin with."""
     lengths = np.array([len(document) for document in documents], np.float32)
     idf = np.linspace(1, 2, len(query), dtype=np.float32)
-    arguments = freeze(np.array(query, np.uint32), idf, weights.copy(), lengths)
-    return kernel(*split(documents, base), *arguments, mean_length, k1, b)
+    asked = freeze(np.array(query, np.uint32), idf, weights.copy(), lengths)
+    index = split(documents, base)
+    return (*index, *asked, mean_length, k1, b, *frequent_terms(index, index[-1], query))
+
+
+def score(
+    documents: list[dict[int, int]],
+    base: int,
+    query: list[int],
+    *,
+    mean_length: float = 3.5,
+    k1: float = 0.9,
+    b: float = 0.4,
+    kernel: Callable[..., tuple[Vector, Words]] = bm25.bm25_scores,
+) -> tuple[Vector, Words]:
+    arguments = arguments_of(documents, base, query, mean_length=mean_length, k1=k1, b=b)
+    return kernel(*arguments, np.arange(len(documents)))
 
 
 @given(DOCUMENTS, st.integers(0, 8), st.lists(TERMS, max_size=5), st.sampled_from([0.0, 3.5]), st.sampled_from([0, 1]))
@@ -150,3 +174,75 @@ def test_an_empty_index_with_an_empty_delta_scores_nothing() -> None:
 def test_a_mean_length_of_zero_gives_finite_scores() -> None:
     scores, _ = score([{1: 1}, {1: 1}], 1, [1], mean_length=0.0, b=1.0)
     assert np.isfinite(scores).all()
+
+
+@given(DOCUMENTS, st.integers(0, 8), st.lists(TERMS, max_size=5), st.data())
+def test_documents_score_the_same_whichever_others_are_asked_for(
+    documents: list[dict[int, int]], base: int, query: list[int], data: st.DataObject
+) -> None:
+    docs = np.array(sorted(data.draw(st.sets(st.sampled_from(range(len(documents)))))) if documents else [], np.int64)
+    arguments = arguments_of(documents, base, query)
+    of_all = bm25.bm25_scores(*(*arguments, np.arange(len(documents))))
+    for some, every in zip(bm25.bm25_scores(*(*arguments, docs)), of_all, strict=True):
+        np.testing.assert_array_equal(some, every[docs])
+
+
+def best(arguments: tuple[Any, ...], allowed: Flags, k: int, *, bounded: bool = True) -> tuple[list[int], list[int]]:
+    """Found by the kernel and by its twin."""
+    indptr, post_doc, post_weight = arguments[:3]
+    query_terms, doc_length, mean_length, k1, b = arguments[7], *arguments[10:14]
+    greatest = np.append(greatest_shares(indptr, post_doc, post_weight, doc_length, mean_length, k1, b), np.float32(0))
+    shares = greatest[np.minimum(query_terms, len(greatest) - 1)] if bounded else np.ones(len(query_terms), np.float32)
+    asked = (*arguments, shares, allowed, k)
+    return bm25.best_by_bm25(*asked).tolist(), reference.best_by_bm25(*asked).tolist()
+
+
+@given(DOCUMENTS, st.integers(0, 8), st.lists(TERMS, max_size=5), st.integers(-1, 9), st.data())
+def test_the_best_documents_equal_their_twins(
+    documents: list[dict[int, int]], base: int, query: list[int], k: int, data: st.DataObject
+) -> None:
+    """The first term weighs nothing."""
+    allowed = data.draw(hnp.arrays(np.uint8, len(documents), elements=st.integers(0, 2)))
+    arguments = arguments_of(documents, base, query)
+    found, expected = best((*arguments[:8], arguments[8] - np.float32(1), *arguments[9:]), allowed, k)
+    assert found == expected
+
+
+def zipf_documents(count: int, random: np.random.Generator) -> list[dict[int, int]]:
+    """Terms of very different frequency, few different counts: many documents score the same."""
+    share = np.minimum(1, 1.5 / np.arange(1, 61))
+    held = random.random((count, 60)) < share
+    return [{int(term): int(random.integers(1, 3)) << 16 for term in np.flatnonzero(row)} for row in held]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("passing", [1.0, 0.25, 0.01])
+def test_no_document_that_is_passed_over_would_have_been_among_the_best(seed: int, passing: float) -> None:
+    """Over several windows of documents, with a delta behind them; frequent and rare terms, one of them twice."""
+    random = np.random.default_rng(seed)
+    documents = zipf_documents(10_000, random)
+    allowed = (random.random(len(documents)) < passing).astype(np.uint8)
+    for query in ([0, 1, 2, 40, 59, 70], [3, 3, 5, 31], [50], [0], random.integers(0, 60, 9).tolist()):
+        arguments = arguments_of(documents, 9_900, query, mean_length=4.0)
+        for k, bounded in ((1, True), (50, True), (50, False), (len(documents), True)):
+            found, expected = best(arguments, allowed, k, bounded=bounded)
+            assert found == expected
+
+
+@given(DOCUMENTS, st.integers(0, 8), st.sampled_from([0.0, 3.5]), st.sampled_from([0, 0.4, 1]))
+def test_greatest_shares_equal_their_twin(
+    documents: list[dict[int, int]], base: int, mean_length: float, b: float
+) -> None:
+    index = split(documents, base)[:3]
+    lengths = np.array([len(document) for document in documents], np.float32)
+    arguments = (*index, lengths, mean_length, 0.9, b)
+    np.testing.assert_array_equal(greatest_shares(*arguments), reference.greatest_shares(*arguments), strict=True)
+
+
+@given(DOCUMENTS, st.lists(st.integers(0, 59), max_size=4))
+def test_presence_equals_its_twin(documents: list[dict[int, int]], terms: list[int]) -> None:
+    documents = documents * 20  # more than one word
+    indptr, post_doc, *_ = split(documents, len(documents))
+    arguments = (indptr, post_doc, np.array(terms, np.int64), len(documents))
+    for ours, twin in zip(presence_of(*arguments), reference.presence_of(*arguments), strict=True):
+        np.testing.assert_array_equal(ours, twin, strict=True)

@@ -54,7 +54,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
         columns=Columns.empty().extended(rows, [f"m{doc}" for doc in rows["doc"]], 0),
         vectors=Growing.of(halves),
         row_doc=Growing.of(np.repeat(np.arange(len(rows), dtype=np.int32), chunk_counts)),
-        postings=Postings.of(ForwardLists.none(), inverted=False),
+        postings=Postings.of(ForwardLists.none(), np.empty(0, np.float32), inverted=False),
         domain_names=LazyDomainNames(),
         plans=plans,
         signs=Growing.of(sign_bits(halves)) if plans.sign_rows <= len(halves) else None,

@@ -76,6 +76,9 @@ MAX_QUERY_TERMS = 32
 MAX_SUBSTRING_BYTES = 32 * MIB
 """Of records that are read for substrings in one group: some tenths of a second."""
 
+FREQUENT_ONE_IN = 32
+"""A term that one in so many memories holds has a bit for every memory: 6 bytes for each that holds it, at most."""
+
 MOST_HOLDERS = 3
 """Memories that hold all of a name, up to which they are looked up rather than searched for."""
 

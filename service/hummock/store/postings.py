@@ -6,20 +6,25 @@ How many memories hold a term is exact at every seq, so that a restart scores th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.counts import TermCounts
+from hummock.store.frequent import FrequentTerms
 from hummock.store.growing import Growing
 from hummock.store.terms import ForwardLists
-from hummock_kernels.bm25 import bm25_scores, invert, mark_term
+from hummock_kernels.bm25 import best_by_bm25, bm25_scores, invert, mark_term
 from hummock_kernels.merge import merge_postings
 
 K1 = 1.2
 B = 0.75
 FIELD_WEIGHTS = np.array([2.0, 1.5, 1.0, 0.5], np.float32)
 """Title, tags, body, learned keywords: what a memory says itself counts for more than what was said of it."""
+
+Index = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
+"""Where the postings of each term begin, their ordinals and their weights (see `Postings`)."""
 
 NO_TERM = 0xFFFF_FFFF
 """Stands for a term that the project does not have."""
@@ -34,6 +39,7 @@ class Postings:
         post_doc: int32 ordinals below `base`, ascending within a term.
         post_weight: float32, counts weighted by field and summed.
         base: The first ordinal of the delta.
+        frequent: What is known of the base's terms.
         fwd_indptr: int64 from 0, one more than the delta has memories: their slices of the next two.
         fwd_term: uint32.
         fwd_counts: uint32, packed.
@@ -44,37 +50,33 @@ class Postings:
     post_doc: NDArray[np.int32]
     post_weight: NDArray[np.float32]
     base: int
+    frequent: FrequentTerms
     fwd_indptr: Growing[np.int64]
     fwd_term: Growing[np.uint32]
     fwd_counts: Growing[np.uint32]
     df: TermCounts
 
     @classmethod
-    def of(cls, lists: ForwardLists, *, inverted: bool) -> Postings:
-        """Of these memories: all of them in the base, or in the delta."""
+    def of(cls, lists: ForwardLists, lengths: NDArray[np.float32], *, inverted: bool) -> Postings:
+        """Of these memories, whose lengths are given: all of them in the base, or in the delta."""
         terms = _terms_of(lists.term)
         if not inverted:
             none = np.empty(0, np.int32)
+            index = (np.zeros(1, np.int64), none, none.view(np.float32))
             df = TermCounts.of(np.bincount(lists.term, minlength=terms).astype(np.int32))
-            return cls._of(np.zeros(1, np.int64), none, none.view(np.float32), 0, lists, df)
-        indptr, post_doc, post_weight = invert(lists.indptr, lists.term, lists.counts, FIELD_WEIGHTS, terms)
-        df = TermCounts.of(np.diff(indptr).astype(np.int32))
-        return cls._of(indptr, post_doc, post_weight, len(lists), ForwardLists.none(), df)
+            return cls._of(index, _known_of(index, lengths[:0]), 0, lists, df)
+        index = invert(lists.indptr, lists.term, lists.counts, FIELD_WEIGHTS, terms)
+        df = TermCounts.of(np.diff(index[0]).astype(np.int32))
+        return cls._of(index, _known_of(index, lengths), len(lists), ForwardLists.none(), df)
 
     @classmethod
-    def _of(
-        cls,
-        indptr: NDArray[np.int64],
-        post_doc: NDArray[np.int32],
-        post_weight: NDArray[np.float32],
-        base: int,
-        delta: ForwardLists,
-        df: TermCounts,
-    ) -> Postings:
+    def _of(cls, index: Index, frequent: FrequentTerms, base: int, delta: ForwardLists, df: TermCounts) -> Postings:
+        indptr, post_doc, post_weight = index
         return cls(
             indptr=indptr,
             post_doc=post_doc,
             post_weight=post_weight,
+            frequent=frequent,
             base=base,
             fwd_indptr=Growing.of(delta.indptr),
             fwd_term=Growing.of(delta.term),
@@ -101,7 +103,7 @@ class Postings:
         """With memories removed; `terms` are those that they held, one after the other."""
         return replace(self, df=self.df.changed(terms, -1))
 
-    def inverted(self, alive: NDArray[np.uint8], *, renumbered: bool) -> Postings:
+    def inverted(self, alive: NDArray[np.uint8], lengths: NDArray[np.float32], *, renumbered: bool) -> Postings:
         """One base of all memories that are alive: in new places when they are renumbered, else where they were."""
         kept = alive.view(np.bool_)
         numbers = np.cumsum(kept, dtype=np.int32) - 1 if renumbered else np.arange(len(alive), dtype=np.int32)
@@ -109,8 +111,9 @@ class Postings:
         newer = invert(self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, FIELD_WEIGHTS, terms)
         base = (self.indptr, self.post_doc, self.post_weight)
         merged = merge_postings(*base, *newer, self.base, np.where(kept, numbers, np.int32(-1)))
-        size = int(np.count_nonzero(kept)) if renumbered else len(alive)
-        return self._of(*merged, size, ForwardLists.none(), self.df.copied())
+        if renumbered:
+            lengths = lengths[kept]
+        return self._of(merged, _known_of(merged, lengths), len(lengths), ForwardLists.none(), self.df.copied())
 
     def behind(self, base: Postings) -> Postings:
         """These on a newer base, whose memories are the first ones of these in the same places."""
@@ -121,12 +124,12 @@ class Postings:
             term=self.fwd_term.values[starts[0] :].copy(),
             counts=self.fwd_counts.values[starts[0] :].copy(),
         )
-        return self._of(base.indptr, base.post_doc, base.post_weight, base.base, delta, self.df)
+        return self._of((base.indptr, base.post_doc, base.post_weight), base.frequent, base.base, delta, self.df)
 
-    def scores(
+    def asked(
         self, terms: NDArray[np.uint32], lengths: NDArray[np.float32], live: int, mean_length: float
-    ) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-        """BM25F of every ordinal and which of the terms it holds (bit i is terms[i]); removed ones score too.
+    ) -> AskedTerms:
+        """These terms, to be asked who holds them.
 
         Args:
             terms: At most 32; NO_TERM keeps the place of one that nothing holds.
@@ -134,21 +137,14 @@ class Postings:
             live: Memories that are not removed.
             mean_length: Of those.
         """
-        return bm25_scores(
-            self.indptr,
-            self.post_doc,
-            self.post_weight,
-            self.fwd_indptr.values,
-            self.fwd_term.values,
-            self.fwd_counts.values,
-            self.base,
-            terms,
-            self._idf(terms, live),
-            FIELD_WEIGHTS,
-            lengths,
-            mean_length,
-            K1,
-            B,
+        df = self.df.at(terms).astype(np.float64)
+        idf = np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
+        index = (self.indptr, self.post_doc, self.post_weight)
+        delta = (self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, self.base)
+        query = (terms, idf, FIELD_WEIGHTS, lengths, mean_length, K1, B)
+        frequent = (self.frequent.rows(terms), self.frequent.presence, self.frequent.before)
+        return AskedTerms(
+            arguments=(*index, *delta, *query, *frequent), shares=self.frequent.shares(terms, mean_length)
         )
 
     def mark(self, term: int, out: NDArray[np.uint8]) -> None:
@@ -167,11 +163,34 @@ class Postings:
     def nbytes(self) -> int:
         """Bytes held."""
         base = self.indptr.nbytes + self.post_doc.nbytes + self.post_weight.nbytes + self.df.nbytes
+        base += self.frequent.nbytes
         return base + self.fwd_indptr.nbytes + self.fwd_term.nbytes + self.fwd_counts.nbytes
 
-    def _idf(self, terms: NDArray[np.uint32], live: int) -> NDArray[np.float32]:
-        df = self.df.at(terms).astype(np.float64)
-        return np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AskedTerms:
+    """BM25F of some terms. Memories that are removed score too.
+
+    Attributes:
+        arguments: Of both kernels.
+        shares: The greatest share of its gain that each term gives to a memory of the base.
+    """
+
+    arguments: tuple[Any, ...]
+    shares: NDArray[np.float32]
+
+    def best(self, allowed: NDArray[np.uint8], k: int) -> NDArray[np.int64]:
+        """At most k of the allowed ordinals, those that score most, best first, ties by the smaller ordinal."""
+        return best_by_bm25(*(*self.arguments, self.shares, allowed, k))
+
+    def scores(self, ordinals: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+        """The score of each of these ordinals, which ascend, and which terms it holds: bit i is the i-th."""
+        return bm25_scores(*(*self.arguments, ordinals))
+
+
+def _known_of(index: Index, lengths: NDArray[np.float32]) -> FrequentTerms:
+    """What is known of the terms of an index, given the lengths of all memories in it."""
+    return FrequentTerms.of(index, lengths, K1, B)
 
 
 def _terms_of(term: NDArray[np.uint32]) -> int:

@@ -59,7 +59,7 @@ def caught_up(
 def _indexed(view: ProjectView) -> ProjectView:
     return replace(
         view,
-        postings=view.postings.inverted(view.columns.alive.values, renumbered=False),
+        postings=view.postings.inverted(view.columns.alive.values, view.columns.length.values, renumbered=False),
         signs=signs_of(view.vectors.values) if _lacks_signs(view) else view.signs,
     )
 
@@ -87,7 +87,7 @@ def _compacted(view: ProjectView) -> ProjectView:
         vectors=vectors,
         signs=_signs_of(view, kept, vectors.values),
         row_doc=row_doc,
-        postings=view.postings.inverted(alive, renumbered=True),
+        postings=view.postings.inverted(alive, view.columns.length.values, renumbered=True),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,12 @@ from hummock.store.domain_names import DomainNames
 from hummock.store.filters import Flags, TermNumbers, failed_conditions, holding, marked, passing
 from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
 from hummock.store.planner import nearest
-from hummock.store.postings import NO_TERM
+from hummock.store.postings import NO_TERM, AskedTerms
 from hummock.store.substrings import ReadRecords, SubstringScan, holds_name
 from hummock.store.view import ProjectView
 from hummock.store.window import last_turns
 from hummock.text.analyzer import exact_names
 from hummock_kernels.cosine import best_chunks, scan
-from hummock_kernels.topk import top_k
 
 Ordinals = NDArray[np.int64]
 
@@ -31,14 +30,6 @@ _AGES_A_SCORE = 10
 _HOLDER = FoundBy.KEYWORD | FoundBy.HOLDER
 _NOTHING: Ordinals = np.empty(0, np.int64)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Keywords:
-    """What the keyword path says of every memory."""
-
-    score: NDArray[np.float32]
-    matched: NDArray[np.uint32]
 
 
 class Search:
@@ -67,7 +58,7 @@ class Search:
         self._records_of = records_of
         self._domain_names = domain_names
         self._domains: list[Ordinals] = []
-        self._keywords: dict[tuple[str, ...], _Keywords] = {}
+        self._asked: dict[tuple[str, ...], AskedTerms] = {}
         self._names_held: dict[tuple[int, str], bool] = {}
 
     def gather(self, queries: Sequence[GroupQuery]) -> Gathered:
@@ -111,12 +102,14 @@ class Search:
             place = np.flatnonzero(order == ordinal)
             matched = scan_of.held(int(self._view.columns.doc.values[ordinal]))
             return 0.0, matched, int(place[0]) + 1 if len(place) else 0
-        keywords = self._scored(query.terms)
-        if keywords is None or keywords.score[ordinal] <= 0:
+        asked = self._asked_for(query.terms)
+        if asked is None:
             return 0.0, 0, 0
-        order = top_k(keywords.score, allowed, len(allowed))
-        place = np.flatnonzero(order == ordinal)
-        return float(keywords.score[ordinal]), int(keywords.matched[ordinal]), int(place[0]) + 1
+        place = np.flatnonzero(asked.best(allowed, len(allowed)) == ordinal)
+        if not len(place):
+            return 0.0, 0, 0
+        (score,), (of_terms,) = asked.scores(np.array([ordinal], np.int64))
+        return float(score), int(of_terms), int(place[0]) + 1
 
     def _group(self, query: GroupQuery) -> Candidates:
         dim = self._view.vectors.buffer.shape[1]
@@ -128,9 +121,9 @@ class Search:
         key_files = self._by_key_file(query, allowed)
         domain_names, by_domain = self._by_domain(query, allowed)
         texts = SubstringScan(query.substrings, self._records_of, MAX_SUBSTRING_BYTES) if query.substrings else None
-        keywords = None if texts else self._scored(query.terms)
+        asked = None if texts else self._asked_for(query.terms)
         by_vector = self._by_vector(query, allowed)
-        by_keyword = self._newest_holding(texts, query, allowed) if texts else _by_keyword(query, allowed, keywords)
+        by_keyword = self._newest_holding(texts, query, allowed) if texts else _by_keyword(query, allowed, asked)
         found = {
             FoundBy.VECTOR: by_vector,
             FoundBy.KEYWORD: by_keyword,
@@ -141,7 +134,7 @@ class Search:
         if query.with_neighbours:
             found[FoundBy.NEIGHBOUR] = self._beside([by_vector, by_keyword], allowed)
         searched = int(np.count_nonzero(allowed))
-        candidates = self._candidates(query, searched, found, keywords, domain_names)
+        candidates = self._candidates(query, searched, found, asked, domain_names)
         if in_window:
             candidates = replace(candidates, in_window=in_window)
         return _with_substrings(candidates, texts) if texts else candidates
@@ -208,18 +201,17 @@ class Search:
         passing_ones: Ordinals = beside[allowed[beside] != 0]
         return passing_ones
 
-    def _scored(self, terms: tuple[str, ...]) -> _Keywords | None:
-        """Keyword scores of all memories; groups that ask for the same terms share them."""
+    def _asked_for(self, terms: tuple[str, ...]) -> AskedTerms | None:
+        """The terms as the index knows them; groups that ask for the same terms share that."""
         if not terms:
             return None
-        if terms not in self._keywords:
+        if terms not in self._asked:
             numbers = self._numbers_of(terms[:MAX_QUERY_TERMS])
             words = np.array([NO_TERM if number is None else number for number in numbers], np.uint32)
             columns = self._view.columns
             mean_length = columns.live_length / columns.live if columns.live else 0.0
-            score, matched = self._view.postings.scores(words, columns.length.values, columns.live, mean_length)
-            self._keywords[terms] = _Keywords(score=score, matched=matched)
-        return self._keywords[terms]
+            self._asked[terms] = self._view.postings.asked(words, columns.length.values, columns.live, mean_length)
+        return self._asked[terms]
 
     def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
         """The names that name an allowed domain, and the newest of those domains."""
@@ -251,7 +243,7 @@ class Search:
         query: GroupQuery,
         searched: int,
         found: dict[FoundBy, Ordinals],
-        keywords: _Keywords | None,
+        asked: AskedTerms | None,
         domain_names: tuple[str, ...],
     ) -> Candidates:
         columns = self._view.columns
@@ -261,8 +253,11 @@ class Search:
                 marks[ordinals] |= np.uint8(path)
         at = np.flatnonzero(marks.view(np.bool_))
         start, count = columns.chunk_start.values, columns.chunk_count.values
-        asked = _NO_VECTOR if query.vector is None else query.vector
-        cosine, best_chunk, vector = best_chunks(self._view.vectors.values, start, count, at, asked)
+        nearest_to = _NO_VECTOR if query.vector is None else query.vector
+        cosine, best_chunk, vector = best_chunks(self._view.vectors.values, start, count, at, nearest_to)
+        keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)
+        if asked is not None:
+            keyword, matched = asked.scores(at)
         return Candidates(
             name=query.name,
             searched=searched,
@@ -278,8 +273,8 @@ class Search:
             asks=columns.asks.values[at],
             text_hash=columns.text_hash.values[at],
             cosine=cosine,
-            keyword=np.zeros(len(at), np.float32) if keywords is None else keywords.score[at],
-            matched=np.zeros(len(at), np.uint32) if keywords is None else keywords.matched[at],
+            keyword=keyword,
+            matched=matched,
             found_by=marks[at],
             vector=vector,
             best_chunk=best_chunk,
@@ -287,11 +282,8 @@ class Search:
         )
 
 
-def _by_keyword(query: GroupQuery, allowed: Flags, keywords: _Keywords | None) -> Ordinals:
-    if keywords is None:
-        return _NOTHING
-    best = top_k(keywords.score, allowed, query.pool)
-    return best[keywords.score[best] > 0]
+def _by_keyword(query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> Ordinals:
+    return _NOTHING if asked is None else asked.best(allowed, query.pool)
 
 
 def _with_substrings(found: Candidates, scan: SubstringScan) -> Candidates:

@@ -85,7 +85,9 @@ def load(
         columns=Columns.empty().extended(stored.rows, stored.ids, 0),
         vectors=stored.halves,
         row_doc=Growing.of(row_doc[:0]).extended(row_doc),
-        postings=Postings.of(stored.lists, inverted=len(stored.rows) > limits.delta_docs),
+        postings=Postings.of(
+            stored.lists, stored.rows["length"].astype(np.float32), inverted=len(stored.rows) > limits.delta_docs
+        ),
         domain_names=LazyDomainNames(),
         plans=limits.plans,
         signs=signs_of(stored.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
