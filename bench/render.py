@@ -84,7 +84,7 @@ def _memories(count: int) -> Iterator[Memory]:
     request = context_service_pb2.LearnRequest(project="bench", memories=map(corpus.memory, range(count)))
     # Nothing is embedded here.
     preparation = Preparation(cast(Embedder, None), EstimatedTokens(), make_id=str)
-    for prepared in preparation.prepare([lesson.draft for lesson in learn_command(request).lessons]):
+    for prepared in preparation.prepare(request.project, [lesson.draft for lesson in learn_command(request).lessons]):
         yield make_memory(prepared, None, chunk_count=1, now=NOW_S)
 
 

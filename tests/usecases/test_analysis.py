@@ -18,7 +18,8 @@ MEMORIES = st.lists(TEXT, max_size=3)
 
 
 def begun(analysis: Analysis, texts: Sequence[str]) -> list[Words]:
-    return analysis.begin([(pieces(text), text) for text in texts])
+    project = str(len(texts))
+    return analysis.begin(project, [(pieces(text), text) for text in texts])
 
 
 def pieces(text: str) -> list[Piece]:

@@ -66,9 +66,9 @@ def update(work: Workplace, changes: Changes, memory_id: str = "a", request_id: 
 def test_a_memory_is_made_again_as_it_was_out_of_its_draft(draft: Draft) -> None:
     """An update that changes nothing changes nothing."""
     preparation = Preparation(WordEmbedder(), EstimatedTokens(), make_id=lambda: "m")
-    (first,) = preparation.prepare([draft])
+    (first,) = preparation.prepare("p", [draft])
     memory = make_memory(first, None, chunk_count=1, now=5.0)
-    (again,) = preparation.prepare([as_draft(memory)])
+    (again,) = preparation.prepare("p", [as_draft(memory)])
     assert again.index == first.index
     assert (again.content_hash, again.key) == (first.content_hash, first.key)
     assert again.words.token_count == first.words.token_count

@@ -21,11 +21,12 @@ Found = tuple[Terms, int]
 class Words:
     """The terms and the count of tokens of a memory; there when they are asked for."""
 
-    __slots__ = ("_analysis", "found", "pieces", "shown")
+    __slots__ = ("_analysis", "found", "pieces", "project", "shown")
 
-    def __init__(self, analysis: Analysis, pieces: Sequence[Piece], shown: str) -> None:
-        """Args are who analyses, what the memory is searched by, and what of it a prompt shows in full."""
+    def __init__(self, analysis: Analysis, project: str, pieces: Sequence[Piece], shown: str) -> None:
+        """Args are who analyses, whose it is, what it is searched by, and what of it a prompt shows in full."""
         self._analysis = analysis
+        self.project = project
         self.found: Found | None = None
         self.pieces = pieces
         self.shown = shown
@@ -53,9 +54,9 @@ class Analysis:
         # Those that are never asked for, since their request was answered before, fall out.
         self._waiting: deque[Words] = deque(maxlen=_WAITING_MEMORIES)
 
-    def begin(self, memories: Iterable[tuple[Sequence[Piece], str]]) -> list[Words]:
-        """The words of the memories of one request, by the arguments of `Words`."""
-        words = [Words(self, pieces, shown) for pieces, shown in memories]
+    def begin(self, project: str, memories: Iterable[tuple[Sequence[Piece], str]]) -> list[Words]:
+        """The words of the memories of one request, by the last arguments of `Words`."""
+        words = [Words(self, project, pieces, shown) for pieces, shown in memories]
         if sum(len(text) for one in words for text, _ in one.pieces) > _SMALL_CHARACTERS:
             self._analyse(words)
         else:
@@ -69,15 +70,16 @@ class Analysis:
             while True:
                 several[self._waiting.popleft()] = None
         try:
-            return self._analyse(list(several))[0]
+            # What is stored together lies together.
+            return self._analyse(sorted(several, key=lambda one: one.project))[wanted]
         except Exception:
             # The others are analysed when they are needed, so that the one at fault fails alone.
-            return self._analyse([wanted])[0]
+            return self._analyse([wanted])[wanted]
 
-    def _analyse(self, words: Sequence[Words]) -> list[Found]:
+    def _analyse(self, words: Sequence[Words]) -> dict[Words, Found]:
         terms = terms_of([one.pieces for one in words])
         counts = self._counter.counts([one.shown for one in words])
-        several = list(zip(terms, counts, strict=True))
-        for one, found in zip(words, several, strict=True):
+        several = dict(zip(words, zip(terms, counts, strict=True), strict=True))
+        for one, found in several.items():
             one.found = found
         return several

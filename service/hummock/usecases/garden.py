@@ -104,7 +104,7 @@ class Garden:
 
     def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         before = self._existing(project, memory_id)
-        (prepared,) = self._preparation.prepare([changed(as_draft(before), changes)])
+        (prepared,) = self._preparation.prepare(project, [changed(as_draft(before), changes)])
         (embeddings,) = self._preparation.embed([prepared])
         stored: Memory | None = None
 

@@ -111,7 +111,7 @@ class Import:
         memories: Sequence[GivenMemory],
         given_embeddings: Sequence[tuple[Embedding, ...]],
     ) -> list[_Arrival]:
-        prepared = self._preparation.prepare([left_open(given.draft) for given in memories])
+        prepared = self._preparation.prepare(project, [left_open(given.draft) for given in memories])
         stored = self._store.get(project, [given.draft.id for given in memories], 0, full=True)
         arrivals = []
         for given, one, embeddings, existing in zip(memories, prepared, given_embeddings, stored, strict=True):

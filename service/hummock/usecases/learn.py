@@ -55,12 +55,12 @@ class Preparation:
         self._analysis = Analysis(counter)
         self._make_id = make_id
 
-    def prepare(self, given: Sequence[Draft]) -> list[Prepared]:
-        """Everything but the vectors, of each."""
+    def prepare(self, project: str, given: Sequence[Draft]) -> list[Prepared]:
+        """Everything but the vectors, of each; they are to be stored in this project."""
         indexes = [template.derived_index(draft) for draft in given]
         texts = [template.compared(draft, index.title) for draft, index in zip(given, indexes, strict=True)]
         shown = [_shown(index, text) for index, text in zip(indexes, texts, strict=True)]
-        words = self._analysis.begin(zip(map(pieces_of, given), shown, strict=True))
+        words = self._analysis.begin(project, zip(map(pieces_of, given), shown, strict=True))
         return [self._prepared(*parts) for parts in zip(given, indexes, texts, words, strict=True)]
 
     def _prepared(self, draft: Draft, index: MemoryIndex, text: str, words: Words) -> Prepared:
@@ -100,7 +100,7 @@ class Learn:
         """
         now = self._clock.now()
         given = [self._given_vector(place, lesson, now) for place, lesson in enumerate(command.lessons)]
-        prepared = self._preparation.prepare([lesson.draft for lesson in command.lessons])
+        prepared = self._preparation.prepare(command.project, [lesson.draft for lesson in command.lessons])
         vectors = given
         if None in given:
             vectors = self._vectors(prepared, given, self._known(command.project, prepared))

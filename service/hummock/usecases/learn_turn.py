@@ -106,7 +106,7 @@ class LearnTurn:
             (command.assistant, PromptRole.ASSISTANT, Origin.AI_OUTPUT, "assistant"),
         )
         drafts = [_draft(command.session_id, side, origin, name) for side, _, origin, name in given]
-        kept = self._preparation.prepare(drafts[:1] if is_quoted else drafts)
+        kept = self._preparation.prepare(command.project, drafts[:1] if is_quoted else drafts)
         contents = [*zip(kept, self._preparation.embed(kept), strict=True), (None, ())]
         return [
             _Side(
