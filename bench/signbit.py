@@ -19,9 +19,9 @@ from bench.texts import Cached, Texts, Vectors
 from hummock.core.errors import HummockError
 from hummock.models.embedder import open_embedder
 from hummock.models.registry import find
-from hummock.store.signs import packed_query
+from hummock.store.signs import SignBits, packed_query
 from hummock_kernels.cosine import scan, score_rows
-from hummock_kernels.signbit import nearest_signs, sign_bits
+from hummock_kernels.signbit import nearest_signs
 from hummock_kernels.topk import top_k
 
 Rows = NDArray[np.int64]
@@ -167,7 +167,7 @@ def _sign_methods(
     every = np.ones(len(halves), np.uint8)
     row_doc = np.arange(len(halves), dtype=np.int32)
     started_s = time.perf_counter()
-    bits = sign_bits(signed_halves)
+    bits = SignBits.of(signed_halves).blocks
     build_s = time.perf_counter() - started_s
     for pool in pools:
 

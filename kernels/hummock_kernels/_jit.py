@@ -72,9 +72,10 @@ _HAS_CACHE = _prepare_environment()
 
 import numba  # noqa: E402 - reads the environment prepared above
 from numba import types  # noqa: E402
+from numba.core import cgutils  # noqa: E402
 from numba.core import config as _config  # noqa: E402
 
-__all__ = ["HAS_F16C", "IS_COMPILED", "KERNELS", "REASSOCIATE", "helper", "intrinsic", "kernel", "types"]
+__all__ = ["HAS_F16C", "IS_COMPILED", "KERNELS", "REASSOCIATE", "cgutils", "helper", "intrinsic", "kernel", "types"]
 
 _settings: Any = _config  # filled in at run time, so that its names are unknown to a type checker
 

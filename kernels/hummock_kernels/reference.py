@@ -349,18 +349,24 @@ def sign_bits(rows: Halves) -> Longs:
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
+def put_signs(rows: Halves, first: int, bits: Longs) -> None:
+    """Twin of `signbit.put_signs`."""
+    for row, values in enumerate(rows.tolist(), first):
+        lane = bits[row // 256, :, row // 64 % 4]
+        lane &= np.uint64((1 << row % 64) - 1)
+        lane |= np.array([*(value >> 15 for value in values), 0], np.uint64) << np.uint64(row % 64)
+
+
 def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep: int) -> Indices:
     """Twin of `signbit.nearest_signs`."""
-    signs, ones, twos = query
+    dim = bits.shape[1] - 1
+    negative, ones, twos = (query[..., None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)).reshape(3, -1)[:, :dim]
+    lanes = bits.transpose(0, 2, 1)[:, :, :dim].reshape(-1, dim)
     rows = [row for row, doc in enumerate(row_doc.tolist()) if allowed[doc]]
-    differing = {row: bits[row] ^ signs for row in rows}
-    weight = {row: _bit_count(each & ones) + 2 * _bit_count(each & twos) for row, each in differing.items()}
+    differing = {row: (lanes[row // 64] >> np.uint64(row % 64) & np.uint64(1)) ^ negative for row in rows}
+    weight = {row: int(each @ (ones + 2 * twos)) for row, each in differing.items()}
     nearest = sorted(rows, key=lambda row: (weight[row], row))[: max(keep, 0)]
     return np.array(sorted(nearest), np.int64)
-
-
-def _bit_count(words: Longs) -> int:
-    return sum(int(word).bit_count() for word in words)
 
 
 def add_turns(slots: Docs, session: Longs, position: Docs, first: int) -> int:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hummock_kernels import reference, signbit
+from hummock_kernels._types import Longs
 
 VALUES = st.sampled_from([-65504.0, -1.0, -0.25, -6e-8, -0.0, 0.0, 6e-8, 0.25, 1.0, 65504.0])
 
@@ -30,6 +31,29 @@ def test_dims_are_bits_from_the_lowest() -> None:
     assert signbit.sign_bits(row).tolist() == [[0b1010]]
 
 
+def blocks_of(bits: Longs, dim: int) -> Longs:
+    """The bits of rows, (n, words), as blocks; what lies behind the last row is not zero."""
+    apart = (bits[..., None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)).reshape(len(bits), 64 * bits.shape[1])
+    blocks = np.full((-(-len(bits) // 256), dim + 1, 4), 2**64 - 1, np.uint64)
+    signbit.put_signs(np.ascontiguousarray(apart[:, :dim] << np.uint64(15)).astype(np.uint16), 0, blocks)
+    blocks.flags.writeable = False
+    return blocks
+
+
+@given(st.data(), st.lists(st.integers(0, 200), max_size=4), st.sampled_from([1, 3, 64, 65]))
+def test_signs_that_are_put_behind_others_equal_their_twins(data: st.DataObject, counts: list[int], dim: int) -> None:
+    random = np.random.default_rng(data.draw(st.integers(0, 99)))
+    ours = random.integers(0, 2**63, (4, dim + 1, 4), dtype=np.uint64)
+    twin = ours.copy()
+    first = 0
+    for count in counts:
+        rows = random.integers(0, 2**16, (count, dim), dtype=np.uint16)
+        signbit.put_signs(rows, first, ours)
+        reference.put_signs(rows, first, twin)
+        first += count
+    np.testing.assert_array_equal(ours, twin)
+
+
 @given(st.data(), st.integers(1, 3), st.lists(st.integers(1, 3), max_size=12), st.integers(-1, 20))
 def test_nearest_rows_equal_their_twins(data: st.DataObject, words: int, chunks: list[int], keep: int) -> None:
     """Few different words, so that many rows tie."""
@@ -38,16 +62,30 @@ def test_nearest_rows_equal_their_twins(data: st.DataObject, words: int, chunks:
     query = data.draw(hnp.arrays(np.uint64, (3, words), elements=word))
     allowed = data.draw(hnp.arrays(np.uint8, len(chunks), elements=st.integers(0, 2)))
     row_doc = np.repeat(np.arange(len(chunks), dtype=np.int32), chunks)
-    for array in (bits, query, allowed, row_doc):
+    for array in (query, allowed, row_doc):
         array.flags.writeable = False
-    found = signbit.nearest_signs(bits, row_doc, allowed, query, keep)
-    np.testing.assert_array_equal(found, reference.nearest_signs(bits, row_doc, allowed, query, keep), strict=True)
+    arguments = (blocks_of(bits, 64 * words - data.draw(st.sampled_from([0, 1, 63]))), row_doc, allowed, query, keep)
+    np.testing.assert_array_equal(signbit.nearest_signs(*arguments), reference.nearest_signs(*arguments), strict=True)
+
+
+@pytest.mark.parametrize("dim", [70, 384, 1100])
+@pytest.mark.parametrize("passing", [1.0, 0.25, 0.002])
+def test_the_lightest_of_many_rows_equal_their_twins(dim: int, passing: float) -> None:
+    """Several blocks, the last one not full; a filter that leaves whole blocks out; weights of all sizes."""
+    random = np.random.default_rng(dim)
+    bits = random.integers(0, 2**63, (1500, -(-dim // 64)), dtype=np.uint64)
+    query = random.integers(0, 2**63, (3, bits.shape[1]), dtype=np.uint64)
+    allowed = (random.random(1500) < passing).astype(np.uint8)
+    for row_doc in (np.arange(1500, dtype=np.int32), np.arange(1500, dtype=np.int32) // 2):
+        for keep in (1, 100, 1500):
+            arguments = (blocks_of(bits, dim), row_doc, allowed, query, keep)
+            np.testing.assert_array_equal(signbit.nearest_signs(*arguments), reference.nearest_signs(*arguments))
 
 
 def nearest(bits: list[int], allowed: list[int], keep: int) -> list[int]:
     """Rows of one word each, a document each, nearest to zero; every dim weighs 1 and the fifth 3."""
     found = signbit.nearest_signs(
-        np.array(bits, np.uint64).reshape(-1, 1),
+        blocks_of(np.array(bits, np.uint64).reshape(-1, 1), 64),
         np.arange(len(bits), dtype=np.int32),
         np.array(allowed, np.uint8),
         np.array([[0], [2**64 - 1], [0b10000]], np.uint64),
@@ -81,20 +119,3 @@ def test_rows_that_differ_in_every_bit_are_found_when_there_are_no_others() -> N
 def test_a_heavy_dim_counts_as_much_as_its_weight() -> None:
     assert nearest([0b10000, 0b11, 0b111, 0b1111], [1, 1, 1, 1], 1) == [1]
     assert nearest([0b10000, 0b1111, 0b111, 0b11], [1, 1, 1, 1], 2) == [0, 3]
-
-
-def test_rows_that_are_fetched_ahead_are_found_as_well() -> None:
-    """Where the bits are more than a cache holds and a filter leaves gaps; to the last word of the last row."""
-    random = np.random.default_rng(9)
-    bits = random.integers(0, 2**63, (180_000, 6), dtype=np.uint64)
-    assert bits.size > signbit._CACHED_WORDS
-    row_doc = np.arange(len(bits), dtype=np.int32)
-    allowed = (random.random(len(bits)) < 0.2).astype(np.uint8)
-    allowed[-1] = 1
-    query = np.concatenate([bits[-1:], random.integers(0, 2**63, (2, 6), dtype=np.uint64)])
-    found = signbit.nearest_signs(bits, row_doc, allowed, query, 100)
-    differing = bits ^ query[0]
-    weight = np.bitwise_count(differing & query[1]).sum(1) + 2 * np.bitwise_count(differing & query[2]).sum(1, np.int64)
-    among = np.flatnonzero(allowed)
-    assert found.tolist() == sorted(among[np.argsort(weight[among], kind="stable")[:100]].tolist())
-    assert found[-1] == len(bits) - 1

@@ -19,12 +19,11 @@ from hummock.store.growing import Growing
 from hummock.store.limits import PlanLimits
 from hummock.store.planner import Plan, nearest, plan_for
 from hummock.store.postings import Postings
-from hummock.store.signs import packed_query
+from hummock.store.signs import SignBits, packed_query
 from hummock.store.terms import ForwardLists
 from hummock.store.view import ProjectView
 from hummock_kernels import reference
 from hummock_kernels.cosine import scan
-from hummock_kernels.signbit import sign_bits
 from tests.ports.asking import ask, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import opened
@@ -57,7 +56,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
         postings=Postings.of(ForwardLists.none(), np.empty(0, np.float32), inverted=False),
         domain_names=LazyDomainNames(),
         plans=plans,
-        signs=Growing.of(sign_bits(halves)) if plans.sign_rows <= len(halves) else None,
+        signs=SignBits.of(halves) if plans.sign_rows <= len(halves) else None,
     )
 
 
@@ -197,7 +196,24 @@ def view(store: EmbeddedStore) -> ProjectView:
 def has_true_signs(store: EmbeddedStore) -> bool:
     """Whether the bits of every row are those of its vector."""
     shown = view(store)
-    return shown.signs is not None and np.array_equal(shown.signs.values, sign_bits(shown.vectors.values))
+    return shown.signs is not None and np.array_equal(signs(shown.signs), shown.vectors.values >> 15)
+
+
+def signs(bits: SignBits) -> NDArray[np.uint64]:
+    """(rows, dim), 1 for each value that is negative."""
+    apart = bits.blocks[..., None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)
+    return apart.transpose(0, 2, 3, 1).reshape(-1, bits.blocks.shape[1])[: bits.size, :-1]
+
+
+@given(st.lists(st.integers(0, 300), max_size=6), st.integers(0, 99))
+def test_sign_bits_of_an_older_view_stay_as_they_are(appended: list[int], seed: int) -> None:
+    """Rows that are appended lie in the same words."""
+    vectors = np.random.default_rng(seed).standard_normal((sum(appended), 3)).astype(np.float16).view(np.uint16)
+    older = [SignBits.of(vectors[:0])]
+    for count in appended:
+        older.append(older[-1].extended(vectors[older[-1].size : older[-1].size + count]))
+    for bits in older:
+        np.testing.assert_array_equal(signs(bits), vectors[: bits.size] >> 15)
 
 
 def entries(first: int, end: int) -> list[Entry]:

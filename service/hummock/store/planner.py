@@ -11,7 +11,6 @@ from enum import Enum, auto
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.store.signs import nearest_rows
 from hummock.store.view import ProjectView
 from hummock_kernels.cosine import scan, score_rows
 from hummock_kernels.topk import top_k
@@ -67,7 +66,7 @@ def _by_signs(
     limits = view.plans
     pool = max(limits.pool_rows, limits.pool_per_result * k, passing_rows // limits.pool_share)
     for keep in (pool, limits.widening * pool):
-        picks = nearest_rows(view.signs.values, view.row_doc.values, allowed, query, keep)
+        picks = view.signs.nearest(view.row_doc.values, allowed, query, keep)
         found, memories = _best(view, picks, query, minimum, k)
         if memories >= k or len(picks) < keep:
             return found

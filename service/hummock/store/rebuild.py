@@ -10,13 +10,11 @@ from dataclasses import replace
 
 import lmdb
 import numpy as np
-from numpy.typing import NDArray
 
 from hummock.store.environment import Environment
-from hummock.store.growing import Growing
 from hummock.store.limits import StoreLimits
-from hummock.store.view import ProjectView, catch_up, signs_of
-from hummock_kernels.signbit import sign_bits
+from hummock.store.signs import SignBits
+from hummock.store.view import ProjectView, catch_up
 
 
 def is_rebuild_due(view: ProjectView, limits: StoreLimits) -> bool:
@@ -60,7 +58,7 @@ def _indexed(view: ProjectView) -> ProjectView:
     return replace(
         view,
         postings=view.postings.inverted(view.columns.alive.values, view.columns.length.values, renumbered=False),
-        signs=signs_of(view.vectors.values) if _lacks_signs(view) else view.signs,
+        signs=SignBits.of(view.vectors.values) if _lacks_signs(view) else view.signs,
     )
 
 
@@ -68,7 +66,7 @@ def _joined(made: ProjectView, newest: ProjectView) -> ProjectView:
     """The newest view with the index of an older one of its line."""
     signs = newest.signs
     if signs is None and made.signs is not None:
-        signs = made.signs.extended(sign_bits(newest.vectors.values[made.signs.size :]))
+        signs = made.signs.extended(newest.vectors.values[made.signs.size :])
     return replace(newest, postings=newest.postings.behind(made.postings), signs=signs)
 
 
@@ -85,16 +83,10 @@ def _compacted(view: ProjectView) -> ProjectView:
         line=object(),
         columns=view.columns.compacted(),
         vectors=vectors,
-        signs=_signs_of(view, kept, vectors.values),
+        signs=SignBits.of(vectors.values) if vectors.size >= view.plans.sign_rows else None,
         row_doc=row_doc,
         postings=view.postings.inverted(alive, view.columns.length.values, renumbered=True),
     )
-
-
-def _signs_of(view: ProjectView, kept: NDArray[np.int64], vectors: NDArray[np.uint16]) -> Growing[np.uint64] | None:
-    if len(vectors) < view.plans.sign_rows:
-        return None
-    return signs_of(vectors) if view.signs is None else view.signs.taken(kept)
 
 
 def _lacks_signs(view: ProjectView) -> bool:

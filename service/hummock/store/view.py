@@ -23,8 +23,8 @@ from hummock.store.growing import Growing
 from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.postings import Postings
 from hummock.store.settings_records import read_settings
+from hummock.store.signs import SignBits
 from hummock.store.stored import Stored, read_all, read_docs
-from hummock_kernels.signbit import sign_bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,7 +41,7 @@ class ProjectView:
         postings: Terms to ordinals.
         domain_names: Of the project's domains, removed ones too.
         plans: How its nearest vectors are found.
-        signs: (rows, words), the vectors' sign bits; None in a project that is small, or has only just grown.
+        signs: The vectors' sign bits; None in a project that is small, or has only just grown.
         line: The same in views that have the same memories in the same places, but for those added at the end.
         settings: What the project sets for itself.
     """
@@ -55,7 +55,7 @@ class ProjectView:
     postings: Postings
     domain_names: LazyDomainNames
     plans: PlanLimits
-    signs: Growing[np.uint64] | None = None
+    signs: SignBits | None = None
     line: object = field(default_factory=object)
     settings: ProjectSettings = NO_SETTINGS
 
@@ -90,14 +90,8 @@ def load(
         ),
         domain_names=LazyDomainNames(),
         plans=limits.plans,
-        signs=signs_of(stored.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
+        signs=SignBits.of(stored.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
     )
-
-
-def signs_of(vectors: NDArray[np.uint16]) -> Growing[np.uint64]:
-    """The sign bits of these rows."""
-    bits = sign_bits(vectors)
-    return Growing.of(bits[:0]).extended(bits)
 
 
 def is_too_old(view: ProjectView, environment: Environment, txn: lmdb.Transaction[bytes]) -> bool:
@@ -137,7 +131,7 @@ def _extended(view: ProjectView, stored: Stored) -> ProjectView:
         view,
         columns=view.columns.extended(stored.rows, stored.ids, view.row_doc.size),
         vectors=view.vectors.extended(halves),
-        signs=None if view.signs is None else view.signs.extended(sign_bits(halves)),
+        signs=None if view.signs is None else view.signs.extended(halves),
         row_doc=view.row_doc.extended(np.repeat(ordinals, stored.rows["chunk_count"])),
         postings=view.postings.extended(stored.lists),
     )
