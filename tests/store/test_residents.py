@@ -215,7 +215,7 @@ def test_a_view_that_cannot_follow_is_loaded_anew(
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
-
+        monkeypatch.setattr(store._writer, "_rest", lambda: False)
         failures = iter([MemoryError()])
 
         def broken_once(*arguments: Any) -> ProjectView:

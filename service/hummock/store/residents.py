@@ -139,10 +139,10 @@ class ResidentProjects:
                 return
             if newer is not view:
                 self._show(slot, newer)
-            slot.shown = committed
             if is_rebuild_due(newer, self._limits) and not slot.is_rebuilding:
                 slot.is_rebuilding = True
                 self._maintenance.submit(self._rebuild, slot)
+            slot.shown = committed
 
     def _rebuild(self, slot: _Slot) -> None:
         """Beside readers and the writer, who wait only for what was written meanwhile."""
