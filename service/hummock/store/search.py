@@ -247,11 +247,7 @@ class Search:
         domain_names: tuple[str, ...],
     ) -> Candidates:
         columns = self._view.columns
-        marks = np.zeros(len(columns), np.uint8)
-        for path, ordinals in found.items():
-            if len(ordinals):
-                marks[ordinals] |= np.uint8(path)
-        at = np.flatnonzero(marks.view(np.bool_))
+        at, found_by = _united(found)
         start, count = columns.chunk_start.values, columns.chunk_count.values
         nearest_to = _NO_VECTOR if query.vector is None else query.vector
         cosine, best_chunk, vector = best_chunks(self._view.vectors.values, start, count, at, nearest_to)
@@ -275,11 +271,25 @@ class Search:
             cosine=cosine,
             keyword=keyword,
             matched=matched,
-            found_by=marks[at],
+            found_by=found_by,
             vector=vector,
             best_chunk=best_chunk,
             domain_names=domain_names,
         )
+
+
+def _united(found: dict[FoundBy, Ordinals]) -> tuple[Ordinals, Flags]:
+    """What any path found, ascending and each once, and by which paths."""
+    places = np.sort(np.concatenate(list(found.values())))
+    is_first = np.empty(len(places), np.bool_)
+    is_first[:1] = True
+    np.not_equal(places[1:], places[:-1], out=is_first[1:])
+    at = places[is_first]
+    found_by = np.zeros(len(at), np.uint8)
+    for path, ordinals in found.items():
+        if len(ordinals):
+            found_by[at.searchsorted(ordinals)] |= np.uint8(path)
+    return at, found_by
 
 
 def _by_keyword(query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> Ordinals:
