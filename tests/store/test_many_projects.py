@@ -97,7 +97,7 @@ def test_a_read_or_a_write_does_no_more_among_many_projects_in_memory_than_among
         work = {
             "read": lambda: store._residents.view(PROJECTS[0]),
             "first read": lambda: store._residents.view(PROJECTS[store.status().loaded_project_count + 1]),
-            "write": lambda: store._residents.publish([PROJECTS[0]]),
+            "write": lambda: store._residents.publish({PROJECTS[0]: 1}),
             "status": store._residents.usage,
         }
         for project in PROJECTS[:10]:

@@ -237,6 +237,7 @@ def test_writes_that_nobody_reads_add_up_and_the_next_read_sees_them_all(
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
         monkeypatch.setattr(store._writer, "_rest", lambda: False)
+        monkeypatch.setattr(residents, "_MOST_BEHIND", 4)
         changes: list[int] = []
 
         def noted(view: ProjectView, *arguments: Any) -> ProjectView:

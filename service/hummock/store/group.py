@@ -30,10 +30,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """What became of a job: a durable write, or what went wrong. Nothing has been told to its caller."""
+    """What became of a job: a durable write, or what went wrong. Nothing has been told to its caller.
+
+    `operations` says how many the write noted.
+    """
 
     job: Job
     written: Written[Any] | None = None
+    operations: int = 0
     error: BaseException | None = None
 
     def tell(self) -> None:
@@ -97,11 +101,13 @@ class GroupCommit:
         for job in jobs:
             writing = Writing()
             try:
-                outcomes.append(Outcome(job=job, written=ledger.apply(job.project, job.request, writing)))
+                written = ledger.apply(job.project, job.request, writing)
             except Exception as error:
                 if writing.has_begun:
                     raise _Spoilt(error) from error
                 outcomes.append(self._failed(job, error))
+            else:
+                outcomes.append(Outcome(job=job, written=written, operations=writing.operations))
             if ledger.put_bytes > self._limits.group_bytes:
                 break
         try:
@@ -116,17 +122,18 @@ class GroupCommit:
         put_bytes = 0
         for job in jobs:
             known = len(self._vocabularies.of(job.project))
+            writing = Writing()
             try:
                 with self._environment.writing(txn) as nested:
                     ledger = self._ledger(nested)
-                    written = ledger.apply(job.project, job.request, Writing())
+                    written = ledger.apply(job.project, job.request, writing)
                     self._finish(ledger, nested)
             except Exception as error:
                 self._forget_since(job.project, known)
                 outcomes.append(self._failed(job, error))
             else:
                 put_bytes += ledger.put_bytes
-                outcomes.append(Outcome(job=job, written=written))
+                outcomes.append(Outcome(job=job, written=written, operations=writing.operations))
             if put_bytes > self._limits.group_bytes:
                 break
         return outcomes

@@ -73,6 +73,7 @@ class Ledger:
             requests.remember(self._txn, self._tables, page.number, request.request_id, kept)
         page.record, page.is_written_to = record, True
         page.operations += unit.operations
+        writing.operations = unit.operations
         self.has_grown |= unit.has_grown
         self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
         return Written(seq=record.seq, reply=reply)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
@@ -22,8 +22,8 @@ _log = logging.getLogger(__name__)
 _LOADS = 4
 """Times that a project is loaded at most before the writer has to wait for it."""
 
-_MOST_BEHIND = 4
-"""Groups of writes that a view lags behind at most; more would make a reader wait for more than some milliseconds."""
+_MOST_BEHIND = 128
+"""Operations that a view lags behind, and one group of writes at most: a reader waits some milliseconds for them."""
 
 
 class _Slot:
@@ -31,8 +31,8 @@ class _Slot:
 
     `loading` is held by the one reader that loads; `changing` by whoever replaces the view. Whatever replaces it is
     caught up first, so what was loaded or rebuilt while the writer committed misses nothing: either it sees the
-    commit, or the writer waits for `changing` and then finds the view. `committed` counts groups of writes, and `shown`
-    those of them that the view surely has.
+    commit, or the writer waits for `changing` and then finds the view. `committed` counts operations, and `shown` those
+    of them that the view surely has.
     """
 
     __slots__ = ("changing", "committed", "is_rebuilding", "loading", "nbytes", "project", "shown", "view")
@@ -86,15 +86,17 @@ class ResidentProjects:
             self._touch(project)
         return view
 
-    def publish(self, projects: Iterable[str]) -> None:
-        """Lets every read from now on see the last commit to these projects; those not in memory stay out of it.
+    def publish(self, operations: Mapping[str, int]) -> None:
+        """Lets every read from now on see the last commit, given how many operations each project has in it.
 
-        To bring a view up to date costs as much as ten memories do, so that one which nobody reads lets writes add up.
+        Projects that are not in memory stay out of it. To bring a view up to date costs as much as ten memories do, so
+        that one which nobody reads lets writes add up.
         """
-        for project in projects:
+        for project, count in operations.items():
             slot = self._slots.get(project)
             if slot is not None:
-                slot.committed += 1
+                # What is no operation may have changed too: settings, counts of memories.
+                slot.committed += max(count, 1)
                 self._behind[project] = None
                 if slot.committed - slot.shown >= _MOST_BEHIND:
                     self._catch_up(slot)

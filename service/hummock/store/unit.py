@@ -25,9 +25,10 @@ from hummock.text.terms import learned_terms
 
 @dataclass(slots=True, eq=False)
 class Writing:
-    """Whether a write has changed anything in its transaction yet."""
+    """Whether a write has changed anything in its transaction yet, and in the end how many operations it noted."""
 
     has_begun: bool = False
+    operations: int = 0
 
 
 class Unit:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -11,7 +12,7 @@ from typing import Any
 
 from hummock.core.errors import Unavailable
 from hummock.ports import Reply, WriteRequest, Written
-from hummock.store.group import GroupCommit, Job
+from hummock.store.group import GroupCommit, Job, Outcome
 
 _log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ class Writer:
     def __init__(
         self,
         group: GroupCommit,
-        publish: Callable[[Iterable[str]], None],
+        publish: Callable[[Mapping[str, int]], None],
         rest: Callable[[], bool],
         group_jobs: int,
     ) -> None:
@@ -30,7 +31,7 @@ class Writer:
 
         Args:
             group: Commits.
-            publish: Makes committed writes of these projects visible to readers.
+            publish: Makes committed writes visible to readers, given how many operations each project has in them.
             rest: Called while nothing is queued: does a little, or says that nothing is left to do.
             group_jobs: Jobs of one group.
         """
@@ -96,7 +97,7 @@ class Writer:
 
     def _commit(self, pending: list[Job]) -> None:
         outcomes = self._group.commit(pending)
-        self._publish({outcome.job.project for outcome in outcomes if outcome.error is None})
+        self._publish(_operations(outcomes))
         del pending[: len(outcomes)]
         for outcome in outcomes:
             outcome.tell()
@@ -122,3 +123,12 @@ class Writer:
         while not self._queue.empty():
             jobs.append(self._queue.get())
         return [job for job in jobs if job is not None and job.future.set_running_or_notify_cancel()]
+
+
+def _operations(outcomes: Iterable[Outcome]) -> Counter[str]:
+    """By project; 0 where there was none in what was written."""
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        if outcome.error is None:
+            counts[outcome.job.project] += outcome.operations
+    return counts
