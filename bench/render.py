@@ -17,7 +17,7 @@ from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Quotas, RenderForm
 from hummock.ports import Embedder
 from hummock.render import FORMS, Frame, Selected, compose, marked, wording_of
-from hummock.rpc.parse_memory import learn_command
+from hummock.rpc.parse.memory import learn_command
 from hummock.text.tokens import CountedOnce, EstimatedTokens, TokenCounter, TokenizerTokens
 from hummock.usecases.learn import Preparation, make_memory
 from hummock.v1 import context_service_pb2

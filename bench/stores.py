@@ -30,8 +30,9 @@ from hummock.models import EmbeddingModel, PairDescription
 from hummock.models.basis import load_basis
 from hummock.models.pair import marked_bases
 from hummock.models.space import embedding_space, pair_space
-from hummock.store import codec, keys
-from hummock.store.codec import SCHEMA
+from hummock.store import keys
+from hummock.store.records import codec
+from hummock.store.records.codec import SCHEMA
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub

@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToDict
 
 from hummock.core import errors
 from hummock.rpc.gate import DeadlinePassed
-from hummock.rpc.parse import RulesBroken, Violation
+from hummock.rpc.parse.request import RulesBroken, Violation
 from hummock.rpc.status import InternalError, ReplyTooLarge, to_proto
 
 FILE = Path(__file__).parent / "golden" / "statuses.json"

@@ -12,11 +12,11 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.keyword_scan import EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.core.learning_events import KeywordsSet
 from hummock.core.learning_queries import SettingsChanges
-from hummock.rpc.learning_servicer import LearningServicer
-from hummock.rpc.parse import RulesBroken, parse
-from hummock.rpc.parse_learning import observe_command
+from hummock.rpc.parse.learning import observe_command
+from hummock.rpc.parse.request import RulesBroken, parse
 from hummock.rpc.reply_stream import UNTIL_WRITTEN
-from hummock.rpc.scan_keywords import asked_scan, told
+from hummock.rpc.servicers.learning import LearningServicer
+from hummock.rpc.servicers.scan_keywords import asked_scan, told
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
 from tests.rpc.fixed_learning import CORE, EVENTS, LEARNT, FixedLearning, FixedScan, observe

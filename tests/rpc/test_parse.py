@@ -18,9 +18,12 @@ from hummock.core.memory import DomainKnowledge, Draft, Filter, LearningRecord, 
 from hummock.core.recall import CrossEncoding, DecayMode, Preset, RecallPath, RecallQuery
 from hummock.core.render import Locale, RenderForm
 from hummock.core.search import SearchScope
-from hummock.rpc import parse_memory, parse_recall, parse_render, parse_values
 from hummock.rpc.page_token import page_position, page_token
-from hummock.rpc.parse import parse
+from hummock.rpc.parse import memory as parse_memory
+from hummock.rpc.parse import recall as parse_recall
+from hummock.rpc.parse import render as parse_render
+from hummock.rpc.parse import values as parse_values
+from hummock.rpc.parse.request import parse
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2, recall_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb

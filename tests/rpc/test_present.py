@@ -12,8 +12,13 @@ from hummock.core.memory import Detail, DomainKnowledge, LearningRecord, MemoryK
 from hummock.core.recall import RecallQuery
 from hummock.core.render import RenderQuery
 from hummock.core.search import SearchQuery
-from hummock.rpc import parse_memory, present_memory, present_recall, present_render, present_service, present_values
 from hummock.rpc.gate import Load
+from hummock.rpc.parse import memory as parse_memory
+from hummock.rpc.present import memory as present_memory
+from hummock.rpc.present import recall as present_recall
+from hummock.rpc.present import render as present_render
+from hummock.rpc.present import service as present_service
+from hummock.rpc.present import values as present_values
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import samples
 

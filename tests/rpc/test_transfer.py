@@ -32,8 +32,8 @@ from hummock.core.prompt import PromptRole
 from hummock.core.session import Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.ports import UnitOfWork
-from hummock.rpc.export_project import export_project
-from hummock.rpc.import_project import import_lines
+from hummock.rpc.servicers.export_project import export_project
+from hummock.rpc.servicers.import_project import import_lines
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens
 from hummock.usecases.export import Export

@@ -14,7 +14,7 @@ from grpc import aio
 from hummock.core.memory import Filter, Origin
 from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
 from hummock.rpc.feed import Feed
-from hummock.rpc.watch_memories import MOST_EVENTS, SEQ_EVERY, watch_memories
+from hummock.rpc.servicers.watch_memories import MOST_EVENTS, SEQ_EVERY, watch_memories
 from hummock.v1 import memory_pb2
 from hummock.v1 import memory_service_pb2 as pb
 from tests.rpc import samples

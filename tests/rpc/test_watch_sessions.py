@@ -12,7 +12,7 @@ from hummock.core.errors import SessionNotFound
 from hummock.core.prompt import PromptRole
 from hummock.core.session import AppendMessage, CreateSession, DeleteSession
 from hummock.rpc.reply_stream import UNTIL_WRITTEN
-from hummock.rpc.session_servicer import SessionServicer
+from hummock.rpc.servicers.session import SessionServicer
 from hummock.usecases.sessions import Sessions
 from hummock.v1 import session_service_pb2 as pb
 from tests.fakes import FakeClock

@@ -7,7 +7,7 @@ from pathlib import Path
 import lmdb
 import msgspec
 
-from hummock.store import codec
+from hummock.store.records import codec
 from tests.store.opening import MIB
 
 FIRST_ANALYZER = 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hummock.core.memory import CodeFragment, MemoryKind
-from hummock.store import codec
+from hummock.store.records import codec
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import Entry

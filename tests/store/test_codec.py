@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.terms import Terms
 from hummock.ports import TextKey
-from hummock.store import codec, columns, keys, operations, terms
-from hummock.store.vocabulary import Vocabulary
+from hummock.store import keys
+from hummock.store.records import codec, operations, terms
+from hummock.store.records.vocabulary import Vocabulary
+from hummock.store.views import columns
 from hummock.text.analyzer import document_terms
 from hummock.text.terms import BODY, terms_of
 from tests.strategies import IDS, Entry, domain, entries, exact_terms, fragment, record

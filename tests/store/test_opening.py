@@ -13,7 +13,7 @@ import pytest
 
 from hummock.core.errors import StartError, Unavailable
 from hummock.core.memory import Filter
-from hummock.store import codec, environment, recorded_model, require_free
+from hummock.store import environment, recorded_model, require_free
 from hummock.store.errors import (
     AnalyzerTooNew,
     DirectoryInUse,
@@ -23,6 +23,7 @@ from hummock.store.errors import (
     SpaceDiffers,
 )
 from hummock.store.lock import DirectoryLock
+from hummock.store.records import codec
 from hummock.text.analyzer import ANALYZER_VERSION
 from tests.ports.asking import ask, put
 from tests.store.opening import opened

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from hummock.core.memory import Filter
 from hummock.store import EmbeddedStore, StoreLimits
-from hummock.store.columns import ROW, Columns
-from hummock.store.domain_names import LazyDomainNames
-from hummock.store.growing import Growing
 from hummock.store.limits import PlanLimits
-from hummock.store.planner import Plan, nearest, plan_for
-from hummock.store.postings import Postings
-from hummock.store.signs import SignBits, packed_query
-from hummock.store.terms import ForwardLists
-from hummock.store.view import ProjectView
+from hummock.store.records.terms import ForwardLists
+from hummock.store.searching.planner import Plan, nearest, plan_for
+from hummock.store.views.columns import ROW, Columns
+from hummock.store.views.domain_names import LazyDomainNames
+from hummock.store.views.growing import Growing
+from hummock.store.views.postings import Postings
+from hummock.store.views.signs import SignBits, packed_query
+from hummock.store.views.view import ProjectView
 from hummock_kernels import reference
 from hummock_kernels.cosine import scan
 from tests.ports.asking import ask, put

@@ -11,8 +11,9 @@ import pytest
 from hummock.core.learn import LearnCommand, Lesson
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, MemoryIndex, MemoryKind, Payload
 from hummock.core.terms import Terms
-from hummock.store import reanalyse, recorded_model
+from hummock.store import recorded_model
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable
+from hummock.store.writing import reanalyse
 from hummock.text import terms
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.terms import Piece

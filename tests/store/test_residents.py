@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hummock.store import StoreLimits, residents
-from hummock.store.rebuild import rebuilt
-from hummock.store.view import ProjectView, catch_up, load
+from hummock.store import StoreLimits
+from hummock.store.views import residents
+from hummock.store.views.rebuild import rebuilt
+from hummock.store.views.view import ProjectView, catch_up, load
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, opened

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.memory import Payload
-from hummock.store import codec
-from hummock.store.substrings import SubstringScan
+from hummock.store.records import codec
+from hummock.store.searching.substrings import SubstringScan
 from tests.strategies import Entry, domain, fragment, record
 
 

@@ -21,8 +21,8 @@ from hummock.core.errors import Unavailable
 from hummock.core.memory import Filter, MemoryKind
 from hummock.store import DEFAULT_LIMITS, EmbeddedStore, StoreLimits, keys
 from hummock.store.errors import RecordDamaged
-from hummock.store.growing import Growing
-from hummock.store.view import ProjectView
+from hummock.store.views.growing import Growing
+from hummock.store.views.view import ProjectView
 from tests.ports.asking import ask, gather, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, MIB, opened

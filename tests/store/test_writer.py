@@ -13,9 +13,9 @@ from hummock.core.errors import InvalidRequest, RequestIdReused, Unavailable
 from hummock.core.prompt import PromptRole
 from hummock.core.session import Session, SessionMessage
 from hummock.ports import UnitOfWork, WriteRequest, Written
-from hummock.store.group import GroupCommit, Job, Outcome
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
-from hummock.store.writer import Writer
+from hummock.store.writing.group import GroupCommit, Job, Outcome
+from hummock.store.writing.writer import Writer
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import Blocker, opened
 from tests.strategies import Entry, put_request, write_request

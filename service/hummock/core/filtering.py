@@ -1,4 +1,4 @@
-"""Whether one memory passes a filter; `store/filters.py` asks it of all memories of a view at once."""
+"""Whether one memory passes a filter; `store/searching/filters.py` asks it of all memories of a view at once."""
 
 from __future__ import annotations
 

@@ -18,19 +18,19 @@ from grpc import aio
 
 from hummock.core.errors import Unavailable
 from hummock.core.later import Later
-from hummock.rpc.admin_servicer import AdminServicer
-from hummock.rpc.context_servicer import ContextServicer
 from hummock.rpc.deadline import work_until
 from hummock.rpc.feed import Feed
 from hummock.rpc.gate import Gate, Load
 from hummock.rpc.learn_stream import Learn, LearnStream
-from hummock.rpc.learning_servicer import LearningServicer
-from hummock.rpc.memory_servicer import MemoryServicer
 from hummock.rpc.message_stream import answer_each
-from hummock.rpc.parse import check_size, compile_rules, parse
-from hummock.rpc.project_servicer import ProjectServicer
+from hummock.rpc.parse.request import check_size, compile_rules, parse
 from hummock.rpc.reply_stream import ReplyStream
-from hummock.rpc.session_servicer import SessionServicer
+from hummock.rpc.servicers.admin import AdminServicer
+from hummock.rpc.servicers.context import ContextServicer
+from hummock.rpc.servicers.learning import LearningServicer
+from hummock.rpc.servicers.memory import MemoryServicer
+from hummock.rpc.servicers.project import ProjectServicer
+from hummock.rpc.servicers.session import SessionServicer
 from hummock.rpc.status import MAX_REPLY_BYTES, ReplyTooLarge, known, to_grpc
 from hummock.rpc.use_cases import UseCases
 from hummock.rpc.write_half import WriteHalf

@@ -11,7 +11,7 @@ from typing import Protocol
 from hummock.core.errors import HummockError, InvalidRequest
 from hummock.core.later import Later
 from hummock.rpc.gate import Gate
-from hummock.rpc.parse import check, check_size, decode
+from hummock.rpc.parse.request import check, check_size, decode
 from hummock.rpc.status import known, to_proto, violations_of
 from hummock.v1 import context_service_pb2 as pb
 

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from hummock.core.errors import Unavailable
 from hummock.rpc.feed import Feed
 from hummock.rpc.gate import Gate
-from hummock.rpc.parse import parse
+from hummock.rpc.parse.request import parse
 from hummock.rpc.status import MAX_REPLY_BYTES, ReplyTooLarge
 
 

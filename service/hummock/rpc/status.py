@@ -15,7 +15,7 @@ from grpc_status import rpc_status
 from hummock.core.errors import Exhausted, HummockError, InvalidRequest, NotFound, NotReady, Overloaded, Unavailable
 from hummock.core.traced import places_of
 from hummock.rpc.gate import DeadlinePassed
-from hummock.rpc.parse import RulesBroken, Violation
+from hummock.rpc.parse.request import RulesBroken, Violation
 
 MAX_REPLY_BYTES = 16 * 1024 * 1024
 DOMAIN = "hummock"

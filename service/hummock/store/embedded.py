@@ -20,29 +20,30 @@ from hummock.core.project import Project
 from hummock.core.status import StoreStatus
 from hummock.core.transfer import KeptPage
 from hummock.ports import Beside, Clock, Generation, LearningReader, Page, Reply, TextKey, WriteRequest, Written
-from hummock.store import codec, keys, scan
-from hummock.store.beside import Reading, Surroundings, record_bytes
-from hummock.store.dictionary import Dictionary
+from hummock.store import keys, scan
 from hummock.store.environment import Environment
-from hummock.store.filters import passing
-from hummock.store.group import GroupCommit
 from hummock.store.kept import kept_behind
 from hummock.store.learning import StoredLearning
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, MAX_SUBSTRING_BYTES, StoreLimits
 from hummock.store.memory_events import events_behind
 from hummock.store.pages import page_of
 from hummock.store.reading import Outdated, ProjectReading, all_present
-from hummock.store.reanalyse import Say, reanalyse
-from hummock.store.requests import RequestReads
-from hummock.store.residents import ResidentProjects, project_number
-from hummock.store.search import Search
+from hummock.store.records import codec
+from hummock.store.records.settings import read_settings
+from hummock.store.searching.beside import Reading, Surroundings, record_bytes
+from hummock.store.searching.dictionary import Dictionary
+from hummock.store.searching.filters import passing
+from hummock.store.searching.search import Search
+from hummock.store.searching.substrings import SubstringScan
+from hummock.store.searching.tokens import with_tokens
 from hummock.store.session_reads import SessionReads
-from hummock.store.settings_records import read_settings
-from hummock.store.substrings import SubstringScan
-from hummock.store.tokens import with_tokens
-from hummock.store.unit import doc_of, find_by_text
-from hummock.store.view import ProjectView
-from hummock.store.writer import Writer
+from hummock.store.views.residents import ResidentProjects, project_number
+from hummock.store.views.view import ProjectView
+from hummock.store.writing.group import GroupCommit
+from hummock.store.writing.reanalyse import Say, reanalyse
+from hummock.store.writing.requests import RequestReads
+from hummock.store.writing.unit import doc_of, find_by_text
+from hummock.store.writing.writer import Writer
 
 Read = TypeVar("Read")
 

@@ -14,10 +14,11 @@ import msgspec
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
-from hummock.store import codec, keys
+from hummock.store import keys
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable, OpenedInOtherProcess, SchemaTooNew, SpaceDiffers
 from hummock.store.limits import MAX_READERS
 from hummock.store.lock import DirectoryLock
+from hummock.store.records import codec
 from hummock.text.analyzer import ANALYZER_VERSION
 
 _DATA_FILE = "data.mdb"

@@ -7,9 +7,10 @@ import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.transfer import KeptMemory, KeptPage
-from hummock.store import codec, keys, operations, scan
+from hummock.store import keys, scan
 from hummock.store.environment import Environment
 from hummock.store.limits import KEPT_PAGE_BYTES
+from hummock.store.records import codec, operations
 
 
 def kept_behind(

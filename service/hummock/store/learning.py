@@ -9,9 +9,10 @@ import lmdb
 
 from hummock.core.learning import LearningChanges, LearningState, Profile, Usage, forgetting
 from hummock.core.learning_events import Forgotten, LearningEvent, LoggedEvent
-from hummock.store import codec, keys, scan
-from hummock.store import learning_records as records
+from hummock.store import keys, scan
 from hummock.store.environment import Tables
+from hummock.store.records import codec
+from hummock.store.records import learning as records
 
 
 class StoredRows:

@@ -9,9 +9,10 @@ import lmdb
 
 from hummock.core.memory import Memory
 from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
-from hummock.store import codec, keys, operations, scan
+from hummock.store import keys, scan
 from hummock.store.environment import Environment
 from hummock.store.limits import EVENT_PAGE_BYTES
+from hummock.store.records import codec, operations
 
 _KEY_BYTES = 64
 """About what an operation without a memory costs whoever reads it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.store.substrings import SubstringScan
+from hummock.store.searching.substrings import SubstringScan
 
 Docs = NDArray[np.int64]
 

@@ -8,8 +8,9 @@ from typing import TypeVar
 import lmdb
 
 from hummock.core.memory import Memory
-from hummock.store import codec, keys
+from hummock.store import keys
 from hummock.store.environment import Environment
+from hummock.store.records import codec
 
 Read = TypeVar("Read")
 

@@ -11,10 +11,10 @@ import lmdb
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
-from hummock.store import message_records as records
 from hummock.store import scan
 from hummock.store.environment import Environment
-from hummock.store.residents import project_number
+from hummock.store.records import messages as records
+from hummock.store.views.residents import project_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -22,7 +22,8 @@ from hummock_kernels.analyzer import (
 )
 
 ANALYZER_VERSION: Final = 2
-"""Moves when the same text gives other terms or names: `store/reanalyse.py` makes those of earlier versions anew."""
+"""Moves when the same text gives other terms or names: `store/writing/reanalyse.py` makes those of earlier versions
+anew."""
 
 MAX_TERM_CHARACTERS: Final = 64
 

@@ -1,0 +1,146 @@
+"""From bytes to a request whose shape is right. The rules stand in the contract and are applied here, nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import protovalidate
+from google.protobuf.message import DecodeError, Message
+
+from hummock.core.errors import InvalidRequest
+from hummock.rpc.parse.bad_text import bad_text_field
+
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+_NAMED_IN_MESSAGE = 3
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+_validator = protovalidate.Validator()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A field's path in the request, and the rule that it breaks."""
+
+    field: str
+    rule: str
+
+
+class RulesBroken(InvalidRequest):
+    """Fields of the request break rules of the contract; `field` and `rule` are those of the first."""
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__(violations[0].field, violations[0].rule)
+        self.violations = tuple(violations)
+
+    def __str__(self) -> str:
+        named = "; ".join(f"{broken.field}: {broken.rule}" for broken in self.violations[:_NAMED_IN_MESSAGE])
+        others = len(self.violations) - _NAMED_IN_MESSAGE
+        return f"{named}; and {others} more" if others > 0 else named
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The first field and its rule; the others are field violations."""
+        return {"field": self.field, "rule": self.rule}
+
+
+def parse(message_type: type[AnyMessage], data: bytes) -> AnyMessage:
+    """The request that the bytes hold, checked against the rules of the contract.
+
+    Raises:
+        InvalidRequest: Too large, not a message of this type, or a text that is not UTF-8.
+        RulesBroken: Names every field that breaks a rule.
+    """
+    check_size(data)
+    message = decode(message_type, data)
+    check(message)
+    return message
+
+
+def check_size(data: bytes) -> None:
+    """Checks the size of a message. Raises: InvalidRequest."""
+    if len(data) > MAX_REQUEST_BYTES:
+        raise InvalidRequest("", f"the message has {len(data)} bytes; the limit is {MAX_REQUEST_BYTES} (4 MiB)")
+
+
+def decode(message_type: type[AnyMessage], data: bytes) -> AnyMessage:
+    """The message that the bytes hold, its size and its rules not checked. Raises: InvalidRequest."""
+    message = message_type()
+    try:
+        message.ParseFromString(data)
+    except DecodeError as error:
+        field = bad_text_field(message_type, data)
+        if field:
+            raise InvalidRequest(field, "is not UTF-8") from error
+        raise InvalidRequest("", f"the bytes are no {message_type.DESCRIPTOR.full_name}: they are garbled") from error
+    return message
+
+
+def check(message: Message, prefix: str = "", only: Iterable[str] | None = None) -> None:
+    """Checks a message against the rules of the contract.
+
+    Args:
+        message: The request, or a part of it.
+        prefix: Where the part stands in the request, with a dot at its end.
+        only: Paths of the fields to look at, with all that is above and below them; None means all.
+
+    Raises:
+        RulesBroken: Names every field that breaks a rule.
+    """
+    broken = [_translated(found.proto, found.field_value, prefix) for found in _validator.collect_violations(message)]
+    if only is not None:
+        wanted = [prefix + path for path in only]
+        broken = [one for one in broken if any(_meet(one.field, path) for path in wanted)]
+    if broken:
+        raise RulesBroken(broken)
+
+
+def compile_rules(message_types: Iterable[type[Message]]) -> None:
+    """Compiles the rules of these messages, so that no call pays for it."""
+    for message_type in message_types:
+        _validator.collect_violations(message_type())
+
+
+def _meet(field: str, path: str) -> bool:
+    return field == path or field.startswith((path + ".", path + "[")) or path.startswith(field + ".")
+
+
+def _translated(proto: object, value: object, prefix: str) -> Violation:
+    elements: Sequence[object] = getattr(getattr(proto, "field", None), "elements", ())
+    path = ".".join(_element(element) for element in elements)
+    rule_id, message = str(getattr(proto, "rule_id", "")), str(getattr(proto, "message", ""))
+    return Violation(field=prefix + path, rule=_in_words(rule_id, message, value))
+
+
+def _element(element: object) -> str:
+    name = str(getattr(element, "field_name", ""))
+    subscript = getattr(element, "subscript", None)
+    return name if subscript is None else f"{name}[{subscript.value}]"
+
+
+_PLAIN = {
+    "required": "is required",
+    "enum.not_in": "is not said; it is required",
+    "string.uuid": "is not a UUID",
+    "repeated.unique": "names a value twice",
+}
+
+
+def _in_words(rule_id: str, message: str, value: object) -> str:
+    """The rule with what the value is beside it: its number or its size, never a text of the caller's."""
+    if rule_id in _PLAIN:
+        return message if rule_id == "required" and "oneof" in message else _PLAIN[rule_id]
+    if rule_id == "enum.defined_only":
+        return f"is {value}; the contract knows no such value"
+    if isinstance(value, str | bytes) and not value:
+        return "is empty; it is required"
+    if isinstance(value, str):
+        size = f"{len(value.encode())} bytes" if rule_id.endswith("_bytes") else f"{len(value)} characters"
+        return f"has {size}; it {message}"
+    if isinstance(value, bytes):
+        return f"has {len(value)} bytes; it {message}"
+    if isinstance(value, int | float):
+        return f"is {value}; it {message}"
+    return message

@@ -1,0 +1,1 @@
+"""One servicer a service: parse, call, present."""

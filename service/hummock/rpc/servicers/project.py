@@ -1,0 +1,92 @@
+"""ProjectService: what is kept apart."""
+
+from __future__ import annotations
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Origin
+from hummock.rpc.page_token import page_position, page_token
+from hummock.rpc.parse import values
+from hummock.rpc.parse.settings import project_settings, setting_paths
+from hummock.rpc.present import service as present_service
+from hummock.rpc.present import settings as present_settings
+from hummock.rpc.reply_stream import Steps
+from hummock.rpc.servicers.export_project import export_project
+from hummock.rpc.servicers.import_project import import_lines
+from hummock.rpc.use_cases import UseCases
+from hummock.v1 import project_service_pb2 as pb
+
+_DEFAULT_PAGE_SIZE = 100
+_UPDATABLE = ("tech_stack", "path")
+
+
+class ProjectServicer:
+    """Each method is a call of the projects, of their settings, or of what brings them out and in."""
+
+    def __init__(self, use_cases: UseCases) -> None:
+        self._use_cases = use_cases
+        self._projects = use_cases.projects
+        self._settings = use_cases.settings
+
+    def Get(self, request: pb.ProjectServiceGetRequest) -> pb.ProjectServiceGetResponse:
+        """Returns one project."""
+        found = self._projects.get(values.project_name("project", request.project))
+        return pb.ProjectServiceGetResponse(project=present_service.project(found, whole=True))
+
+    def List(self, request: pb.ProjectServiceListRequest) -> pb.ProjectServiceListResponse:
+        """Returns the projects in pages."""
+        size = request.page_size or _DEFAULT_PAGE_SIZE
+        # One more than the page holds tells whether another page follows.
+        found = self._projects.page(page_position(request, request.page_token), size + 1)
+        return pb.ProjectServiceListResponse(
+            projects=[present_service.project(one, whole=False) for one in found[:size]],
+            next_page_token=page_token(request, found[size - 1].name) if len(found) > size else "",
+        )
+
+    def Update(self, request: pb.ProjectServiceUpdateRequest) -> pb.ProjectServiceUpdateResponse:
+        """Changes the named fields of a project's information."""
+        named = frozenset(request.update_mask.paths)
+        if not named or not named.issubset(_UPDATABLE):
+            raise InvalidRequest("update_mask", f"must name one or more of {', '.join(_UPDATABLE)}, and nothing else")
+        updated = self._projects.update(
+            values.project_name("project", request.project),
+            values.request_id(request.request_id),
+            tuple(request.info.tech_stack) if "tech_stack" in named else None,
+            request.info.path if "path" in named else None,
+            Origin(request.origin or Origin.MANUAL),
+            values.fingerprint(request),
+        )
+        return pb.ProjectServiceUpdateResponse(project=present_service.project(updated, whole=False))
+
+    def GetSettings(self, request: pb.ProjectServiceGetSettingsRequest) -> pb.ProjectServiceGetSettingsResponse:
+        """Returns what applies where requests say nothing."""
+        shown = self._settings.get(values.project_name("project", request.project))
+        return pb.ProjectServiceGetSettingsResponse(
+            settings=present_settings.project_settings(shown.own),
+            values=present_settings.settings(shown.settings),
+            content_seq=shown.content_seq,
+        )
+
+    def UpdateSettings(
+        self, request: pb.ProjectServiceUpdateSettingsRequest
+    ) -> pb.ProjectServiceUpdateSettingsResponse:
+        """Changes the named settings of a project."""
+        shown = self._settings.change(
+            values.project_name("project", request.project),
+            values.request_id(request.request_id),
+            project_settings(request.settings),
+            setting_paths(request.update_mask.paths),
+            values.fingerprint(request),
+        )
+        return pb.ProjectServiceUpdateSettingsResponse(
+            settings=present_settings.project_settings(shown.own),
+            values=present_settings.settings(shown.settings),
+            seq=shown.seq,
+        )
+
+    def Export(self, request: pb.ProjectServiceExportRequest) -> Steps:
+        """Gives out all of a project."""
+        return export_project(self._use_cases, request)
+
+    def Import(self, request: pb.ProjectServiceImportRequest) -> pb.ProjectServiceImportResponse:
+        """Takes in the records of one message of a stream."""
+        return import_lines(self._use_cases, request)

@@ -1,0 +1,1 @@
+"""What lies in the tables: records, forward lists of terms, operations."""

@@ -1,0 +1,1 @@
+"""Searches in a view: filters, the nearest rows, words, names, token vectors."""

@@ -1,0 +1,233 @@
+"""What ranking and filters need of every memory, as columns over ordinals.
+
+An ordinal is a memory's place in one view: 0 is the oldest. Document numbers ascend with it.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.memory import Memory
+from hummock.store.views.growing import Growing
+from hummock.store.views.turns import TurnIndex
+from hummock.text.normalise import short_hash
+from hummock.text.questions import asks
+
+ROW = np.dtype(
+    [
+        ("doc", "<i8"),
+        ("create_time", "<f8"),
+        ("update_time", "<f8"),
+        ("event_time", "<f8"),
+        ("text_hash", "<u8"),
+        ("id_hash", "<u8"),
+        ("length", "<u4"),
+        ("session_position", "<i4"),
+        ("chunk_count", "<u2"),
+        ("kind", "u1"),
+        ("origin", "u1"),
+        ("session", "<u8"),
+        ("asks", "u1"),
+    ]
+)
+"""One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
+
+# A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
+_SIZE = struct.Struct("<H")
+_DOC = struct.Struct("<q")
+_ROW = struct.Struct("<HqdddQQIiHBBQB")
+_LENGTH = struct.Struct("<I")
+_LENGTH_AT = struct.calcsize("<HqdddQQ")
+
+
+def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk_count: int) -> bytes:
+    """A memory's row and id as they are stored."""
+    row = _ROW.pack(
+        ROW.itemsize,
+        doc,
+        memory.create_time,
+        memory.update_time,
+        math.nan if memory.event_time is None else memory.event_time,
+        short_hash(memory.content_hash),
+        id_hash(memory.id),
+        length,
+        session_position,
+        chunk_count,
+        memory.kind,
+        memory.origin,
+        id_hash(memory.session_id) if memory.session_id else 0,
+        memory.payload is not None and asks(memory.payload.content),
+    )
+    return row + memory.id.encode()
+
+
+def renumbered(value: bytes, doc: int) -> bytes:
+    """A stored row and id under another document's number."""
+    return value[: _SIZE.size] + _DOC.pack(doc) + value[_SIZE.size + _DOC.size :]
+
+
+def relengthened(value: bytes, length: int) -> bytes:
+    """A stored row and id with another count of terms."""
+    return value[:_LENGTH_AT] + _LENGTH.pack(length) + value[_LENGTH_AT + _LENGTH.size :]
+
+
+def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
+    """Stored rows as one structured array, and the memories' ids."""
+    rows = []
+    ids = []
+    for value in values:
+        end = _SIZE.size + _SIZE.unpack_from(value)[0]
+        rows.append(value[_SIZE.size : min(end, _SIZE.size + ROW.itemsize)].ljust(ROW.itemsize, b"\0"))
+        ids.append(value[end:].decode())
+    return np.frombuffer(b"".join(rows), ROW), ids
+
+
+def id_hash(memory_id: str) -> int:
+    """64 bits of the id of a memory or a session."""
+    return int.from_bytes(blake2b(memory_id.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Columns:
+    """Row i of every column is the memory of ordinal i.
+
+    Attributes:
+        doc: int64, ascending.
+        kind: uint8.
+        origin: uint8.
+        create_time: float64 Unix seconds.
+        update_time: float64 Unix seconds.
+        event_time: float64 Unix seconds, NaN when not known.
+        text_hash: uint64, first 8 bytes of the content hash.
+        id_hash: uint64 of the memory's id.
+        length: float32, terms with repetitions.
+        session: uint64 of the session's id, 0 without one.
+        session_position: int32, -1 without a session.
+        asks: uint8, 1 where the text ends in a question.
+        chunk_start: int64, its first vector row.
+        chunk_count: int32.
+        alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
+        turns: Finds neighbours in a session.
+        ids: Memory ids; longer than the view when a newer one has been made.
+        live: Memories that are not removed.
+        live_length: Sum of their lengths.
+    """
+
+    doc: Growing[np.int64]
+    kind: Growing[np.uint8]
+    origin: Growing[np.uint8]
+    create_time: Growing[np.float64]
+    update_time: Growing[np.float64]
+    event_time: Growing[np.float64]
+    text_hash: Growing[np.uint64]
+    id_hash: Growing[np.uint64]
+    length: Growing[np.float32]
+    session: Growing[np.uint64]
+    session_position: Growing[np.int32]
+    asks: Growing[np.uint8]
+    chunk_start: Growing[np.int64]
+    chunk_count: Growing[np.int32]
+    alive: Growing[np.uint8]
+    turns: TurnIndex
+    ids: list[str]
+    live: int = 0
+    live_length: int = 0
+
+    @classmethod
+    def empty(cls) -> Columns:
+        """No memories."""
+        return cls(
+            doc=Growing.of(np.empty(0, np.int64)),
+            kind=Growing.of(np.empty(0, np.uint8)),
+            origin=Growing.of(np.empty(0, np.uint8)),
+            create_time=Growing.of(np.empty(0, np.float64)),
+            update_time=Growing.of(np.empty(0, np.float64)),
+            event_time=Growing.of(np.empty(0, np.float64)),
+            text_hash=Growing.of(np.empty(0, np.uint64)),
+            id_hash=Growing.of(np.empty(0, np.uint64)),
+            length=Growing.of(np.empty(0, np.float32)),
+            session=Growing.of(np.empty(0, np.uint64)),
+            session_position=Growing.of(np.empty(0, np.int32)),
+            asks=Growing.of(np.empty(0, np.uint8)),
+            chunk_start=Growing.of(np.empty(0, np.int64)),
+            chunk_count=Growing.of(np.empty(0, np.int32)),
+            alive=Growing.of(np.empty(0, np.uint8)),
+            turns=TurnIndex.of(np.empty(0, np.uint64), np.empty(0, np.int32)),
+            ids=[],
+        )
+
+    def __len__(self) -> int:
+        return self.doc.size
+
+    def extended(self, rows: NDArray[np.void], ids: Sequence[str], first_row: int) -> Columns:
+        """With newer memories; `first_row` is the place of their first vector row."""
+        chunk_count = rows["chunk_count"].astype(np.int64)
+        chunk_start = first_row + np.cumsum(chunk_count) - chunk_count
+        given = {"chunk_start": chunk_start, "alive": np.ones(len(rows), np.uint8)}
+        grown: dict[str, Any] = {
+            name: column.extended(given[name] if name in given else rows[name]) for name, column in self._columns()
+        }
+        # An aborted attempt may have left ids behind ours.
+        del self.ids[len(self) :]
+        self.ids.extend(ids)
+        return replace(
+            self,
+            **grown,
+            turns=self.turns.extended(grown["session"].values, grown["session_position"].values, len(self)),
+            live=self.live + len(rows),
+            live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
+        )
+
+    def without(self, ordinals: NDArray[np.int64]) -> Columns:
+        """With these memories removed; each is alive and occurs once."""
+        alive = self.alive.values.copy()
+        alive[ordinals] = 0
+        removed_length = int(self.length.values[ordinals].sum(dtype=np.float64))
+        return replace(
+            self,
+            alive=Growing.of(alive),
+            live=self.live - len(ordinals),
+            live_length=self.live_length - removed_length,
+        )
+
+    def compacted(self) -> Columns:
+        """The memories that are not removed, in new places."""
+        kept = np.flatnonzero(self.alive.values)
+        taken: dict[str, Any] = {name: column.taken(kept) for name, column in self._columns()}
+        count = taken["chunk_count"].values.astype(np.int64)
+        taken["chunk_start"].values[:] = np.cumsum(count) - count
+        turns = TurnIndex.of(taken["session"].values, taken["session_position"].values)
+        return replace(self, **taken, turns=turns, ids=[self.ids[ordinal] for ordinal in kept])
+
+    def ordinals(self, docs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Places of these documents, ascending; those that are not there or removed are left out."""
+        own = self.doc.values
+        at = np.searchsorted(own, docs)
+        at = np.unique(at[at < len(own)])
+        present = np.isin(own[at], docs) & (self.alive.values[at] != 0)
+        found: NDArray[np.int64] = at[present]
+        return found
+
+    def neighbours(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(n,) ordinals -> (n, 2), what stands before and behind each in its session; -1 where there is nothing."""
+        return self.turns.neighbours(self.session.values, self.session_position.values, self.alive.values, ordinals)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, ids estimated."""
+        return sum(column.nbytes for _, column in self._columns()) + self.turns.nbytes + 128 * len(self.ids)
+
+    def _columns(self) -> list[tuple[str, Growing[Any]]]:
+        return [(name, getattr(self, name)) for name in _GROWING]
+
+
+# Told once: every write asks each project that it changes, twice.
+_GROWING = tuple(field.name for field in fields(Columns) if str(field.type).startswith("Growing["))

@@ -1,0 +1,1 @@
+"""Writes: one thread, transactions that requests share, what each of them changes."""
