@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import load_basis
+from hummock.models.cores import Cores
 from hummock.models.pair import marked_bases, weights
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
@@ -136,6 +137,19 @@ def test_a_query_has_the_same_bytes_whether_both_models_read_it_at_once_or_one_a
     on_one_core = open_embedder(pair, models_directory, slots=1)
     assert all(same_bytes(on_one_core.embed_query(text), both.embed_query(text)) for text in MIXED)
     on_one_core.close()
+
+
+def test_a_query_takes_a_second_core_only_while_one_is_free() -> None:
+    cores = Cores(2)
+    with cores.one(), cores.another() as first:
+        with cores.another() as second:
+            assert (first, second) == (True, False)
+        with cores.one(), cores.another() as third:
+            assert not third
+    with cores.one(), cores.one(), cores.another() as beside_another_text:
+        assert not beside_another_text
+    with cores.one(), cores.another() as alone_again:
+        assert alone_again
 
 
 def test_chunks_fit_the_smaller_window(both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]) -> None:

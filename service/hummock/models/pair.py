@@ -10,6 +10,7 @@ one model have a product above 0, those of different models one below 0, and nev
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -17,12 +18,15 @@ import numpy as np
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis, load_basis
+from hummock.models.cores import Cores
 from hummock.models.description import PairDescription
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, pair_space
 from hummock.text.script import is_han, known_share
 
 __all__ = ["PairModel", "marked_bases", "weights"]
+
+Embed = Callable[[], Embedding]
 
 _ROOT = np.float32(np.sqrt(2))
 _HAN = frozenset({"han"})
@@ -35,8 +39,8 @@ ALMOST_ALL = 0.8
 class PairModel:
     """Embeds a text with both models. Safe to call from several threads.
 
-    A query is read by both at once, since someone waits for it; of stored texts as many are read at once as there are
-    cores, each by one model after the other.
+    A query is read by both at once while a core is free, since someone waits for it; else, and stored texts always, by
+    one model after the other.
     """
 
     def __init__(self, pair: PairDescription, first: SingleModel, second: SingleModel, slots: int) -> None:
@@ -46,14 +50,15 @@ class PairModel:
             pair: What they are together.
             first: The one that reads Chinese, with its basis of `marked_bases`.
             second: The other, with its own.
-            slots: Cores; where there is one only, queries too are read by one model after the other.
+            slots: Cores.
         """
         self._pair = pair
         self._first = first
         self._second = second
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
         self._space = pair_space(pair, first.space, second.space)
-        self._beside = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-half") if slots > 1 else None
+        self._cores = Cores(slots)
+        self._beside = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-half")
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -76,24 +81,22 @@ class PairModel:
         def by_second() -> Embedding:
             return self._second.embed_query(text, with_tokens=not of_first)
 
-        # A Chinese query need not wait for a model of which it asks nothing.
-        if second_weight <= 0:
-            first, second = by_first(), _nothing(self._second.space)
-        elif first_weight <= 0:
-            first, second = _nothing(self._first.space), by_second()
-        elif self._beside:
-            half = self._beside.submit(by_first)
-            second = by_second()
-            first = half.result()
-        else:
-            first, second = by_first(), by_second()
+        with self._cores.one():
+            # A Chinese query need not wait for a model of which it asks nothing.
+            if second_weight <= 0:
+                first, second = by_first(), _nothing(self._second.space)
+            elif first_weight <= 0:
+                first, second = _nothing(self._first.space), by_second()
+            else:
+                first, second = self._both(by_first, by_second)
         return _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
 
     def embed_document(self, text: str) -> Embedding:
         """Embed a stored text with both models. Raises as `embed_query` does."""
         of_first = _han_share(text) >= MOSTLY
-        first = self._first.embed_document(text, with_tokens=of_first)
-        second = self._second.embed_document(text, with_tokens=not of_first)
+        with self._cores.one():
+            first = self._first.embed_document(text, with_tokens=of_first)
+            second = self._second.embed_document(text, with_tokens=not of_first)
         return _joined(first, second, 1 / _ROOT, 1 / _ROOT, of_first)
 
     def split(self, header: str, body: str) -> list[str]:
@@ -106,9 +109,17 @@ class PairModel:
         return (self._first if is_chinese else self._ruler).split(header, body)
 
     def close(self) -> None:
-        """End the thread of the queries' other halves."""
-        if self._beside:
-            self._beside.shutdown()
+        """End the threads of the queries' other halves."""
+        self._beside.shutdown()
+
+    def _both(self, by_first: Embed, by_second: Embed) -> tuple[Embedding, Embedding]:
+        """What both say, at once if a core is free: who waits alone need not wait for one after the other."""
+        with self._cores.another() as is_free:
+            if not is_free:
+                return by_first(), by_second()
+            half = self._beside.submit(by_first)
+            second = by_second()
+            return half.result(), second
 
 
 def weights(pair: PairDescription, query: str) -> tuple[float, float]:
