@@ -19,7 +19,7 @@ from bench.rows import Findings, Row
 from bench.stores import B
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.rpc.parse.recall import recall_query
-from hummock.wiring import open_use_cases
+from hummock.wiring.service import open_use_cases
 
 Vectors = NDArray[np.float32]
 Flags = NDArray[np.bool_]

@@ -12,7 +12,7 @@ from bench.service import Bench
 from hummock.core.recall import Recalled
 from hummock.rpc.parse.recall import recall_query
 from hummock.v1 import recall_pb2
-from hummock.wiring import open_use_cases
+from hummock.wiring.service import open_use_cases
 
 
 def in_process_latency(

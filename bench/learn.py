@@ -28,7 +28,7 @@ from hummock.rpc.parse.recall import recall_query
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import recall_pb2
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
-from hummock.wiring import open_use_cases
+from hummock.wiring.service import open_use_cases
 
 Given = TypeVar("Given")
 

@@ -167,3 +167,15 @@ def test_what_is_wrong_with_a_language_model_is_said_without_its_key(tmp_path: P
         load_settings(environ=HOME, directory=tmp_path)
     assert caught.value.key == key
     assert "sk-secret" not in str(caught.value)
+
+
+def test_a_reader_is_told_all_settings_and_the_secrets_that_are_shown_to_nobody_else(tmp_path: Path) -> None:
+    environ = {"HUMMOCK_DATA": "/srv/data", "HUMMOCK_LLM_API_KEY": "a secret", "HUMMOCK_READERS": "3"}
+    settings = load_settings(environ=environ, directory=tmp_path)
+    assert Settings.model_validate_json(settings.for_reader()) == settings
+    assert "a secret" not in settings.model_dump_json()
+
+
+def test_readers_need_a_port_to_share(tmp_path: Path) -> None:
+    with pytest.raises(SettingsInvalid, match="readers share a port"):
+        load_settings({"readers": 2, "unix_socket": "/run/h.sock"}, {"HUMMOCK_DATA": "/d"}, tmp_path)

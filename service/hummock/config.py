@@ -12,6 +12,7 @@ and its name in capitals (`HUMMOCK_STORAGE_QUOTA_BYTES`), but for the two direct
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tomllib
@@ -160,9 +161,26 @@ class Settings(BaseModel):
     """Calls that are worked on at the same time; unset means the machine's cores."""
     waiting_calls: int = Field(default=256, ge=1)
     """Calls that may wait for a worker; more are refused."""
+    readers: int = Field(default=0, ge=0, le=256)
+    """Processes beside the service that answer recalls too, each with its own model and indexes in memory; they share
+    its port and its data directory. For more recalls a second than one process can answer; Linux only."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_json: bool = False
     """Log lines as JSON instead of text."""
+
+    @field_validator("readers")
+    @classmethod
+    def _has_a_port_to_share(cls, readers: int, known: ValidationInfo) -> int:
+        if readers and known.data.get("unix_socket") is not None:
+            raise ValueError("readers share a port, which a Unix socket has none of")
+        return readers
+
+    def for_reader(self) -> str:
+        """All of them as one line of JSON, secrets too: for a child's standard input and nowhere else."""
+        values = self.model_dump(mode="json")
+        for table, llm in (("llm", self.llm), ("learning_llm", self.learning_llm)):
+            values[table]["api_key"] = llm.api_key.get_secret_value()
+        return json.dumps(values)
 
     @field_validator("intent")
     @classmethod

@@ -17,7 +17,7 @@ def test_serving_imports_nothing_that_only_other_commands_need() -> None:
         "import hummock.cli.main, hummock.cli.logs, hummock.config\n"
         "from hummock_kernels.warm import warm\n"
         "warm()\n"
-        "import hummock.wiring\n"
+        "import hummock.wiring.service\n"
         f"print([name for name in {UNNEEDED!r} if name in sys.modules])"
     )
     done = python("-c", program)
@@ -28,12 +28,12 @@ def test_garbage_is_collected_while_serving_and_what_the_start_made_is_left_alon
     program = (
         "import gc, sys\n"
         "from contextlib import nullcontext\n"
-        "import hummock.wiring\n"
+        "import hummock.wiring.service\n"
         "from hummock.cli.main import main\n"
         "async def serve_calls(*arguments, **options):\n"
         "    print(gc.isenabled(), gc.get_freeze_count() > 100_000)\n"
-        "hummock.wiring.serve_calls = serve_calls\n"
-        "hummock.wiring.open_use_cases = lambda *arguments: nullcontext()\n"
+        "hummock.wiring.service.serve_calls = serve_calls\n"
+        "hummock.wiring.service.open_use_cases = lambda *arguments: nullcontext()\n"
         f"sys.argv = ['hummock', 'serve', '--data', {str(tmp_path)!r}]\n"
         "main()"
     )

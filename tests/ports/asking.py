@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hummock.core.candidates import Candidates, Gathered, GroupQuery
 from hummock.core.memory import Filter
-from hummock.ports import Store
+from hummock.ports import Recallable, Store
 from tests.strategies import Entry, put_request, unit_vector
 
 
@@ -16,7 +16,7 @@ def put(store: Store, project: str, *entries: Entry) -> int:
 
 
 def ask(
-    store: Store,
+    store: Recallable,
     project: str = "p",
     *,
     seed: int | None = None,
@@ -42,7 +42,7 @@ def ask(
     return gather(store, project, query, min_seq=min_seq).groups[0]
 
 
-def gather(store: Store, project: str, *queries: GroupQuery, min_seq: int = 0) -> Gathered:
+def gather(store: Recallable, project: str, *queries: GroupQuery, min_seq: int = 0) -> Gathered:
     """All groups' candidates."""
     return store.candidates(project, queries, min_seq)
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hummock.core.errors import HummockError, InvalidRequest
 from hummock.core.later import Later
 from hummock.rpc.gate import Load
-from hummock.rpc.handlers import SERVICES
 from hummock.rpc.parse.request import parse
 from hummock.rpc.servicers.admin import AdminServicer
 from hummock.rpc.servicers.context import ContextServicer
@@ -22,6 +21,7 @@ from hummock.rpc.servicers.learning import LearningServicer
 from hummock.rpc.servicers.memory import MemoryServicer
 from hummock.rpc.servicers.project import ProjectServicer
 from hummock.rpc.servicers.session import SessionServicer
+from hummock.rpc.services import SERVICES
 from hummock.rpc.status import to_proto
 from hummock.rpc.write_half import WriteHalf
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2

@@ -327,7 +327,7 @@ from tests.rpc.edge import use_cases
 
 with ThreadPoolExecutor(1) as executor:
     gates = Gates(reads=Gate(executor, workers=1), writes=Gate(executor, workers=1))
-    asyncio.run(serve(use_cases(), gates, "127.0.0.1:0", warm_up=lambda: print("warm", flush=True),
+    asyncio.run(serve(use_cases(), gates, "127.0.0.1:0", warm_up=lambda address: print("warm", flush=True),
                       on_listening=lambda address: print(address, flush=True)))
 print("closed", flush=True)
 """

@@ -27,7 +27,7 @@ from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock.v1.session_service_pb2_grpc import SessionServiceStub
-from hummock.wiring import open_use_cases
+from hummock.wiring.service import open_use_cases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +43,10 @@ class Stubs:
     admin: AdminServiceStub
     session: SessionServiceStub
 
-
-@contextmanager
-def connected(target: str) -> Iterator[Stubs]:
-    """Stubs of the service at the target, which listens already."""
-    with grpc.insecure_channel(target, options=[("grpc.max_receive_message_length", 16 << 20)]) as channel:
-        grpc.channel_ready_future(channel).result(timeout=30)
-        yield Stubs(
+    @classmethod
+    def over(cls, target: str, channel: grpc.Channel) -> Stubs:
+        """All of them over this channel."""
+        return cls(
             target=target,
             channel=channel,
             context=ContextServiceStub(channel),
@@ -59,6 +56,14 @@ def connected(target: str) -> Iterator[Stubs]:
             admin=AdminServiceStub(channel),
             session=SessionServiceStub(channel),
         )
+
+
+@contextmanager
+def connected(target: str) -> Iterator[Stubs]:
+    """Stubs of the service at the target, which listens already."""
+    with grpc.insecure_channel(target, options=[("grpc.max_receive_message_length", 16 << 20)]) as channel:
+        grpc.channel_ready_future(channel).result(timeout=30)
+        yield Stubs.over(target, channel)
 
 
 def settings(data_dir: Path, models_dir: Path, model: str, **more: object) -> Settings:

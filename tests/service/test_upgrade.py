@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hummock.wiring import open_use_cases
+from hummock.wiring.service import open_use_cases
 from tests.service.calls import ask, learn
 from tests.service.inputs import note
 from tests.service.running import in_thread, settings

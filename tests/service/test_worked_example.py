@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from hummock import wiring
 from hummock.cli.sample_memories import sample_input
 from hummock.demo.sample import load_sample, sample_repository
 from hummock.indexing.sync import sync
 from hummock.ports import Pair
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import recall_pb2 as recall
+from hummock.wiring import parts
 from tests.llm.stub import stub_server
 from tests.service.calls import learn
 from tests.service.models import require_meaning
@@ -93,7 +93,7 @@ class Example:
 def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[Example]:
     reranker = WorkedReranker()
     with pytest.MonkeyPatch.context() as patch, stub_server() as stub:
-        patch.setattr(wiring, "_open_reranker", lambda settings, clock, say: reranker)
+        patch.setattr(parts, "_open_reranker", lambda settings, clock, say: reranker)
         stub.says(INTENT)
         llm = {"base_url": stub.base_url, "model": "stub"}
         chosen = settings(tmp_path_factory.mktemp("data"), models_dir, model, llm=llm, cross_encoder="auto")

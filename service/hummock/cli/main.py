@@ -21,7 +21,7 @@ from hummock.cli.index import index
 from hummock.cli.learn import learn
 from hummock.cli.output import print_line, printable
 from hummock.cli.recall import recall, render, search
-from hummock.cli.serve import serve, warm
+from hummock.cli.serve import reader, serve, warm
 from hummock.cli.status import status
 from hummock.core.errors import HummockError
 
@@ -48,6 +48,8 @@ app = typer.Typer(
 )
 for command in (serve, index, learn, recall, explain, render, search, feedback, status, demo, warm):
     app.command()(command)
+# The service starts it.
+app.command(hidden=True)(reader)
 app.command("export")(export)
 app.command("import")(import_file)
 app.add_typer(memories.app, name="memories")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
+import json
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hummock.cli.failure import packages_of
+from hummock.cli.failure import CommandFailed, packages_of
 from hummock.cli.options import DataOption, ModelsOption
 from hummock.cli.output import note, print_line
 
-__all__ = ["SERVING_ON", "serve", "warm"]
+__all__ = ["SERVING_ON", "reader", "serve", "warm"]
 
 _COMPILING_S = 1.0
 """Kernels that take longer than this are being compiled; out of the cache they take a third of it."""
@@ -34,6 +36,9 @@ def serve(
     model: Annotated[str | None, typer.Option("--model", help='Name of the model, or "auto".')] = None,
     models: ModelsOption = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Calls worked on at a time.")] = None,
+    readers: Annotated[
+        int | None, typer.Option("--readers", help="Processes that answer recalls beside the service, 0 if unset.")
+    ] = None,
     log_level: Annotated[str | None, typer.Option("--log-level", help="debug, info, warning or error.")] = None,
     log_json: Annotated[bool | None, typer.Option("--log-json/--log-text", help="The form of log lines.")] = None,
 ) -> None:
@@ -53,6 +58,7 @@ def serve(
             "model": model,
             "models_dir": models,
             "workers": workers,
+            "readers": readers,
             "log_level": log_level,
             "log_json": log_json,
         }
@@ -60,8 +66,36 @@ def serve(
     configure_logs(settings.log_level, as_json=settings.log_json)
     warm()
     with packages_of("server"):
-        from hummock import wiring
-    wiring.serve(settings, note, lambda address: print_line(f"{SERVING_ON}{address}"))
+        from hummock.wiring import service
+    service.serve(settings, note, lambda address: print_line(f"{SERVING_ON}{address}"))
+
+
+def reader() -> None:
+    """Answer recalls beside a service, which starts this itself and says on standard input what to do."""
+    gc.disable()
+    line = sys.stdin.readline()
+    with packages_of("server"):
+        from hummock.cli.logs import configure_logs
+        from hummock.config import Settings
+    if not line:
+        raise CommandFailed("a reader is started by the service: set its number with `hummock serve --readers`")
+    settings = Settings.model_validate_json(line)
+    configure_logs(settings.log_level, as_json=settings.log_json)
+    warm()
+    with packages_of("server"):
+        from hummock.rpc.readers import LISTENING_ON
+        from hummock.wiring.reader import serve_reader
+
+    def where() -> tuple[str, str] | None:
+        told = sys.stdin.readline()
+        return (values["address"], values["service"]) if told and (values := json.loads(told)) else None
+
+    serve_reader(settings, where, _until_stdin_ends, note, lambda address: print_line(f"{LISTENING_ON}{address}"))
+
+
+def _until_stdin_ends() -> None:
+    while sys.stdin.readline():
+        pass
 
 
 def warm() -> None:

@@ -8,7 +8,18 @@ from hummock.ports.learning import FindReferences, LearningReader, LearningRows,
 from hummock.ports.llm import Llm, LlmFailed, LlmLate, LlmLeftAlone, LlmQuestion, LlmUsage
 from hummock.ports.models import Embedder, EmbeddingLate, Pair, Reranker
 from hummock.ports.sessions import Sessions, SessionWork
-from hummock.ports.store import Beside, Generation, Page, Reply, Store, TextKey, UnitOfWork, WriteRequest, Written
+from hummock.ports.store import (
+    Beside,
+    Generation,
+    Page,
+    Recallable,
+    Reply,
+    Store,
+    TextKey,
+    UnitOfWork,
+    WriteRequest,
+    Written,
+)
 
 __all__ = [
     "Beside",
@@ -33,6 +44,7 @@ __all__ = [
     "LlmUsage",
     "Page",
     "Pair",
+    "Recallable",
     "Reply",
     "Reranker",
     "SessionWork",

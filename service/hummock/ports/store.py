@@ -141,7 +141,34 @@ class Generation:
     settings: ProjectSettings = NO_SETTINGS
 
 
-class Store(Protocol):
+class Recallable(Protocol):
+    """What a recall reads of all projects. Safe to call from several threads; a read never waits for a write."""
+
+    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
+        """What each query finds, read at one moment. An unknown project has nothing, at seq 0.
+
+        Raises: SeqNotReached.
+        """
+
+    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        """The memories of these numbers, in order; None where one was removed since."""
+
+    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
+        """At most `count` memories on either side of each of these numbers; none beside one that was removed since.
+
+        Fragments of code stand beside the others of their file, by line; all else beside the turns of its session. From
+        the first number on, and outwards beside each, they are read until all memories that are named, and all that
+        are given as often as they are given, would have more than `most_bytes` as they are stored.
+        """
+
+    def generation(self, project: str) -> Generation:
+        """A project's newest generation, without loading its memories; zeros for an unknown one.
+
+        It counts every write that is done, never goes back, and no read that begins after it sees an older one.
+        """
+
+
+class Store(Recallable, Protocol):
     """The memories of all projects. Safe to call from several threads; a read never waits for a write."""
 
     @property
@@ -171,27 +198,10 @@ class Store(Protocol):
         is told of again, with the seq that it had the first time.
         """
 
-    def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
-        """What each query finds, read at one moment. An unknown project has nothing, at seq 0.
-
-        Raises: SeqNotReached.
-        """
-
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
         """Where one memory stands among all that pass the query's filter; None where the project has no such memory.
 
         Exact, whatever the query's pool, and as slow as that: for explaining, not for recalling.
-        """
-
-    def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
-        """The memories of these numbers, in order; None where one was removed since."""
-
-    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
-        """At most `count` memories on either side of each of these numbers; none beside one that was removed since.
-
-        Fragments of code stand beside the others of their file, by line; all else beside the turns of its session. From
-        the first number on, and outwards beside each, they are read until all memories that are named, and all that
-        are given as often as they are given, would have more than `most_bytes` as they are stored.
         """
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
@@ -228,12 +238,6 @@ class Store(Protocol):
         """The memories behind position `after` (0: the first), whole, in the order of their writes, some MiB at once.
 
         With them the ids of memories up to `after` that were removed, or written again, behind the write `after_seq`.
-        """
-
-    def generation(self, project: str) -> Generation:
-        """A project's newest generation, without loading its memories; zeros for an unknown one.
-
-        It counts every write that is done, never goes back, and no read that begins after it sees an older one.
         """
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:

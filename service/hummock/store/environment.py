@@ -94,10 +94,13 @@ class Tables:
 
 
 class Environment:
-    """LMDB under an exclusive lock. Transactions of any thread; one writes at a time."""
+    """LMDB under an exclusive lock. Transactions of any thread; one writes at a time.
 
-    def __init__(self, directory: Path, space: EmbeddingSpace, map_bytes: int) -> None:
-        """Opens or makes the directory.
+    Beside the process that holds the lock others may read, each with an environment that is read only.
+    """
+
+    def __init__(self, directory: Path, space: EmbeddingSpace, map_bytes: int, *, is_read_only: bool = False) -> None:
+        """Opens or makes the directory; one that is read only takes no lock, and is there already.
 
         Raises: DirectoryInUse, DirectoryUnusable, SpaceDiffers, AnalyzerTooNew, SchemaTooNew.
         """
@@ -106,14 +109,15 @@ class Environment:
         self.map_bytes = map_bytes
         self._pid = os.getpid()
         self._is_closed = False
-        self._lock = _locked(directory)
+        self._lock = None if is_read_only else _locked(directory)
         try:
-            self._env = _opened(directory, map_bytes)
+            self._env = _opened(directory, map_bytes, is_read_only=is_read_only)
         except BaseException:
-            self._lock.release()
+            if self._lock is not None:
+                self._lock.release()
             raise
         try:
-            self.tables = _tables(self._env, directory)
+            self.tables = _tables(self._env, directory, is_read_only=is_read_only)
             self._every_table = [getattr(self.tables, field.name) for field in fields(Tables)]
             self.space_number = self._record_space()
         except BaseException:
@@ -140,6 +144,11 @@ class Environment:
         pages = sum([stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats])
         return int(pages * stats[0]["psize"])
 
+    def last_commit(self) -> int:
+        """The number of the newest transaction, of whatever process."""
+        self._require_usable()
+        return int(self._env.info()["last_txnid"])
+
     def free_disk_bytes(self) -> int:
         """What the disk still takes."""
         return shutil.disk_usage(self.directory).free
@@ -149,7 +158,8 @@ class Environment:
         self._is_closed = True
         if os.getpid() == self._pid:
             self._env.close()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
     def _require_usable(self) -> None:
         if self._is_closed:
@@ -220,11 +230,12 @@ def _locked(directory: Path) -> DirectoryLock:
         raise unusable(directory, error) from error
 
 
-def _opened(directory: Path, map_bytes: int) -> lmdb.Environment:
+def _opened(directory: Path, map_bytes: int, *, is_read_only: bool) -> lmdb.Environment:
     try:
         env = lmdb.open(
             str(directory),
             map_size=map_bytes,
+            readonly=is_read_only,
             mode=0o600,
             max_dbs=_ROOM_FOR_TABLES,
             max_readers=MAX_READERS,
@@ -259,11 +270,14 @@ def _sync(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _tables(env: lmdb.Environment, directory: Path) -> Tables:
+def _tables(env: lmdb.Environment, directory: Path, *, is_read_only: bool) -> Tables:
+    names = [field.name for field in fields(Tables)]
     try:
+        if is_read_only:
+            return Tables(**{name: env.open_db(name.encode(), create=False) for name in names})
         # Together: alone, each table that is not there yet would wait for the disk.
         with env.begin(write=True) as txn:
-            return Tables(**{field.name: env.open_db(field.name.encode(), txn) for field in fields(Tables)})
+            return Tables(**{name: env.open_db(name.encode(), txn) for name in names})
     except lmdb.Error as error:
         raise unusable(directory, error) from error
 

@@ -9,7 +9,7 @@ from sys import getsizeof
 from hummock.core.errors import SeqNotReached
 from hummock.core.memory import DomainKnowledge, LearningRecord, Memory
 from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
-from hummock.ports import Clock, Generation, Store
+from hummock.ports import Clock, Generation, Recallable
 from hummock.recall.cache import AnswerCache
 from hummock.recall.plan import decay_of
 from hummock.recall.timetable import DEADLINE
@@ -46,7 +46,9 @@ class CachedRecall:
     words such as "yesterday" for as long as they mean the same. Degraded answers are not kept.
     """
 
-    def __init__(self, recall: Callable[[RecallQuery], Recalled], store: Store, emb_space: str, clock: Clock) -> None:
+    def __init__(
+        self, recall: Callable[[RecallQuery], Recalled], store: Recallable, emb_space: str, clock: Clock
+    ) -> None:
         """Args are the recall inside, the store that it reads, the id of its embedder's space, and the clock."""
         self._recall = recall
         self._store = store

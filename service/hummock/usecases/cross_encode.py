@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hummock.core.memory import Memory
 from hummock.core.recall import CrossEncoding, Degradation, RecallQuery
-from hummock.ports import Clock, Reranker, Store
+from hummock.ports import Clock, Recallable, Reranker
 from hummock.recall.cross_encode import cross_encoded, pool_size
 from hummock.recall.fuse import Fused
 from hummock.recall.plan import DOMAINS, joins_paths
@@ -36,7 +36,7 @@ class Read:
 class CrossEncode:
     """Ranks groups again. Without a reranker it leaves them as they are. Safe to call from several threads."""
 
-    def __init__(self, store: Store, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
+    def __init__(self, store: Recallable, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
         """`mode` is what a request that says nothing gets; the order of one path alone stays what it is (1.1-10)."""
         self._store = store
         self._reranker = reranker

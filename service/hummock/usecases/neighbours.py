@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from hummock.core.recall import Degradation, Hit, RecallQuery
-from hummock.ports import Store
+from hummock.ports import Recallable
 from hummock.recall.gather import Probe
 from hummock.recall.hits import with_neighbours
 
@@ -32,7 +32,7 @@ class Accompanied:
     degraded: tuple[Degradation, ...] = ()
 
 
-def accompanied(store: Store, query: RecallQuery, probe: Probe, loaded: Mapping[str, Loaded]) -> Accompanied:
+def accompanied(store: Recallable, query: RecallQuery, probe: Probe, loaded: Mapping[str, Loaded]) -> Accompanied:
     """The hits with the neighbours that the query asks for; groups share the room, those of the first come first."""
     docs = [doc for group in loaded.values() for doc in group.docs]
     beside = store.beside(query.project, docs, query.context_window, full=query.full, most_bytes=MOST_BYTES)

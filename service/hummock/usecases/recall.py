@@ -18,7 +18,7 @@ from hummock.core.recall import (
     RecallQuery,
     Receipt,
 )
-from hummock.ports import Clock, Embedder, EmbeddingLate, Store
+from hummock.ports import Clock, Embedder, EmbeddingLate, Recallable
 from hummock.recall.diversify import Picked, pick
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.gather import MAX_TERMS, Probe, exact_name, group_queries, is_name
@@ -54,7 +54,7 @@ class Recall:
 
     def __init__(
         self,
-        store: Store,
+        store: Recallable,
         embedder: Embedder,
         clock: Clock,
         cross_encode: CrossEncode | None = None,

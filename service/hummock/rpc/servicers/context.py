@@ -14,6 +14,7 @@ from hummock.rpc.present import memory as present_memory
 from hummock.rpc.present import recall as present_recall
 from hummock.rpc.present import render as present_render
 from hummock.rpc.present import session as present_session
+from hummock.rpc.servicers.recall import recall_response
 from hummock.rpc.use_cases import UseCases
 from hummock.rpc.write_half import WriteHalf
 from hummock.v1 import context_service_pb2, explain_pb2, recall_pb2
@@ -27,7 +28,7 @@ class ContextServicer:
 
     def Recall(self, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
         """Finds the memories that bear on a query."""
-        return present_recall.recall_response(self._use_cases.recall(parse_recall.recall_query(request)))
+        return recall_response(self._use_cases.recall, request)
 
     def Render(self, request: context_service_pb2.RenderRequest) -> context_service_pb2.RenderResponse | WriteHalf:
         """Writes a prompt section."""

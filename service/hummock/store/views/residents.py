@@ -116,6 +116,11 @@ class ResidentProjects:
         if slot is not None:
             self._catch_up(slot)
 
+    def used_last(self, count: int) -> list[str]:
+        """At most so many projects in memory, those that were used last."""
+        # In one step: readers move theirs meanwhile, which no iterator survives.
+        return list(self._recent)[-count:]
+
     def usage(self) -> tuple[int, int]:
         """Projects in memory, and their bytes."""
         return len(self._recent), self._used_bytes

@@ -1,10 +1,10 @@
-"""Puts the service together: the only place that names concrete classes. Opens in order, closes in reverse."""
+"""The service: all use cases over one store, and readers beside it where the settings want them."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import time
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,32 +12,30 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
 from hummock import models, store
-from hummock.config import LlmSettings, Settings
+from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
-from hummock.core.recall import CrossEncoding, IntentMode
 from hummock.core.status import LearnerStatus
 from hummock.learn import ProjectReferences
 from hummock.learn.ask import AskKeywords
 from hummock.learn.offline import LearnOffline
-from hummock.ports import Clock, KeywordLearner, LlmUsage, Reranker
-from hummock.rpc.address import Address
+from hummock.ports import Clock, KeywordLearner, LlmUsage
+from hummock.rpc.address import Address, UnixAddress
 from hummock.rpc.gate import Gate
 from hummock.rpc.handlers import Gates
+from hummock.rpc.readers import Readers
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.text.warm import warm as warm_texts
-from hummock.usecases.ask_intent import AskIntent
 from hummock.usecases.background_learner import BackgroundLearner
-from hummock.usecases.cached_recall import CachedRecall
-from hummock.usecases.cross_encode import CrossEncode
 from hummock.usecases.entries import Entries
 from hummock.usecases.explain import Explain
 from hummock.usecases.export import Export
@@ -50,7 +48,6 @@ from hummock.usecases.learn_turn import LearnTurn
 from hummock.usecases.learning import Learning
 from hummock.usecases.observe import Observe
 from hummock.usecases.projects import Projects
-from hummock.usecases.recall import Recall
 from hummock.usecases.render import Render
 from hummock.usecases.render_turn import RenderTurn
 from hummock.usecases.search import Search
@@ -58,30 +55,13 @@ from hummock.usecases.search_trail import SearchTrails
 from hummock.usecases.sessions import Sessions
 from hummock.usecases.settings import Settings as ProjectsSettings
 from hummock.usecases.status import Status
-
-if TYPE_CHECKING:
-    from hummock.llm import OpenAiCompatible
-
-Say = Callable[[str], None]
+from hummock.wiring.parts import Say, SystemClock, choose_model, llm, recalling
 
 WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
 
 
-LLM_WORKERS = 8
-"""Questions to the language model at once; each is a wait for the network of at most some 300 ms."""
-
-
-@dataclass(frozen=True, slots=True)
-class SystemClock:
-    """The machine's clock."""
-
-    def now(self) -> float:
-        """Unix seconds."""
-        return time.time()
-
-    monotonic = staticmethod(time.monotonic)
-    """Seconds from some start; never goes back. Asked for at every stage of a recall, without a call in between."""
+_READER = (sys.executable, "-P", "-m", "hummock", "reader")
 
 
 def make_id() -> str:
@@ -102,18 +82,14 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         store.require_free(settings.data_dir)  # before a model is fetched and loaded in vain
         recorded = store.recorded_model(settings.data_dir)  # first: a directory that cannot be read is said at once
         counter = _counter(settings)
-        model = _choose_model(settings, recorded, say)
+        model = choose_model(settings, recorded, say)
         embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
         opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock, say)))
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
         # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
-        reranker = _open_reranker(settings, clock, say)
-        cross_encode = CrossEncode(opened, reranker, CrossEncoding[settings.cross_encoder.upper()], clock)
-        ask_intent = stack.enter_context(_ask_intent(settings, clock, say))
-        uncached = Recall(opened, embedder, clock, cross_encode, ask_intent)
-        recall = CachedRecall(uncached, opened, embedder.space.id, clock)
+        uncached, recall = stack.enter_context(recalling(settings, opened, embedder, clock, say))
         entries, find_references = Entries(opened), ProjectReferences()
         render = Render(recall, opened, counter, clock, RenderTurn(opened, entries, find_references))
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
@@ -164,7 +140,7 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
         # Few recalls need it, so that a start need not wait for it; the first Learn would.
         Thread(target=warm_texts, name="warm", daemon=True).start()
 
-    with open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
+    with _beside(settings) as beside, open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
         # What start-up has made stays: the collector need not look through it during calls.
         gc.freeze()
         gc.enable()
@@ -174,9 +150,39 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
                 gates,
                 address,
                 allow_remote_plaintext=settings.allow_remote_plaintext,
+                for_readers=beside.service if beside else None,
+                warm_up=beside.listen if beside else None,
                 on_listening=listening,
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """Readers that have been started, and where they reach this process."""
+
+    readers: Readers
+    service: UnixAddress
+
+    def listen(self, address: Address) -> None:
+        """Returns when they let calls in at the address of this process."""
+        self.readers.listen(address, self.service)
+
+
+@contextmanager
+def _beside(settings: Settings) -> Iterator[_Beside | None]:
+    """The readers that the settings want. They load while this process does, and end behind it. Raises: StartError."""
+    if not settings.readers:
+        yield None
+        return
+    if sys.platform != "linux":
+        raise StartError("readers share a port, which only Linux divides among processes; set readers to 0")
+    # A short path, in a folder that is its owner's alone.
+    with (
+        TemporaryDirectory(prefix="hummock-") as folder,
+        Readers(settings.readers, _READER, settings.for_reader()) as readers,
+    ):
+        yield _Beside(readers, UnixAddress(path=Path(folder, "service.sock")))
 
 
 @contextmanager
@@ -189,59 +195,6 @@ def _gates(settings: Settings) -> Iterator[Gates]:
             reads=Gate(reads, workers=settings.workers, waiting_limit=settings.waiting_calls),
             writes=Gate(writes, workers=WRITE_WORKERS, waiting_limit=settings.waiting_calls),
         )
-
-
-def _choose_model(settings: Settings, recorded: str | None, say: Say) -> models.EmbeddingModel:
-    """The model that the directory was made with, else the configured one; fetched when it is not there.
-
-    Files that are there are never replaced behind the user's back: loading them says when they were altered.
-    """
-    name = recorded if recorded is not None and settings.model == models.AUTO else settings.model
-    wanted = models.candidates(name, settings.models_dir)
-    here = models.that_will_do(wanted, settings.models_dir)
-    return here or models.pull_first(wanted, settings.models_dir, say)
-
-
-def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:
-    """The cross-encoder, fetched when it is not there; None where the settings want none."""
-    if settings.cross_encoder == "off":
-        return None
-    model = models.find_reranker(settings.cross_encoder_model, settings.models_dir)
-    if not models.is_here(model, settings.models_dir):
-        models.pull(model, settings.models_dir, say)
-    reranker = models.load_reranker(model, settings.models_dir / model.name, clock)
-    say(f"cross-encoder {reranker.name}, from {reranker.least_s * 1000:.1f} ms a pair")
-    return reranker
-
-
-@contextmanager
-def _llm(chosen: LlmSettings, clock: Clock) -> Iterator[OpenAiCompatible | None]:
-    """The configured language model; None where there is none. Nothing is sent before somebody asks."""
-    if not chosen.is_set:
-        yield None
-        return
-    from hummock.llm import Endpoint, OpenAiCompatible  # few have one, and it brings an HTTP client
-
-    endpoint = Endpoint(
-        base_url=chosen.base_url,
-        model=chosen.model,
-        timeout_s=chosen.timeout_s,
-        api_key=chosen.api_key.get_secret_value(),
-    )
-    with closing(OpenAiCompatible(endpoint, clock)) as model:
-        yield model
-
-
-@contextmanager
-def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskIntent]:
-    """Intents by the configured language model, if there is one."""
-    with (
-        ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="llm") as executor,
-        _llm(settings.llm, clock) as model,
-    ):
-        if model is not None:
-            say(f"language model {settings.llm.model}, intents by default: {settings.intent}")
-        yield AskIntent(model, executor, IntentMode[settings.intent.upper()], clock)
 
 
 @contextmanager
@@ -258,7 +211,7 @@ def _background(
     """
     chosen = settings.learning_llm if settings.learning_llm.is_set else settings.llm
     with ExitStack() as stack:
-        model = stack.enter_context(_llm(chosen, clock))
+        model = stack.enter_context(llm(chosen, clock))
         learner = LearnOffline(opened) if model is None else AskKeywords(model, clock)
         say(f"keywords are learnt {'from what is observed' if model is None else f'by {chosen.model}'}")
         background = stack.enter_context(closing(BackgroundLearner(learn_with(learner), clock)))

@@ -1,0 +1,101 @@
+"""The server of a process that answers recalls and hands all else to the service beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc import aio
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from hummock.core.recall import Recalled, RecallQuery
+from hummock.rpc.address import Address
+from hummock.rpc.calls import UnaryCall, reply_or_half
+from hummock.rpc.door import Door
+from hummock.rpc.forward import Forward, Handler
+from hummock.rpc.gate import Gate
+from hummock.rpc.listening import CORE_RECEIVE_BYTES, bind, server_options
+from hummock.rpc.parse.request import compile_rules
+from hummock.rpc.servicers.recall import recall_response
+from hummock.rpc.services import SERVICES
+from hummock.rpc.status import MAX_REPLY_BYTES
+from hummock.v1 import recall_pb2
+
+_DRAIN_S = 10.0
+_SEND_S = 0.5
+_RECALL = "/hummock.v1.ContextService/Recall"
+_CHANNEL_OPTIONS = (
+    ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
+    ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
+    # The service may be gone for a moment, never for long: it ends this process when it ends.
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+
+_SERVICES_OF_GRPC: tuple[ServiceDescriptor, ...] = (
+    health_pb2.DESCRIPTOR.services_by_name["Health"],
+    reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"],
+)
+
+
+async def serve_recalls(
+    recall: Callable[[RecallQuery], Recalled],
+    gate: Gate,
+    address: Address,
+    service: str,
+    *,
+    until: asyncio.Event,
+    on_listening: Callable[[Address], None],
+) -> None:
+    """Serves until the event is set, then drains and returns.
+
+    Args:
+        recall: Answers recalls.
+        gate: Where they run.
+        address: To listen on, shared with other processes.
+        service: The target that answers all other calls.
+        until: Ends it.
+        on_listening: Told the address, with the port that was chosen, once calls are let in.
+
+    Raises:
+        StartError: The address cannot be used.
+    """
+    compile_rules((recall_pb2.RecallRequest,))
+    door = Door()
+    async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
+        handlers = _Handlers(_recall_handler(recall, gate, door), Forward(channel, door))
+        server = aio.server(handlers=[handlers], options=server_options(shares_port=True))
+        bound = bind(server, address)
+        await server.start()
+        door.open()
+        on_listening(bound)
+        await until.wait()
+        door.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(door.emptied(), _DRAIN_S)
+        await server.stop(_SEND_S)
+
+
+class _Handlers(grpc.GenericRpcHandler):
+    """Who answers a method: recalls are answered here, all else by the service."""
+
+    def __init__(self, recall: Handler, forward: Forward) -> None:
+        self._of_method = {
+            f"/{service.full_name}/{method.name}": forward.handler(method)
+            for service in (*SERVICES, *_SERVICES_OF_GRPC)
+            for method in service.methods
+        }
+        self._of_method[_RECALL] = recall
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
+        """None for a method that nobody knows."""
+        return self._of_method.get(handler_call_details.method)
+
+
+def _recall_handler(recall: Callable[[RecallQuery], Recalled], gate: Gate, door: Door) -> Handler:
+    work = partial(reply_or_half, recall_pb2.RecallRequest, partial(recall_response, recall))
+    return grpc.unary_unary_rpc_method_handler(UnaryCall(_RECALL, work, gate, gate, door).answer)

@@ -1,0 +1,1 @@
+"""Puts processes together: the only place that names concrete classes. Opens in order, closes in reverse."""

@@ -1,0 +1,105 @@
+"""What every process of the service is made of: the clock, the model, what ranks, whom it asks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hummock import models
+from hummock.config import LlmSettings, Settings
+from hummock.core.recall import CrossEncoding, IntentMode
+from hummock.ports import Clock, Embedder, Recallable, Reranker
+from hummock.usecases.ask_intent import AskIntent
+from hummock.usecases.cached_recall import CachedRecall
+from hummock.usecases.cross_encode import CrossEncode
+from hummock.usecases.recall import Recall
+
+if TYPE_CHECKING:
+    from hummock.llm import OpenAiCompatible
+
+Say = Callable[[str], None]
+
+LLM_WORKERS = 8
+"""Questions to the language model at once; each is a wait for the network of at most some 300 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    monotonic = staticmethod(time.monotonic)
+    """Seconds from some start; never goes back. Asked for at every stage of a recall, without a call in between."""
+
+
+def choose_model(settings: Settings, recorded: str | None, say: Say) -> models.EmbeddingModel:
+    """The model that the directory was made with, else the configured one; fetched when it is not there.
+
+    Files that are there are never replaced behind the user's back: loading them says when they were altered.
+    """
+    name = recorded if recorded is not None and settings.model == models.AUTO else settings.model
+    wanted = models.candidates(name, settings.models_dir)
+    here = models.that_will_do(wanted, settings.models_dir)
+    return here or models.pull_first(wanted, settings.models_dir, say)
+
+
+def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:
+    """The cross-encoder, fetched when it is not there; None where the settings want none."""
+    if settings.cross_encoder == "off":
+        return None
+    model = models.find_reranker(settings.cross_encoder_model, settings.models_dir)
+    if not models.is_here(model, settings.models_dir):
+        models.pull(model, settings.models_dir, say)
+    reranker = models.load_reranker(model, settings.models_dir / model.name, clock)
+    say(f"cross-encoder {reranker.name}, from {reranker.least_s * 1000:.1f} ms a pair")
+    return reranker
+
+
+@contextmanager
+def llm(chosen: LlmSettings, clock: Clock) -> Iterator[OpenAiCompatible | None]:
+    """The configured language model; None where there is none. Nothing is sent before somebody asks."""
+    if not chosen.is_set:
+        yield None
+        return
+    from hummock.llm import Endpoint, OpenAiCompatible  # few have one, and it brings an HTTP client
+
+    endpoint = Endpoint(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        timeout_s=chosen.timeout_s,
+        api_key=chosen.api_key.get_secret_value(),
+    )
+    with closing(OpenAiCompatible(endpoint, clock)) as model:
+        yield model
+
+
+@contextmanager
+def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskIntent]:
+    """Intents by the configured language model, if there is one."""
+    with (
+        ThreadPoolExecutor(LLM_WORKERS, thread_name_prefix="llm") as executor,
+        llm(settings.llm, clock) as model,
+    ):
+        if model is not None:
+            say(f"language model {settings.llm.model}, intents by default: {settings.intent}")
+        yield AskIntent(model, executor, IntentMode[settings.intent.upper()], clock)
+
+
+@contextmanager
+def recalling(
+    settings: Settings, memories: Recallable, embedder: Embedder, clock: Clock, say: Say
+) -> Iterator[tuple[Recall, CachedRecall]]:
+    """Recall as the settings have it, and the same with answers kept for those who ask again."""
+    cross_encode = CrossEncode(
+        memories, _open_reranker(settings, clock, say), CrossEncoding[settings.cross_encoder.upper()], clock
+    )
+    with _ask_intent(settings, clock, say) as ask_intent:
+        recall = Recall(memories, embedder, clock, cross_encode, ask_intent)
+        yield recall, CachedRecall(recall, memories, embedder.space.id, clock)

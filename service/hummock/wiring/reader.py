@@ -1,0 +1,83 @@
+"""A reader: recalls over a store that another process writes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+from threadpoolctl import threadpool_limits
+
+from hummock import models, store
+from hummock.config import Settings
+from hummock.rpc.address import Address, parse_address
+from hummock.rpc.gate import Gate
+from hummock.rpc.reader import serve_recalls
+from hummock.wiring.parts import Say, SystemClock, choose_model, recalling
+
+Where = tuple[str, str]
+"""The address to listen on, and that of the service."""
+
+
+def serve_reader(
+    settings: Settings,
+    where: Callable[[], Where | None],
+    until: Callable[[], None],
+    say: Say,
+    on_listening: Callable[[Address], None],
+) -> None:
+    """Answer recalls until told otherwise, then finish what runs and close.
+
+    Args:
+        settings: Those of the service.
+        where: Waits until the service listens; None where it has ended instead.
+        until: Waits until it ends.
+        say: Takes a line for people at each step.
+        on_listening: Told the address once calls are let in.
+
+    Raises: StartError.
+    """
+    clock = SystemClock()
+    # It shares the cores with the service and with others of its kind.
+    slots = max(1, settings.workers // (settings.readers + 1))
+    model = choose_model(settings, store.recorded_model(settings.data_dir), say)
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        closing(models.open_embedder(model, settings.models_dir, slots)) as embedder,
+    ):
+        told = where()
+        if told is None:
+            return
+        address, service = told
+        storage = settings.storage
+        with (
+            closing(
+                store.open_reads(
+                    settings.data_dir,
+                    space=embedder.space,
+                    map_bytes=storage.map_bytes,
+                    memory_budget_bytes=storage.memory_budget_bytes,
+                )
+            ) as memories,
+            recalling(settings, memories, embedder, clock, say) as (_, recall),
+            ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as workers,
+        ):
+            gate = Gate(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
+            # What start-up has made stays: the collector need not look through it during calls.
+            gc.freeze()
+            gc.enable()
+
+            async def serve() -> None:
+                ended = asyncio.Event()
+                serving = asyncio.create_task(
+                    serve_recalls(recall, gate, parse_address(address), service, until=ended, on_listening=on_listening)
+                )
+                await asyncio.wait(
+                    (serving, asyncio.create_task(asyncio.to_thread(until))), return_when=asyncio.FIRST_COMPLETED
+                )
+                ended.set()
+                await serving
+
+            asyncio.run(serve())

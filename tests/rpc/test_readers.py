@@ -1,0 +1,98 @@
+"""Processes beside the service: when they start, when one dies, and when all end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from hummock.core.errors import StartError
+from hummock.rpc import readers
+from hummock.rpc.address import TcpAddress, UnixAddress
+from hummock.rpc.readers import LISTENING_ON, Readers
+
+ADDRESS, SERVICE = TcpAddress(host="127.0.0.1", port=7420), UnixAddress(path=Path("/run/service.sock"))
+
+OBEDIENT = f"""
+import os, sys
+told = sys.stdin.readline() + sys.stdin.readline()
+with open(sys.argv[1], "w") as pipe:
+    pipe.write(f"{{os.getpid()}}\\n{{told}}")
+print({LISTENING_ON!r} + "here", flush=True)
+sys.stdin.read()
+"""
+"""Tells the pipe who it is and what it was told, listens, and ends when its stdin does."""
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def begun(pipe: Path) -> tuple[int, list[str]]:
+    """Waits for a reader to begin: its process and what it was told."""
+    process, *told = pipe.read_text().splitlines()
+    return int(process), told
+
+
+def command(program: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", program, *arguments]
+
+
+def is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_reader_that_dies_is_followed_by_another_with_the_same_orders(
+    pipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "_PAUSES_S", (0.0, 0.0))
+    told = ["the settings", '{"address": "127.0.0.1:7420", "service": "unix:/run/service.sock"}']
+    with Readers(1, command(OBEDIENT, str(pipe)), "the settings") as beside:
+        seen: list[int] = []
+        thread = Thread(target=beside.listen, args=(ADDRESS, SERVICE))
+        thread.start()
+        for _ in range(3):
+            process, heard = begun(pipe)
+            seen.append(process)
+            assert heard == told
+            thread.join()
+            if len(seen) < 3:
+                os.kill(process, signal.SIGKILL)
+    assert len(set(seen)) == 3
+    assert not any(map(is_there, seen))
+
+
+def test_a_start_fails_with_a_reader_that_does_not_start() -> None:
+    with (
+        Readers(2, command("raise SystemExit(1)"), "the settings") as beside,
+        pytest.raises(StartError, match="a reader did not start"),
+    ):
+        beside.listen(ADDRESS, SERVICE)
+
+
+def test_one_that_does_not_end_is_ended(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "_STOP_S", 0.0)
+    stubborn = OBEDIENT + "import signal\nsignal.pause()\n"
+    with Readers(1, command(stubborn, str(pipe)), "the settings") as beside:
+        thread = Thread(target=beside.listen, args=(ADDRESS, SERVICE))
+        thread.start()
+        process, _ = begun(pipe)
+        thread.join()
+    assert not is_there(process)
+
+
+def test_readers_that_were_told_nothing_end_too() -> None:
+    with Readers(1, command("import sys; sys.stdin.read()"), "the settings") as beside:
+        (reader,) = beside._starting
+    assert reader.wait() == 0

@@ -1,0 +1,82 @@
+"""Views of a process that only reads, against those of the one that writes.
+
+The two share an environment here: LMDB forbids a process to open a directory twice, and a read transaction sees the
+same in whatever process it begins.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hummock.store import EmbeddedStore, StoreLimits
+from hummock.store.reads import StoreReads
+from hummock.store.views.following import FollowingProjects
+from tests.ports.asking import put
+from tests.store.answering import answers
+from tests.store.opening import EAGER, MIB, opened
+from tests.strategies import Entry, delete_request, entries
+
+
+@contextmanager
+def beside(
+    store: EmbeddedStore, budget_bytes: int = 64 * MIB, limits: StoreLimits = EAGER
+) -> Iterator[tuple[StoreReads, FollowingProjects]]:
+    following = FollowingProjects(store._environment, budget_bytes, limits)
+    try:
+        yield StoreReads(store._environment, following), following
+    finally:
+        following.close()
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    st.lists(
+        st.one_of(
+            entries("abcdefgh"),
+            st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=4),
+            st.just("read"),
+            st.just("keep up"),
+        ),
+        max_size=30,
+    )
+)
+def test_a_reader_answers_as_the_writer_does_at_every_moment(history: list[Entry | list[str] | str]) -> None:
+    """S4-44: views that lag by few writes, by more than are kept, and by none."""
+    with tempfile.TemporaryDirectory() as name, opened(Path(name)) as store, beside(store) as (reads, following):
+        for step in history:
+            if isinstance(step, Entry):
+                put(store, "p", step)
+            elif isinstance(step, list):
+                store.write("p", delete_request(step)).result(30)
+            elif step == "keep up":
+                following.keep_up()
+            else:
+                assert answers(reads) == answers(store)
+                assert reads.generation("p") == store.generation("p")
+        assert answers(reads) == answers(store)
+
+
+def test_a_reader_sees_what_has_been_committed_and_not_only_what_the_writer_shows(tmp_path: Path) -> None:
+    with opened(tmp_path) as store, beside(store) as (reads, following):
+        assert reads.generation("p").seq == 0
+        for number in range(1, 9):
+            put(store, "p", Entry(id=f"m{number}"))
+            assert reads.generation("p").seq == number
+            assert len(answers(reads)) == number
+        assert [following.loaded_view(project) is not None for project in ("p", "other")] == [True, False]
+
+
+def test_those_used_last_are_brought_up_to_date_and_no_others(tmp_path: Path) -> None:
+    with opened(tmp_path) as store, beside(store) as (reads, following):
+        for project in ("first", "second", "third"):
+            put(store, project, Entry(id="m"))
+            answers(reads, project)
+        answers(reads, "first")
+        assert following.used_last(2) == ["third", "first"]
+        assert following.used_last(9) == ["second", "third", "first"]
