@@ -21,10 +21,11 @@ from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
 from hummock.core.memory import Filter, Memory, Origin
 from hummock.core.memory_events import EventPage
 from hummock.core.project import Project
+from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.settings import ProjectSettings, SettingsShown
 from hummock.ports import Page
 from hummock.rpc.gate import Gate
-from hummock.rpc.handlers import Gates
+from hummock.rpc.gates import Gates
 from hummock.rpc.server import Server
 from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples
@@ -125,8 +126,9 @@ class FixedSettings:
 def use_cases(**chosen: Any) -> UseCases:
     """Use cases that answer with the samples, but for those chosen. A Learn that is chosen answers at once."""
     learn: Callable[[LearnCommand], Learned] = chosen.pop("learn", samples.learned)
+    recall: Callable[[RecallQuery], Recalled] = chosen.pop("recall", samples.recalled)
     fixed: dict[str, Any] = {
-        "recall": samples.recalled,
+        "recall": recall if hasattr(recall, "at_once") else OnWorkers(recall),
         "render": samples.rendered,
         "learn": lambda command: known(learn(command)),
         "learn_turn": samples.learned_turn,
@@ -154,6 +156,19 @@ def known(learned: Learned) -> Later[Learned]:
     said: Future[Learned] = Future()
     said.set_result(learned)
     return Later(said, lambda one: one)
+
+
+@dataclass(frozen=True, slots=True)
+class OnWorkers:
+    """A recall that the event loop never answers itself."""
+
+    recall: Callable[[RecallQuery], Recalled]
+
+    def __call__(self, query: RecallQuery) -> Recalled:
+        return self.recall(query)
+
+    def at_once(self, query: RecallQuery) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

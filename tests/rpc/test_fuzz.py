@@ -15,6 +15,7 @@ from hummock.core.errors import HummockError, InvalidRequest
 from hummock.core.later import Later
 from hummock.rpc.gate import Load
 from hummock.rpc.parse.request import parse
+from hummock.rpc.rest import Rest
 from hummock.rpc.servicers.admin import AdminServicer
 from hummock.rpc.servicers.context import ContextServicer
 from hummock.rpc.servicers.learning import LearningServicer
@@ -23,7 +24,6 @@ from hummock.rpc.servicers.project import ProjectServicer
 from hummock.rpc.servicers.session import SessionServicer
 from hummock.rpc.services import SERVICES
 from hummock.rpc.status import to_proto
-from hummock.rpc.write_half import WriteHalf
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc.edge import use_cases
 
@@ -65,11 +65,11 @@ def answer(method: str, data: bytes) -> Message | HummockError:
     return heard
 
 
-def _first(reply: Message | Later[Message] | WriteHalf | Iterator[Message]) -> Message:
+def _first(reply: Message | Later[Message] | Rest | Iterator[Message]) -> Message:
     """A reply, also one that comes later, both halves of one, or the first of a stream."""
     if isinstance(reply, Later):
         return reply.result()
-    if isinstance(reply, WriteHalf):
+    if isinstance(reply, Rest):
         return reply.finish()
     return reply if isinstance(reply, Message) else next(reply)
 

@@ -24,7 +24,7 @@ from hummock.core.errors import StartError
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.rpc.address import TcpAddress, parse_address
 from hummock.rpc.gate import Gate
-from hummock.rpc.handlers import Gates
+from hummock.rpc.gates import Gates
 from hummock.rpc.server import Server
 from hummock.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import LOOPBACK, edge, refused, use_cases
@@ -321,7 +321,7 @@ SCRIPT = """
 import asyncio, sys
 from concurrent.futures import ThreadPoolExecutor
 from hummock.rpc.gate import Gate
-from hummock.rpc.handlers import Gates
+from hummock.rpc.gates import Gates
 from hummock.rpc.server import serve
 from tests.rpc.edge import use_cases
 

@@ -242,3 +242,20 @@ def test_no_reader_outlives_a_service_that_is_killed(tmp_path: Path, models_dir:
     # The directory is whole, and nobody holds it or the port.
     with in_process(tmp_path, models_dir, model) as process, connected(process.target) as service:
         assert learn(service, "p", note("after")).seq == 1
+
+
+def test_a_reader_that_cannot_listen_says_so_and_ends(tmp_path: Path, models_dir: Path, model: str) -> None:
+    chosen = settings(tmp_path, models_dir, model)
+    with in_thread(chosen) as service:
+        where = {"address": "192.0.2.1:7420", "service": service.target}
+        command = [sys.executable, "-m", "hummock", "reader"]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as popen:
+            # Its stdin stays open, as it does where the service runs on.
+            assert popen.stdin is not None
+            assert popen.stderr is not None
+            popen.stdin.write(f"{chosen.for_reader()}\n{json.dumps(where)}\n")
+            popen.stdin.flush()
+            assert popen.wait(_PATIENCE_S) == 1
+            assert "error: cannot listen on 192.0.2.1:7420" in popen.stderr.read()

@@ -34,6 +34,9 @@ class Broken:
     def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
         raise RuntimeError(text)
 
+    def is_known(self, text: str) -> bool:
+        return False
+
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
         raise RuntimeError(texts)
 

@@ -41,6 +41,10 @@ class WordEmbedder:
         """A query is a text."""
         return _embedding(text)
 
+    def is_known(self, text: str) -> bool:
+        """None is kept."""
+        return False
+
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
         """Calls `before` once, so that a test can do something while a model would run."""
         before, self.before = self.before, lambda: None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -94,7 +95,8 @@ def reader() -> None:
 
 
 def _until_stdin_ends() -> None:
-    while sys.stdin.readline():
+    # Past Python's own buffer, whose lock a waiting thread would hold at the end of the process.
+    while os.read(sys.stdin.fileno(), 1):
         pass
 
 

@@ -132,6 +132,11 @@ class OnnxEmbedder:
         finally:
             self._leave(text, query)
 
+    def is_known(self, text: str) -> bool:
+        """Whether a query's vector is there, so that embedding it again costs nothing."""
+        query = self._queries.get(text)
+        return query is not None and query.future.done()
+
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed texts as they are, cut to the window, one inference each; results in the order of the texts.
 

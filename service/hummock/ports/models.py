@@ -32,6 +32,9 @@ class Embedder(Protocol):
                 longer, and was not begun.
         """
 
+    def is_known(self, text: str) -> bool:
+        """Whether a query's vector is there, so that embedding it again costs nothing."""
+
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding a text, in order. Each text is a chunk that `split` made."""
 

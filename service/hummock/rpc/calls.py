@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,8 +18,8 @@ from hummock.rpc.learn_stream import Learn, LearnStream
 from hummock.rpc.message_stream import answer_each
 from hummock.rpc.parse.request import check_size, parse
 from hummock.rpc.reply_stream import ReplyStream
+from hummock.rpc.rest import Rest
 from hummock.rpc.status import MAX_REPLY_BYTES, ReplyTooLarge, known, to_grpc
-from hummock.rpc.write_half import WriteHalf
 
 Context = aio.ServicerContext[bytes, bytes]
 
@@ -28,14 +29,18 @@ def reply_to(request_type: type[Message], servicer_method: Callable[[Message], M
     return _serialised(servicer_method(parse(request_type, data)))
 
 
-def reply_or_half(
-    request_type: type[Message], servicer_method: Callable[[Message], Message | Later[Message] | WriteHalf], data: bytes
-) -> bytes | Later[bytes] | WriteHalf:
-    """The whole of a call on its worker, or what comes of it later, or what is left of it for where writes run."""
+def reply_or_rest(
+    request_type: type[Message], servicer_method: Callable[[Message], Message | Later[Message] | Rest], data: bytes
+) -> bytes | Later[bytes] | Rest:
+    """The whole of a call, or what comes of it later, or what is left of it for another gate."""
     reply = servicer_method(parse(request_type, data))
     if isinstance(reply, Later):
         return reply.then(_serialised)
-    return reply if isinstance(reply, WriteHalf) else _serialised(reply)
+    return reply if isinstance(reply, Rest) else _serialised(reply)
+
+
+def _finished(rest: Rest) -> bytes:
+    return _serialised(rest.finish())
 
 
 def _serialised(message: Message) -> bytes:
@@ -49,13 +54,34 @@ class UnaryCall:
     """Answers the calls of one unary method."""
 
     def __init__(
-        self, name: str, work: Callable[[bytes], bytes | Later[bytes] | WriteHalf], gate: Gate, writes: Gate, door: Door
+        self,
+        name: str,
+        work: Callable[[bytes], bytes | Later[bytes] | Rest],
+        gate: Gate,
+        door: Door,
+        *,
+        rest: Gate,
+        is_rest_patient: bool = False,
+        most_bytes: float = math.inf,
     ) -> None:
+        """Calls of a method.
+
+        Args:
+            name: The method's, for the log.
+            work: Makes the reply of a request.
+            gate: Where that runs.
+            door: Lets calls in.
+            rest: Where what it leaves runs.
+            is_rest_patient: Whether that waits beyond the limit of those who wait there.
+            most_bytes: Larger requests run where the rest runs, all of them.
+        """
         self._name = name
         self._work = work
         self._gate = gate
-        self._writes = writes
         self._door = door
+        self._rest = rest
+        self._is_rest_patient = is_rest_patient
+        self._most_bytes = most_bytes
 
     async def answer(self, data: bytes, context: Context) -> bytes:
         """The reply, or a status with details. Cancellation passes through, and takes waiting work with it."""
@@ -64,12 +90,13 @@ class UnaryCall:
                 check_size(data)
                 left_s = context.time_remaining()
                 at_s = None if left_s is None else time.monotonic() + left_s
-                work: Callable[[], bytes | Later[bytes] | WriteHalf] = partial(work_until, at_s, self._work, data)
-                reply: bytes | WriteHalf = await self._gate.run(work, time_left_s=left_s)
-                if isinstance(reply, WriteHalf):
-                    finish = reply.finish
+                work: Callable[[], bytes | Later[bytes] | Rest] = partial(work_until, at_s, self._work, data)
+                gate = self._gate if len(data) <= self._most_bytes else self._rest
+                reply: bytes | Rest = await gate.run(work, time_left_s=left_s)
+                if isinstance(reply, Rest):
+                    rest = partial(work_until, at_s, _finished, reply)
                     left_s = context.time_remaining()
-                    return await self._writes.run(lambda: _serialised(finish()), time_left_s=left_s, patient=True)
+                    return await self._rest.run(rest, time_left_s=left_s, patient=self._is_rest_patient)
                 return reply
         except Exception as error:
             failure = known(error, self._name)

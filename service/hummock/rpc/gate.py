@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from hummock.core.errors import HummockError, Overloaded
 from hummock.core.later import Later
+from hummock.rpc.loop_executor import LoopExecutor
 
 Result = TypeVar("Result")
 
@@ -98,7 +99,8 @@ class Gate:
         loop = asyncio.get_running_loop()
         # The worker answers this future itself: handing over a concurrent one, as asyncio does, costs as much again.
         answer: asyncio.Future[Callable[[], Result]] = loop.create_future()
-        job = _Job(work, give_up_at, self._monotonic, self._leave, loop, answer)
+        tell = _at_once if isinstance(self._executor, LoopExecutor) else loop.call_soon_threadsafe
+        job = _Job(work, give_up_at, self._monotonic, self._leave, tell, answer)
         try:
             queued = self._executor.submit(job)
         except BaseException:
@@ -135,7 +137,7 @@ class Gate:
 class _Job(Generic[Result]):
     """Work in the queue; lets go of it when it is over, so that a cancelled call's request is freed at once."""
 
-    __slots__ = ("_answer", "_awaited", "_give_up_at", "_leave", "_loop", "_monotonic", "_started_at", "_work")
+    __slots__ = ("_answer", "_awaited", "_give_up_at", "_leave", "_monotonic", "_started_at", "_tell", "_work")
 
     def __init__(
         self,
@@ -143,14 +145,14 @@ class _Job(Generic[Result]):
         give_up_at: float | None,
         monotonic: Callable[[], float],
         leave: Callable[[_Job[Result]], None],
-        loop: asyncio.AbstractEventLoop,
+        tell: Callable[..., object],
         answer: asyncio.Future[Callable[[], Result]],
     ) -> None:
         self._work: Callable[[], Result | Later[Result]] | None = work
         self._give_up_at = give_up_at
         self._monotonic = monotonic
         self._leave = leave
-        self._loop = loop
+        self._tell = tell
         self._answer = answer
         self._awaited: Future[Any] | None = None
         self._started_at: float | None = None
@@ -179,7 +181,7 @@ class _Job(Generic[Result]):
         self._leave(self)
         # A loop that has been closed meanwhile has nobody who waits.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(answer, self._answer, outcome)
+            self._tell(answer, self._answer, outcome)
 
     def give_up(self) -> None:
         """Nobody waits for the answer: what it waits for itself need not begin."""
@@ -190,6 +192,10 @@ class _Job(Generic[Result]):
         """Lets go of the work. Returns the seconds that it took, None when it never began."""
         self._work = None
         return None if self._started_at is None else self._monotonic() - self._started_at
+
+
+def _at_once(tell: Callable[..., None], *told: object) -> None:
+    tell(*told)
 
 
 def _succeed(answer: asyncio.Future[Any], result: object) -> None:

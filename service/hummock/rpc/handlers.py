@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import grpc
@@ -11,11 +10,12 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message_factory import GetMessageClass
 
-from hummock.rpc.calls import LearnStreamCall, MessageStreamCall, ReplyStreamCall, UnaryCall, reply_or_half, reply_to
+from hummock.rpc.calls import LearnStreamCall, MessageStreamCall, ReplyStreamCall, UnaryCall, reply_or_rest, reply_to
 from hummock.rpc.door import Door
 from hummock.rpc.feed import Feed
-from hummock.rpc.gate import Gate, Load
+from hummock.rpc.gates import Gates
 from hummock.rpc.parse.request import compile_rules
+from hummock.rpc.recall_call import recall_handler
 from hummock.rpc.reply_stream import ReplyStream
 from hummock.rpc.servicers.admin import AdminServicer
 from hummock.rpc.servicers.context import ContextServicer
@@ -25,19 +25,7 @@ from hummock.rpc.servicers.project import ProjectServicer
 from hummock.rpc.servicers.session import SessionServicer
 from hummock.rpc.services import SERVICES
 from hummock.rpc.use_cases import UseCases
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gates:
-    """Where calls run: reads apart from writes, for a write holds its worker while it waits for the disk."""
-
-    reads: Gate
-    writes: Gate
-
-    def load(self) -> Load:
-        """Both together."""
-        reads, writes = self.reads.load, self.writes.load
-        return Load(running=reads.running + writes.running, waiting=reads.waiting + writes.waiting)
+from hummock.v1 import recall_pb2
 
 
 def handlers(use_cases: UseCases, gates: Gates, door: Door, feed: Feed) -> list[grpc.GenericRpcHandler]:
@@ -76,8 +64,11 @@ def _handler(
     if method.server_streaming:
         reply_stream = ReplyStream(request_type, servicer_method, gate, feed)
         return grpc.unary_stream_rpc_method_handler(ReplyStreamCall(name, reply_stream, door).answer)
-    work = partial(reply_or_half, request_type, servicer_method)
-    return grpc.unary_unary_rpc_method_handler(UnaryCall(name, work, gate, gates.writes, door).answer)
+    if request_type is recall_pb2.RecallRequest:
+        return recall_handler(servicer_method, gates.at_once, gates.reads, door)
+    work = partial(reply_or_rest, request_type, servicer_method)
+    call = UnaryCall(name, work, gate, door, rest=gates.writes, is_rest_patient=True)
+    return grpc.unary_unary_rpc_method_handler(call.answer)
 
 
 def _is_read(method: MethodDescriptor) -> bool:

@@ -13,22 +13,21 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from hummock.core.recall import Recalled, RecallQuery
 from hummock.rpc.address import Address
-from hummock.rpc.calls import UnaryCall, reply_or_half
 from hummock.rpc.door import Door
 from hummock.rpc.forward import Forward, Handler
 from hummock.rpc.gate import Gate
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, bind, server_options
 from hummock.rpc.parse.request import compile_rules
+from hummock.rpc.recall_call import RECALL, recall_handler
 from hummock.rpc.servicers.recall import recall_response
 from hummock.rpc.services import SERVICES
 from hummock.rpc.status import MAX_REPLY_BYTES
+from hummock.rpc.use_cases import Recall
 from hummock.v1 import recall_pb2
 
 _DRAIN_S = 10.0
 _SEND_S = 0.5
-_RECALL = "/hummock.v1.ContextService/Recall"
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
     ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
@@ -43,8 +42,9 @@ _SERVICES_OF_GRPC: tuple[ServiceDescriptor, ...] = (
 
 
 async def serve_recalls(
-    recall: Callable[[RecallQuery], Recalled],
-    gate: Gate,
+    recall: Recall,
+    at_once: Gate,
+    reads: Gate,
     address: Address,
     service: str,
     *,
@@ -55,7 +55,8 @@ async def serve_recalls(
 
     Args:
         recall: Answers recalls.
-        gate: Where they run.
+        at_once: Where those run that take a moment.
+        reads: Where the others run.
         address: To listen on, shared with other processes.
         service: The target that answers all other calls.
         until: Ends it.
@@ -67,7 +68,8 @@ async def serve_recalls(
     compile_rules((recall_pb2.RecallRequest,))
     door = Door()
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
-        handlers = _Handlers(_recall_handler(recall, gate, door), Forward(channel, door))
+        answered_here = recall_handler(partial(recall_response, recall), at_once, reads, door)
+        handlers = _Handlers(answered_here, Forward(channel, door))
         server = aio.server(handlers=[handlers], options=server_options(shares_port=True))
         bound = bind(server, address)
         await server.start()
@@ -89,13 +91,8 @@ class _Handlers(grpc.GenericRpcHandler):
             for service in (*SERVICES, *_SERVICES_OF_GRPC)
             for method in service.methods
         }
-        self._of_method[_RECALL] = recall
+        self._of_method[RECALL] = recall
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
         """None for a method that nobody knows."""
         return self._of_method.get(handler_call_details.method)
-
-
-def _recall_handler(recall: Callable[[RecallQuery], Recalled], gate: Gate, door: Door) -> Handler:
-    work = partial(reply_or_half, recall_pb2.RecallRequest, partial(recall_response, recall))
-    return grpc.unary_unary_rpc_method_handler(UnaryCall(_RECALL, work, gate, gate, door).answer)

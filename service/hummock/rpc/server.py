@@ -16,7 +16,8 @@ from grpc_reflection.v1alpha import reflection
 from hummock.rpc.address import Address, UnixAddress, check_bindable, parse_address
 from hummock.rpc.door import Door
 from hummock.rpc.feed import Feed
-from hummock.rpc.handlers import Gates, handlers
+from hummock.rpc.gates import Gates
+from hummock.rpc.handlers import handlers
 from hummock.rpc.listening import bind, server_options
 from hummock.rpc.services import SERVICES
 from hummock.rpc.use_cases import UseCases

@@ -28,6 +28,16 @@ from hummock.ports import Page
 from hummock.usecases.sessions import Sessions
 
 
+class Recall(Protocol):
+    """The memories that bear on a query."""
+
+    def __call__(self, query: RecallQuery) -> Recalled:
+        """The best memories of each group of the query's preset, and why."""
+
+    def at_once(self, query: RecallQuery) -> Recalled | None:
+        """The same where it takes a moment and waits for nothing, so that an event loop can do it; None elsewhere."""
+
+
 class Garden(Protocol):
     """Memories one by one."""
 
@@ -142,7 +152,7 @@ BeginScan = Callable[[str, ScanScope, Sequence[str]], RunningScan]
 class UseCases:
     """One of each. All are synchronous and safe to call from several threads."""
 
-    recall: Callable[[RecallQuery], Recalled]
+    recall: Recall
     render: Callable[[RenderQuery], Rendered]
     render_turn: Callable[[RenderQuery], Callable[[], Rendered]]
     """Renders a query with a commit; what is returned counts it, and waits for the disk."""

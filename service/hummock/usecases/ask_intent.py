@@ -33,10 +33,14 @@ class AskIntent:
         self._mode = mode
         self._clock = clock
 
-    def begin(self, query: RecallQuery) -> Asking | None:
-        """Asks, where the caller gave nothing to go by and wants it; does not wait."""
+    def is_wanted(self, query: RecallQuery) -> bool:
+        """Whether the caller gave nothing to go by, and wants it."""
         is_given = query.intent is not None and (query.intent.domains or query.intent.keywords)
-        if is_given or (query.intent_mode or self._mode) is not IntentMode.LLM:
+        return not is_given and (query.intent_mode or self._mode) is IntentMode.LLM
+
+    def begin(self, query: RecallQuery) -> Asking | None:
+        """Asks, where it is wanted; does not wait."""
+        if not self.is_wanted(query):
             return None
         until_s = self._clock.monotonic() + BUDGET_S
         if self._llm is None:

@@ -47,9 +47,23 @@ class CachedRecall:
     """
 
     def __init__(
-        self, recall: Callable[[RecallQuery], Recalled], store: Recallable, emb_space: str, clock: Clock
+        self,
+        recall: Callable[[RecallQuery], Recalled],
+        store: Recallable,
+        emb_space: str,
+        clock: Clock,
+        is_brief: Callable[[RecallQuery], bool] = lambda query: False,
     ) -> None:
-        """Args are the recall inside, the store that it reads, the id of its embedder's space, and the clock."""
+        """Keeps the answers of a recall.
+
+        Args:
+            recall: The recall inside.
+            store: What it reads.
+            emb_space: The id of its embedder's space.
+            clock: The time.
+            is_brief: Whether it needs a few milliseconds at most for a query, and waits for nobody.
+        """
+        self._is_brief = is_brief
         self._recall = recall
         self._store = store
         self._emb_space = emb_space
@@ -64,7 +78,21 @@ class CachedRecall:
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
         started = self._clock.monotonic()
-        generation = self._store.generation(query.project)
+        patience_s = None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started))
+        return self._answer(query, self._store.generation(query.project), started, patience_s)
+
+    def at_once(self, query: RecallQuery) -> Recalled | None:
+        """The same where it takes a moment: nothing is loaded, embedded, asked or waited for. None where it takes more.
+
+        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        """
+        started = self._clock.monotonic()
+        generation = self._store.at_hand(query.project)
+        if generation is None or not self._is_brief(query):
+            return None
+        return self._answer(query, generation, started, 0.0)
+
+    def _answer(self, query: RecallQuery, generation: Generation, started: float, patience_s: float | None) -> Recalled:
         if generation.seq < query.min_seq:
             raise SeqNotReached(query.min_seq, generation.seq)
         question, from_project = tuned(query, generation.settings)
@@ -76,7 +104,7 @@ class CachedRecall:
             lambda: self._recall(question),
             is_usable=lambda kept: self._is_usable(question, kept),
             weigh=lambda fresh: None if fresh.degraded else _nbytes(question, fresh),
-            patience_s=None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started)),
+            patience_s=patience_s,
         )
         answer = self._shared(question, recalled, generation, started) if is_shared else recalled
         # Not kept with the answer: another caller may have asked for the same in so many words.

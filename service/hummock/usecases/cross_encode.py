@@ -56,7 +56,7 @@ class CrossEncode:
             until_s: When it must have ended, on the clock's monotonic scale; None means after LONGEST_S.
         """
         before = Read(fused=tuple(fused))
-        mode = query.cross_encoding or (self._mode if joins_paths(query) else CrossEncoding.OFF)
+        mode = self._mode_of(query)
         if mode is CrossEncoding.OFF:
             return before
         if self._reranker is None:
@@ -66,6 +66,13 @@ class CrossEncode:
             return self._read(self._reranker, query, mode, names, before.fused, latest_s)
         except Exception as error:  # whatever the runtime raises: the order before still answers
             return Read(fused=before.fused, degraded=(_degradation("CROSS_ENCODER_FAILED", type(error).__name__),))
+
+    def is_wanted(self, query: RecallQuery) -> bool:
+        """Whether there is anything to do for it."""
+        return self._reranker is not None and self._mode_of(query) is not CrossEncoding.OFF
+
+    def _mode_of(self, query: RecallQuery) -> CrossEncoding:
+        return query.cross_encoding or (self._mode if joins_paths(query) else CrossEncoding.OFF)
 
     def _read(
         self,

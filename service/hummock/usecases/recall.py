@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 from hummock.core.candidates import Candidates, Gathered
 from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.estimate import Estimate
 from hummock.core.recall import (
     CrossEncoding,
     Degradation,
     Hit,
     Intent,
+    KeywordMode,
     Plan,
     Recalled,
     RecallPath,
@@ -44,6 +46,9 @@ _TO_FINISH = ("fuse", *_TO_LOAD)
 
 _PATIENCE = 0.9
 """Share of the time for embedding that is waited: a wait in vain ends where the rest must do without any delay."""
+
+_BRIEF_S = 0.02
+"""A recall that takes less is brief; one that waits for a slow disk is not."""
 
 _ATTEMPTS = 3
 """Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
@@ -90,6 +95,19 @@ class Recall:
             seq=gathered.seq,
             content_seq=gathered.content_seq,
         )
+
+    def is_brief(self, query: RecallQuery) -> bool:
+        """Whether no model need be run and nobody be asked for it, and nothing takes long that lately did not."""
+        has_vector = (
+            query.vector is not None or RecallPath.VECTOR not in query.paths or self._embedder.is_known(query.text)
+        )
+        if not has_vector or query.context_window or query.keyword_mode is not KeywordMode.TERMS:
+            return False
+        if (self._ask_intent and self._ask_intent.is_wanted(query)) or self._cross_encode.is_wanted(query):
+            return False
+        costs = self._costs.of(query.project)
+        lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, *_TO_FINISH)])
+        return lately_s < _BRIEF_S
 
     def ranking(self, query: RecallQuery) -> Ranking:
         """The same as far as hits are chosen, whatever time it takes; none is loaded.

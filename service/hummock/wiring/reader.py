@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
+from threading import Thread
 
 from threadpoolctl import threadpool_limits
 
@@ -14,8 +14,9 @@ from hummock import models, store
 from hummock.config import Settings
 from hummock.rpc.address import Address, parse_address
 from hummock.rpc.gate import Gate
+from hummock.rpc.gates import loop_gate
 from hummock.rpc.reader import serve_recalls
-from hummock.wiring.parts import Say, SystemClock, choose_model, recalling
+from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, recalling
 
 Where = tuple[str, str]
 """The address to listen on, and that of the service."""
@@ -64,20 +65,32 @@ def serve_reader(
             recalling(settings, memories, embedder, clock, say) as (_, recall),
             ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as workers,
         ):
-            gate = Gate(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
-            # What start-up has made stays: the collector need not look through it during calls.
-            gc.freeze()
-            gc.enable()
+            reads = Gate(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
+            collect_garbage_seldom()
 
             async def serve() -> None:
-                ended = asyncio.Event()
-                serving = asyncio.create_task(
-                    serve_recalls(recall, gate, parse_address(address), service, until=ended, on_listening=on_listening)
+                await serve_recalls(
+                    recall,
+                    loop_gate(settings.waiting_calls),
+                    reads,
+                    parse_address(address),
+                    service,
+                    until=_event_after(until),
+                    on_listening=on_listening,
                 )
-                await asyncio.wait(
-                    (serving, asyncio.create_task(asyncio.to_thread(until))), return_when=asyncio.FIRST_COMPLETED
-                )
-                ended.set()
-                await serving
 
             asyncio.run(serve())
+
+
+def _event_after(wait: Callable[[], None]) -> asyncio.Event:
+    """An event of the running loop that is set when this has been waited for."""
+    loop, waited = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell() -> None:
+        wait()
+        # It may be over before.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(waited.set)
+
+    Thread(target=tell, name="until", daemon=True).start()
+    return waited

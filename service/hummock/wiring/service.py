@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ from hummock.learn.offline import LearnOffline
 from hummock.ports import Clock, KeywordLearner, LlmUsage
 from hummock.rpc.address import Address, UnixAddress
 from hummock.rpc.gate import Gate
-from hummock.rpc.handlers import Gates
+from hummock.rpc.gates import Gates, loop_gate
 from hummock.rpc.readers import Readers
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
@@ -55,7 +54,7 @@ from hummock.usecases.search_trail import SearchTrails
 from hummock.usecases.sessions import Sessions
 from hummock.usecases.settings import Settings as ProjectsSettings
 from hummock.usecases.status import Status
-from hummock.wiring.parts import Say, SystemClock, choose_model, llm, recalling
+from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, llm, recalling
 
 WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
@@ -141,9 +140,7 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
         Thread(target=warm_texts, name="warm", daemon=True).start()
 
     with _beside(settings) as beside, open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
-        # What start-up has made stays: the collector need not look through it during calls.
-        gc.freeze()
-        gc.enable()
+        collect_garbage_seldom()
         asyncio.run(
             serve_calls(
                 use_cases,
@@ -193,6 +190,7 @@ def _gates(settings: Settings) -> Iterator[Gates]:
     ):
         yield Gates(
             reads=Gate(reads, workers=settings.workers, waiting_limit=settings.waiting_calls),
+            at_once=loop_gate(settings.waiting_calls),
             writes=Gate(writes, workers=WRITE_WORKERS, waiting_limit=settings.waiting_calls),
         )
 

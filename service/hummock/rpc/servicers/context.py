@@ -14,9 +14,9 @@ from hummock.rpc.present import memory as present_memory
 from hummock.rpc.present import recall as present_recall
 from hummock.rpc.present import render as present_render
 from hummock.rpc.present import session as present_session
+from hummock.rpc.rest import Rest
 from hummock.rpc.servicers.recall import recall_response
 from hummock.rpc.use_cases import UseCases
-from hummock.rpc.write_half import WriteHalf
 from hummock.v1 import context_service_pb2, explain_pb2, recall_pb2
 
 
@@ -26,17 +26,17 @@ class ContextServicer:
     def __init__(self, use_cases: UseCases) -> None:
         self._use_cases = use_cases
 
-    def Recall(self, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
+    def Recall(self, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse | Rest:
         """Finds the memories that bear on a query."""
         return recall_response(self._use_cases.recall, request)
 
-    def Render(self, request: context_service_pb2.RenderRequest) -> context_service_pb2.RenderResponse | WriteHalf:
+    def Render(self, request: context_service_pb2.RenderRequest) -> context_service_pb2.RenderResponse | Rest:
         """Writes a prompt section."""
         query = parse_render.render_query(request)
         if query.commit is None:
             return present_render.render_response(request.project, self._use_cases.render(query))
         count = self._use_cases.render_turn(query)
-        return WriteHalf(lambda: present_render.render_response(request.project, count()))
+        return Rest(lambda: present_render.render_response(request.project, count()))
 
     def Search(self, request: context_service_pb2.SearchRequest) -> context_service_pb2.SearchResponse:
         """Searches code and knowledge together."""

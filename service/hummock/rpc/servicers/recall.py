@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from hummock.core.recall import Recalled, RecallQuery
 from hummock.rpc.parse.recall import recall_query
 from hummock.rpc.present import recall as present
+from hummock.rpc.rest import Rest
+from hummock.rpc.use_cases import Recall
 from hummock.v1 import recall_pb2
 
 
-def recall_response(
-    recall: Callable[[RecallQuery], Recalled], request: recall_pb2.RecallRequest
-) -> recall_pb2.RecallResponse:
-    """Finds the memories that bear on a query."""
-    return present.recall_response(recall(recall_query(request)))
+def recall_response(recall: Recall, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse | Rest:
+    """Finds the memories that bear on a query: at once, or on a worker."""
+    query = recall_query(request)
+    recalled = recall.at_once(query)
+    if recalled is None:
+        return Rest(lambda: present.recall_response(recall(query)))
+    return present.recall_response(recalled)

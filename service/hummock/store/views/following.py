@@ -36,6 +36,11 @@ class FollowingProjects(ResidentProjects):
         self.newer_view(project)
         return super().loaded_view(project)
 
+    def view_at_hand(self, project: str) -> ProjectView | None:
+        """The newest view, where it is in memory; None elsewhere."""
+        view = super().view_at_hand(project)
+        return view if view is not None and self._is_newest(view) else None
+
     def keep_up(self) -> None:
         """Brings the projects that were used last up to date."""
         for project in self.used_last(_KEPT_UP):

@@ -86,6 +86,16 @@ class ResidentProjects:
             self._touch(project)
         return view
 
+    def view_at_hand(self, project: str) -> ProjectView | None:
+        """The newest view, where nothing needs to be read for it; None elsewhere."""
+        slot = self._slots.get(project)
+        if slot is None or slot.shown != slot.committed:
+            return None
+        view = slot.view
+        if view is not None:
+            self._touch(project)
+        return view
+
     def publish(self, operations: Mapping[str, int]) -> None:
         """Lets every read from now on see the last commit, given how many operations each project has in it.
 

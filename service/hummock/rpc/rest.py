@@ -1,4 +1,4 @@
-"""Calls of two halves: one that computes, and one that waits for the disk."""
+"""Calls of two parts, of which each runs where it does not stand in others' way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 
 @dataclass(frozen=True, slots=True)
-class WriteHalf:
-    """The second half of a call. It runs where writes run, so that no worker of the reads waits for the disk."""
+class Rest:
+    """What is left of a call for another gate: of one that computes, what waits for the disk; of a long one, all."""
 
     finish: Callable[[], Message]

@@ -1,0 +1,122 @@
+"""The gate before the event loop: one piece of work a turn, and between two of them everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from hummock.core.errors import Overloaded
+from hummock.rpc.gate import DeadlinePassed, Gate, Load
+from hummock.rpc.gates import loop_gate
+from hummock.rpc.loop_executor import LoopExecutor
+
+
+def test_work_runs_on_the_loop_in_the_order_of_arrival() -> None:
+    async def run() -> list[tuple[int, int]]:
+        gate, ran = loop_gate(), list[tuple[int, int]]()
+
+        def work(number: int) -> Callable[[], int]:
+            def piece() -> int:
+                ran.append((number, threading.get_ident()))
+                return number
+
+            return piece
+
+        assert await asyncio.gather(*(gate.run(work(number)) for number in range(20))) == list(range(20))
+        return ran
+
+    assert asyncio.run(run()) == [(number, threading.get_ident()) for number in range(20)]
+
+
+def test_between_two_pieces_the_loop_does_what_else_there_is() -> None:
+    async def run() -> list[str]:
+        gate, done = loop_gate(), list[str]()
+        loop = asyncio.get_running_loop()
+
+        def piece(name: str) -> Callable[[], None]:
+            def work() -> None:
+                done.append(name)
+                loop.call_soon(done.append, f"after {name}")
+
+            return work
+
+        await asyncio.gather(*(gate.run(piece(name)) for name in "abc"))
+        return done[:5]
+
+    assert asyncio.run(run()) == ["a", "after a", "b", "after b", "c"]
+
+
+def test_beyond_the_waiting_limit_calls_are_refused_while_others_wait() -> None:
+    async def run() -> None:
+        gate, refused = loop_gate(waiting_limit=2), list[bool]()
+
+        async def call() -> Load:
+            try:
+                return await gate.run(lambda: gate.load)
+            except Overloaded as error:
+                refused.append(error.retry_after_s > 0)
+                raise
+
+        # The first is done when it comes; of the five behind it one would run next, and two may wait.
+        calls = [asyncio.ensure_future(call()) for _ in range(6)]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        loads = [answer for answer in answers if isinstance(answer, Load)]
+        assert [load.waiting for load in loads] == [0, 2, 1, 0]
+        assert refused == [True, True]
+        assert gate.load == Load(running=0, waiting=0)
+
+    asyncio.run(run())
+
+
+def test_work_whose_caller_has_gone_never_runs() -> None:
+    async def run() -> None:
+        gate, ran = loop_gate(), list[str]()
+        calls = [asyncio.ensure_future(gate.run(partial(ran.append, name))) for name in "abcd"]
+        await asyncio.sleep(0)
+        calls[2].cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        assert ran == ["a", "b", "d"]
+        assert gate.load == Load(running=0, waiting=0)
+
+    asyncio.run(run())
+
+
+def test_work_whose_deadline_has_passed_never_runs() -> None:
+    async def run() -> None:
+        now_s = [0.0]
+        gate = Gate(LoopExecutor(), workers=1, monotonic=lambda: now_s[0])
+
+        def pass_the_time() -> None:
+            now_s[0] = 1.0
+
+        calls = (
+            gate.run(lambda: "at once", time_left_s=0.5),
+            gate.run(pass_the_time),
+            gate.run(lambda: "late", time_left_s=0.5),
+            gate.run(lambda: "patient"),
+        )
+        at_once, _, late, patient = await asyncio.gather(*calls, return_exceptions=True)
+        assert at_once == "at once"
+        assert isinstance(late, DeadlinePassed)
+        assert patient == "patient"
+
+    asyncio.run(run())
+
+
+def test_what_work_raises_reaches_its_caller_alone() -> None:
+    async def run() -> None:
+        gate = loop_gate()
+
+        def fail() -> None:
+            raise KeyError("broken")
+
+        failing, next_one = asyncio.ensure_future(gate.run(fail)), asyncio.ensure_future(gate.run(lambda: 7))
+        with pytest.raises(KeyError):
+            await failing
+        assert await next_one == 7
+
+    asyncio.run(run())
