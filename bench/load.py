@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
 
 from bench.asking import RECALL, check_replies, recall_requests
@@ -40,32 +42,51 @@ def measure(options: Options) -> Findings:
     except NoCompiler as none:
         return Findings(part=PART, skipped=(f"row 4, 16 clients over gRPC: {none}",))
     filled = options.stores.filled(A)
-    total = WARM_UP_CALLS + 2 * _CALLS
+    readers = _readers()
+    # Each process has kernels to load and projects to read.
+    warm_up_calls = (1 + readers) * WARM_UP_CALLS
+    total = warm_up_calls + 2 * _CALLS
     messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(total), TAG)]
     with filled.bench.serving() as service:
         generator.run(service.target, RECALL, messages[:WARM_UP_CALLS], _CLIENTS)
-        closed = served(service, generator, messages[WARM_UP_CALLS:-_CALLS], _CLIENTS, None)
+        alone = served(service, generator, messages[warm_up_calls:-_CALLS], _CLIENTS, None)
+    with filled.bench.serving(readers) as service:
+        generator.run(service.target, RECALL, messages[:warm_up_calls], _CLIENTS)
+        closed = served(service, generator, messages[warm_up_calls:-_CALLS], _CLIENTS, None)
+        anonymous_mb = service.anonymous_bytes() / 1e6
         # Above what the service can do, an open loop would measure how long the bench went on.
         rate_per_s = min(_RECALLS_PER_S, OPEN_SHARE * closed.load.calls_per_s)
         opened = served(service, generator, messages[-_CALLS:], _CLIENTS, rate_per_s)
-    if closed.load.failed or opened.load.failed:
-        raise BenchFailed(f"{closed.load.failed + opened.load.failed} of {2 * _CALLS} recalls failed")
+    if failed := sum(run.load.failed for run in (alone, closed, opened)):
+        raise BenchFailed(f"{failed} of {3 * _CALLS} recalls failed")
     open_note = f"{rate_per_s:.0f} calls a second (Poisson), timed from when they were to be sent"
+    what = f"{_WHAT}, {_beside(readers)}"
     return Findings(
         part=PART,
         rows=(
-            Row.at_least(4, f"{_WHAT}; closed loop", _RECALLS_PER_S, closed.load.calls_per_s, "recalls/s"),
-            Row.at_most(4, f"{_WHAT}; closed loop, p99", _P99_MS, closed.load.latency.p99_ms, "ms"),
-            Row.at_most(4, f"{_WHAT}; open loop, p99", _P99_MS, opened.load.latency.p99_ms, "ms", note=open_note),
-            Row.at_most(4, f"{_WHAT}; the service's CPU a call", _SERVER_CPU_MS, closed.server_cpu_ms, "ms"),
+            Row.at_least(4, f"{what}; closed loop", _RECALLS_PER_S, closed.load.calls_per_s, "recalls/s"),
+            Row.at_most(4, f"{what}; closed loop, p99", _P99_MS, closed.load.latency.p99_ms, "ms"),
+            Row.at_most(4, f"{what}; open loop, p99", _P99_MS, opened.load.latency.p99_ms, "ms", note=open_note),
+            Row.at_most(4, f"{what}; the service's CPU a call", _SERVER_CPU_MS, closed.server_cpu_ms, "ms"),
         ),
         figures=(
-            ("16 clients, closed loop", closed.line()),
-            (f"16 clients, open loop, {rate_per_s:.0f}/s", opened.line()),
-            ("calls before those that count", str(WARM_UP_CALLS)),
+            ("16 clients, closed loop, one process", alone.line()),
+            (f"16 clients, closed loop, {_beside(readers)}", closed.line()),
+            (f"16 clients, open loop, {rate_per_s:.0f}/s, {_beside(readers)}", opened.line()),
+            (f"anonymous memory of the service {_beside(readers)}, all projects loaded", f"{anonymous_mb:.0f} MB"),
+            ("calls before those that count, for each process", str(WARM_UP_CALLS)),
         ),
         not_measured=NOT_MEASURED,
     )
+
+
+def _readers() -> int:
+    """A process for each core, as far as this system divides the connections to a port among them."""
+    return (os.cpu_count() or 1) - 1 if sys.platform == "linux" else 0
+
+
+def _beside(readers: int) -> str:
+    return f"with {readers} reader{'s' * (readers != 1)}"
 
 
 def served(

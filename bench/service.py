@@ -65,13 +65,13 @@ class Bench:
         return load_settings(environ={"HUMMOCK_CONFIG": str(self.directory / "hummock.toml")})
 
     @contextmanager
-    def serving(self) -> Iterator[Serving]:
+    def serving(self, readers: int = 0) -> Iterator[Serving]:
         """`hummock serve` on a free port of loopback, for as long as the block runs. Raises: BenchFailed."""
         # What this machine sets for its own service is none of the bench's.
         env = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
         env["HUMMOCK_CONFIG"] = str(self.directory / "hummock.toml")
         started_s = time.perf_counter()
-        command = [sys.executable, "-m", "hummock", "serve"]
+        command = [sys.executable, "-m", "hummock", "serve", "--readers", str(readers)]
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, encoding="utf-8") as process:
             try:
                 with grpc.insecure_channel(target := _target(process), options=channel_options(target)) as channel:
@@ -84,7 +84,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """A service that lets calls in; `started_s` is when it was executed, by `time.perf_counter`."""
+    """A service that lets calls in, with its readers; `started_s` is when it was executed, by `time.perf_counter`."""
 
     process_id: int
     target: str
@@ -92,23 +92,24 @@ class Serving:
     started_s: float
 
     def cpu_s(self) -> float:
-        """CPU seconds of the process so far, of all its threads, in user and in kernel mode."""
-        return process_cpu_s(self.process_id)
+        """CPU seconds of the processes so far, of all their threads, in user and in kernel mode."""
+        return sum(map(process_cpu_s, self._processes()))
 
     def resident_bytes(self) -> int:
-        """Memory of the process that is in RAM, shared pages such as libraries and the mapped store included."""
+        """Memory of the processes that is in RAM, shared pages such as libraries and the mapped store included."""
         return self._status_bytes("VmRSS:")
 
     def anonymous_bytes(self) -> int:
-        """Memory that is the process's own: neither the mapped store nor its libraries' files."""
+        """Memory that is the processes' own: neither the mapped store nor its libraries' files."""
         return self._status_bytes("RssAnon:")
 
+    def _processes(self) -> list[int]:
+        """The service and its readers."""
+        tasks = Path(f"/proc/{self.process_id}/task").glob("*/children")
+        return [self.process_id, *(int(child) for path in tasks for child in path.read_text().split())]
+
     def _status_bytes(self, field: str) -> int:
-        status = Path(f"/proc/{self.process_id}/status")
-        if not status.exists():
-            raise BenchFailed(f"{status} is not there; memory is measured on Linux only")
-        line = next(line for line in status.read_text().splitlines() if line.startswith(field))
-        return 1024 * int(line.split()[1])
+        return sum(_status_bytes(process_id, field) for process_id in self._processes())
 
 
 def process_cpu_s(process_id: int) -> float:
@@ -116,6 +117,14 @@ def process_cpu_s(process_id: int) -> float:
     # The name, in parentheses, may hold blanks: utime and stime are the 12th and 13th field behind it.
     fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _status_bytes(process_id: int, field: str) -> int:
+    status = Path(f"/proc/{process_id}/status")
+    if not status.exists():
+        raise BenchFailed(f"{status} is not there; memory is measured on Linux only")
+    line = next(line for line in status.read_text().splitlines() if line.startswith(field))
+    return 1024 * int(line.split()[1])
 
 
 def _target(process: subprocess.Popen[str]) -> str:
