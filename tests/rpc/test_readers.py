@@ -73,6 +73,42 @@ def test_a_reader_that_dies_is_followed_by_another_with_the_same_orders(
     assert not any(map(is_there, seen))
 
 
+@pytest.mark.parametrize("rest", ["sys.stdin.read()", "import signal\nsignal.pause()"])
+def test_all_ends_while_a_reader_begins_anew(pipe: Path, monkeypatch: pytest.MonkeyPatch, rest: str) -> None:
+    """The second one never listens; it goes with the others, whether it looks at its stdin or not."""
+    monkeypatch.setattr(readers, "_PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(readers, "_STOP_S", 0.5)
+    first_time = pipe.parent / "first time"
+    first_time.touch()
+    silent = f"""
+import os, sys
+told = sys.stdin.readline() + sys.stdin.readline()
+is_first = os.path.exists({str(first_time)!r})
+if is_first:
+    os.remove({str(first_time)!r})
+    print({LISTENING_ON!r} + "here", flush=True)
+with open(sys.argv[1], "w") as pipe:
+    pipe.write(f"{{os.getpid()}}\\n")
+{rest}
+"""
+    with Readers(1, command(silent, str(pipe)), "the settings") as beside:
+        beside.listen(ADDRESS, SERVICE)
+        first, _ = begun(pipe)
+        os.kill(first, signal.SIGKILL)
+        second, _ = begun(pipe)
+    assert not is_there(first)
+    assert not is_there(second)
+
+
+def test_a_reader_that_takes_too_long_to_start_fails_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "_START_S", 0.1)
+    with (
+        Readers(1, command("import signal; signal.pause()"), "the settings") as beside,
+        pytest.raises(StartError, match="a reader did not start"),
+    ):
+        beside.listen(ADDRESS, SERVICE)
+
+
 def test_a_start_fails_with_a_reader_that_does_not_start() -> None:
     with (
         Readers(2, command("raise SystemExit(1)"), "the settings") as beside,
@@ -94,5 +130,7 @@ def test_one_that_does_not_end_is_ended(pipe: Path, monkeypatch: pytest.MonkeyPa
 
 def test_readers_that_were_told_nothing_end_too() -> None:
     with Readers(1, command("import sys; sys.stdin.read()"), "the settings") as beside:
-        (reader,) = beside._starting
-    assert reader.wait() == 0
+        (reader,) = beside._readers
+        process = reader._process
+    assert process is not None
+    assert process.poll() == 0

@@ -346,3 +346,33 @@ def test_a_signal_drains_and_ends_the_process_in_order(number: signal.Signals) -
         server.send_signal(number)
         assert server.stdout.read() == "closed\n"
         assert server.wait() == 0
+
+
+STUCK_SCRIPT = """
+import asyncio, threading
+from concurrent.futures import ThreadPoolExecutor
+from hummock.rpc.gate import Gate
+from hummock.rpc.gates import Gates
+from hummock.rpc.server import serve
+from tests.rpc.edge import use_cases
+
+def warm_up(address):
+    print("stuck", flush=True)
+    threading.Event().wait()
+
+with ThreadPoolExecutor(1) as executor:
+    gates = Gates(reads=Gate(executor, workers=1), writes=Gate(executor, workers=1))
+    asyncio.run(serve(use_cases(), gates, "127.0.0.1:0", warm_up=warm_up))
+print("closed", flush=True)
+"""
+
+
+def test_a_signal_ends_a_start_that_never_would() -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", STUCK_SCRIPT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "stuck\n"
+        server.send_signal(signal.SIGTERM)
+        assert server.stdout.read() == "closed\n"
+        assert server.wait() == 0

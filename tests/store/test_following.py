@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, current_thread
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.reads import StoreReads
 from hummock.store.views.following import FollowingProjects
+from hummock.store.views.view import catch_up
 from tests.ports.asking import put
 from tests.store.answering import answers
 from tests.store.opening import EAGER, MIB, opened
@@ -80,3 +85,29 @@ def test_those_used_last_are_brought_up_to_date_and_no_others(tmp_path: Path) ->
         answers(reads, "first")
         assert following.used_last(2) == ["third", "first"]
         assert following.used_last(9) == ["second", "third", "first"]
+
+
+def test_who_waits_for_a_load_sees_what_was_written_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2-03: another reader loads the project, in a transaction of before the write."""
+    with opened(tmp_path) as store, beside(store) as (reads, following):
+        put(store, "p", Entry(id="before"))
+        has_read, may_show = Event(), Event()
+
+        def held(*arguments: Any) -> Any:
+            view = catch_up(*arguments)
+            if current_thread().name.startswith("slow"):
+                has_read.set()
+                assert may_show.wait(30)
+            return view
+
+        monkeypatch.setattr("hummock.store.views.residents.catch_up", held)
+        with ThreadPoolExecutor(1, "slow") as slow, ThreadPoolExecutor(1, "later") as later:
+            loading = slow.submit(answers, reads)
+            assert has_read.wait(30)
+            put(store, "p", Entry(id="acknowledged"))
+            waiting = later.submit(answers, reads)
+            # It stands before the load, or will; either way it began behind the write.
+            may_show.set()
+            assert set(waiting.result(30)) == {"before", "acknowledged"}
+            assert "before" in loading.result(30)
+        assert following.used_last(1) == ["p"]

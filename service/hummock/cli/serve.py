@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -74,6 +75,10 @@ def serve(
 def reader() -> None:
     """Answer recalls beside a service, which starts this itself and says on standard input what to do."""
     gc.disable()
+    # Whoever ends the service ends all its processes at once, as a rule; this one has calls to finish, and ends with
+    # its stdin.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
     line = sys.stdin.readline()
     with packages_of("server"):
         from hummock.cli.logs import configure_logs

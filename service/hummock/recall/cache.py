@@ -79,6 +79,8 @@ class AnswerCache(Generic[Key, Value]):
         except BaseException as error:
             self._end(key)
             promised.set_exception(error)
+            # The error keeps this frame alive, and would keep itself alive through it.
+            del promised
             raise
         self._end(key, value, nbytes)
         promised.set_result(value)

@@ -12,7 +12,7 @@ from pathlib import Path
 from hummock.core.errors import StartError
 
 DEFAULT_ADDRESS = "127.0.0.1:7420"
-_LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
+LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,8 @@ def _bind_advice(address: TcpAddress, error: OSError) -> str:
 
 
 def _check_socket_path(path: Path) -> None:
-    if len(bytes(path)) > _LONGEST_SOCKET_PATH_BYTES:
-        raise StartError(f"{path} has {len(bytes(path))} bytes; a socket's path may have {_LONGEST_SOCKET_PATH_BYTES}")
+    if len(bytes(path)) > LONGEST_SOCKET_PATH_BYTES:
+        raise StartError(f"{path} has {len(bytes(path))} bytes; a socket's path may have {LONGEST_SOCKET_PATH_BYTES}")
     if not path.parent.is_dir():
         raise StartError(f"{path.parent} is no directory; make it or choose another path for the socket")
     try:

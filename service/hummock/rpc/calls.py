@@ -87,20 +87,25 @@ class UnaryCall:
         """The reply, or a status with details. Cancellation passes through, and takes waiting work with it."""
         try:
             with self._door.pass_through():
-                check_size(data)
-                left_s = context.time_remaining()
-                at_s = None if left_s is None else time.monotonic() + left_s
-                work: Callable[[], bytes | Later[bytes] | Rest] = partial(work_until, at_s, self._work, data)
-                gate = self._gate if len(data) <= self._most_bytes else self._rest
-                reply: bytes | Rest = await gate.run(work, time_left_s=left_s)
-                if isinstance(reply, Rest):
-                    rest = partial(work_until, at_s, _finished, reply)
-                    left_s = context.time_remaining()
-                    return await self._rest.run(rest, time_left_s=left_s, patient=self._is_rest_patient)
-                return reply
+                return await self._reply(data, context)
         except Exception as error:
-            failure = known(error, self._name)
-        await context.abort_with_status(to_grpc(failure))
+            status = to_grpc(known(error, self._name))
+        # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
+        del data
+        await context.abort_with_status(status)
+
+    async def _reply(self, data: bytes, context: Context) -> bytes:
+        check_size(data)
+        left_s = context.time_remaining()
+        at_s = None if left_s is None else time.monotonic() + left_s
+        work: Callable[[], bytes | Later[bytes] | Rest] = partial(work_until, at_s, self._work, data)
+        gate = self._gate if len(data) <= self._most_bytes else self._rest
+        reply: bytes | Rest = await gate.run(work, time_left_s=left_s)
+        if not isinstance(reply, Rest):
+            return reply
+        rest = partial(work_until, at_s, _finished, reply)
+        left_s = context.time_remaining()
+        return await self._rest.run(rest, time_left_s=left_s, patient=self._is_rest_patient)
 
 
 class ReplyStreamCall:
@@ -118,8 +123,10 @@ class ReplyStreamCall:
                 check_size(data)
                 return await self._stream.answer(data, context)
         except Exception as error:
-            failure = known(error, self._name)
-        await context.abort_with_status(to_grpc(failure))
+            status = to_grpc(known(error, self._name))
+        # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
+        del data
+        await context.abort_with_status(status)
 
 
 class MessageStreamCall:
@@ -137,8 +144,8 @@ class MessageStreamCall:
             with self._door.pass_through():
                 return await answer_each(self._work, self._gate, context)
         except Exception as error:
-            failure = known(error, self._name)
-        await context.abort_with_status(to_grpc(failure))
+            status = to_grpc(known(error, self._name))
+        await context.abort_with_status(status)
 
 
 class LearnStreamCall:
@@ -156,5 +163,5 @@ class LearnStreamCall:
             with self._door.pass_through():
                 return await LearnStream(self._learn, self._gate, context, self._name).run()
         except Exception as error:
-            failure = known(error, self._name)
-        await context.abort_with_status(to_grpc(failure))
+            status = to_grpc(known(error, self._name))
+        await context.abort_with_status(status)

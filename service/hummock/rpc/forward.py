@@ -52,6 +52,8 @@ class Forward:
                 with self._door.pass_through():
                     return await call_there(data, timeout=context.time_remaining(), metadata=_metadata(context))
             except (aio.AioRpcError, Unavailable) as error:
+                # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
+                del data
                 await _abort(context, error)
 
         return grpc.unary_unary_rpc_method_handler(answer)
@@ -106,7 +108,7 @@ class _Ending:
 
     def __init__(self, call: aio.StreamStreamCall[bytes, bytes]) -> None:
         self._call = call
-        self._status: aio.AioRpcError | None = None
+        self._status: tuple[grpc.StatusCode, aio.Metadata, aio.Metadata, str | None] | None = None
         self._is_known = asyncio.Event()
         # Called at each status that the call is given.
         call.add_done_callback(self._note)
@@ -120,13 +122,15 @@ class _Ending:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_STATUS_S):
                     await self._is_known.wait()
-            raise self._status or error from error
+            if self._status is None:
+                raise
+            raise aio.AioRpcError(*self._status) from error
 
     def _note(self, _: object) -> None:
         call = self._call
         code, details = _known(call.code()), _known(call.details())
         if (code, details) != _COULD_NOT_SEND:
-            self._status = aio.AioRpcError(code, aio.Metadata(), _known(call.trailing_metadata()), details)
+            self._status = (code, aio.Metadata(), _known(call.trailing_metadata()), details)
             self._is_known.set()
 
 

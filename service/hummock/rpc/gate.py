@@ -113,6 +113,9 @@ class Gate:
                 self._leave(job)
             job.give_up()
             raise
+        finally:
+            # An error that came keeps this frame alive, and would keep itself alive through them.
+            del job, queued, answer
         return result()
 
     def _admit(self, *, patient: bool) -> None:
@@ -153,7 +156,7 @@ class _Job(Generic[Result]):
         self._monotonic = monotonic
         self._leave = leave
         self._tell = tell
-        self._answer = answer
+        self._answer: asyncio.Future[Callable[[], Result]] | None = answer
         self._awaited: Future[Any] | None = None
         self._started_at: float | None = None
 
@@ -179,9 +182,11 @@ class _Job(Generic[Result]):
 
     def _end(self, answer: Callable[[asyncio.Future[Any], Any], None], outcome: object) -> None:
         self._leave(self)
+        # Let go of: what went wrong keeps the frames alive that it came through, and this job with them.
+        awaiting, self._answer = self._answer, None
         # A loop that has been closed meanwhile has nobody who waits.
         with suppress(RuntimeError):
-            self._tell(answer, self._answer, outcome)
+            self._tell(answer, awaiting, outcome)
 
     def give_up(self) -> None:
         """Nobody waits for the answer: what it waits for itself need not begin."""

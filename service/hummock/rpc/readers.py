@@ -6,9 +6,10 @@ import json
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from threading import Event, Thread
+from threading import Event, Thread, Timer
+from time import monotonic
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Literal, Self
 
 import structlog
 
@@ -18,9 +19,13 @@ from hummock.rpc.address import Address
 LISTENING_ON = "listening on "
 """Begins the one line that a reader writes, once it lets calls in; its address follows."""
 
+_START_S = 120.0
 _STOP_S = 15.0
 _PAUSES_S = (1.0, 30.0)
 """Before one that died is started anew: the first, and the longest, as often as it dies at once."""
+
+_GONE = (OSError, ValueError)
+"""What a pipe raises whose other end, or own, has been closed."""
 
 _log = structlog.get_logger("hummock.rpc")
 
@@ -35,13 +40,17 @@ class Readers:
     def __init__(self, count: int, command: Sequence[str], settings: str) -> None:
         """So many, to be started with this command; `settings` is their first line."""
         self._closing = Event()
-        self._starting = [_Reader(command, settings, self._closing) for _ in range(count)]
+        self._readers = [_Reader(command, settings, self._closing) for _ in range(count)]
         self._watching: list[Thread] = []
 
     def __enter__(self) -> Self:
-        """Starts them; they load what they need meanwhile."""
-        for reader in self._starting:
-            reader.start()
+        """Starts them; they load what they need meanwhile. Raises: StartError."""
+        try:
+            for reader in self._readers:
+                reader.start()
+        except OSError as error:
+            self._end()
+            raise StartError(f"a reader could not be started: {error.strerror}") from error
         return self
 
     def listen(self, address: Address, service: Address) -> None:
@@ -52,14 +61,14 @@ class Readers:
             service: Where this process answers what they do not.
 
         Raises:
-            StartError: One of them could not.
+            StartError: One of them could not, or took too long.
         """
         where = json.dumps({"address": str(address), "service": str(service)})
-        for reader in self._starting:
+        for reader in self._readers:
             reader.tell(where)
-        if not all(reader.is_listening() for reader in self._starting):
+        if not all(reader.is_listening() for reader in self._readers):
             raise StartError("a reader did not start; what it said stands above")
-        for reader in self._starting:
+        for reader in self._readers:
             thread = Thread(target=self._watch, args=(reader, where), name="reader", daemon=True)
             thread.start()
             self._watching.append(thread)
@@ -68,15 +77,25 @@ class Readers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Lets them finish what they do, and ends them."""
+        self._end()
+
+    def _end(self) -> None:
         self._closing.set()
-        for reader in self._starting:
+        for reader in self._readers:
             reader.let_go()
-        for reader in self._starting:
-            reader.end()
+        until = monotonic() + _STOP_S
+        for thread in self._watching:
+            thread.join(max(0.0, until - monotonic()))
+        if any(thread.is_alive() for thread in self._watching):
+            for reader in self._readers:
+                reader.kill()
         for thread in self._watching:
             thread.join()
+        for reader in self._readers:
+            reader.end()
 
     def _watch(self, reader: _Reader, where: str) -> None:
+        """Starts a reader anew when it has died, until all are to end."""
         pause_s, longest_s = _PAUSES_S
         while True:
             status = reader.wait()
@@ -85,9 +104,16 @@ class Readers:
             _log.error("reader_died", status=status, again_in_s=pause_s)
             if self._closing.wait(pause_s):
                 return
+            pause_s = _PAUSES_S[0] if self._begins_again(reader, where) else min(2 * pause_s, longest_s)
+
+    def _begins_again(self, reader: _Reader, where: str) -> bool:
+        try:
             reader.start()
-            reader.tell(where)
-            pause_s = _PAUSES_S[0] if reader.is_listening() else min(2 * pause_s, longest_s)
+        except OSError as error:
+            _log.error("reader_not_started", error=error.strerror)
+            return False
+        reader.tell(where)
+        return reader.is_listening()
 
 
 class _Reader:
@@ -100,36 +126,44 @@ class _Reader:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
+        """Raises: OSError: the system has no room for it."""
         self.end()
         # A group of its own: Ctrl-C at the terminal reaches the service alone, which ends its readers in order.
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", process_group=0
         )
         self.tell(self._settings)
+        # Who ends all of them meanwhile has not seen this one.
         if self._closing.is_set():
             self.let_go()
 
     def tell(self, line: str) -> None:
-        # One that has died meanwhile is found to be so by whoever waits for it.
-        with suppress(OSError):
-            stdin = _pipe(self._started.stdin)
+        """Says a line; one that has died, or been let go of, does not hear it."""
+        with suppress(*_GONE):
+            stdin = _pipe(self._process, "stdin")
             stdin.write(f"{line}\n")
             stdin.flush()
 
     def is_listening(self) -> bool:
-        """Waits until it listens, or has ended."""
-        return _pipe(self._started.stdout).readline().startswith(LISTENING_ON)
+        """Waits until it listens, or has ended, as it must after a time."""
+        too_late = Timer(_START_S, self.kill)
+        too_late.start()
+        try:
+            with suppress(*_GONE):
+                return _pipe(self._process, "stdout").readline().startswith(LISTENING_ON)
+            return False
+        finally:
+            too_late.cancel()
 
-    def wait(self) -> int:
-        """Its status, when it has ended."""
-        return self._started.wait()
+    def wait(self) -> int | None:
+        """Its status, when it has ended; None where there is none."""
+        return None if self._process is None else self._process.wait()
 
     def let_go(self) -> None:
         """Tells it to end."""
-        if self._process is not None:
-            # What is still unsaid need not be said.
-            with suppress(OSError):
-                _pipe(self._process.stdin).close()
+        # What is still unsaid need not be said.
+        with suppress(*_GONE):
+            _pipe(self._process, "stdin").close()
 
     def end(self) -> None:
         """Waits until it has ended, and makes it end if that takes long."""
@@ -139,18 +173,20 @@ class _Reader:
         try:
             self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self.kill()
             self._process.wait()
-        _pipe(self._process.stdout).close()
+        _pipe(self._process, "stdout").close()
+        self._process = None
 
-    @property
-    def _started(self) -> subprocess.Popen[str]:
-        if self._process is None:
-            raise RuntimeError("it has not been started")
-        return self._process
+    def kill(self) -> None:
+        """Ends it at once."""
+        if self._process is not None:
+            self._process.kill()
 
 
-def _pipe(pipe: IO[str] | None) -> IO[str]:
+def _pipe(process: subprocess.Popen[str] | None, name: Literal["stdin", "stdout"]) -> IO[str]:
+    """Raises: ValueError: there is no such process."""
+    pipe: IO[str] | None = getattr(process, name, None)
     if pipe is None:
-        raise RuntimeError("it was started without a pipe")
+        raise ValueError(f"there is no {name}")
     return pipe

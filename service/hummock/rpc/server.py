@@ -7,6 +7,8 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from threading import Thread
 from typing import Self
 
 from grpc import aio
@@ -143,7 +145,7 @@ async def serve(
     )
     try:
         if warm_up is not None:
-            await asyncio.to_thread(warm_up, server.address)
+            await _unless(asked_to_stop, partial(warm_up, server.address))
         if not asked_to_stop.is_set():
             await server.open()
             if on_listening is not None:
@@ -151,6 +153,34 @@ async def serve(
         await asked_to_stop.wait()
     finally:
         await server.stop(drain_s)
+
+
+async def _unless(asked_to_stop: asyncio.Event, work: Callable[[], None]) -> None:
+    """Waits for work on a thread, or until it is not wanted any more. Raises what the work raises."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def tell(error: BaseException | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error else done.set_result(None)
+
+    def run() -> None:
+        error: BaseException | None = None
+        try:
+            work()
+        except BaseException as raised:
+            error = raised
+        # The loop may be closed by then.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, error)
+
+    # A thread of its own, for which nobody waits at the end.
+    Thread(target=run, name="warm-up", daemon=True).start()
+    stopping = asyncio.ensure_future(asked_to_stop.wait())
+    await asyncio.wait((done, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if done.done():
+        done.result()
 
 
 def _stop_event() -> asyncio.Event:

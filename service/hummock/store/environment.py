@@ -194,8 +194,10 @@ class Environment:
         return space.number
 
 
-def recorded_model(directory: Path) -> str | None:
+def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
     """Name of the model whose vectors a directory holds; None when it holds none yet. Writes nothing.
+
+    Beside a process that writes it (`is_in_use`), the pages that are read must be protected.
 
     Raises: DirectoryUnusable, AnalyzerTooNew, SchemaTooNew.
     """
@@ -204,7 +206,10 @@ def recorded_model(directory: Path) -> str | None:
     if not data.is_file() or data.stat().st_size == 0:
         return None
     try:
-        with lmdb.open(str(directory), readonly=True, lock=False, max_dbs=_ROOM_FOR_TABLES) as env, env.begin() as txn:
+        with (
+            lmdb.open(str(directory), readonly=True, lock=is_in_use, max_dbs=_ROOM_FOR_TABLES) as env,
+            env.begin() as txn,
+        ):
             meta = env.open_db(b"meta", txn=txn, create=False)
             recorded = _read_directory(txn, meta, directory)
     except lmdb.NotFoundError:

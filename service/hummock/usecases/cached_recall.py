@@ -88,7 +88,7 @@ class CachedRecall:
         """
         started = self._clock.monotonic()
         generation = self._store.at_hand(query.project)
-        if generation is None or not self._is_brief(query):
+        if generation is None or not self._is_brief(tuned(query, generation.settings)[0]):
             return None
         return self._answer(query, generation, started, 0.0)
 
@@ -99,11 +99,16 @@ class CachedRecall:
         # Checked above; left in, it would keep callers apart who differ in nothing else.
         question = replace(question, min_seq=0) if query.min_seq else question
         key = _Key(question, generation.content_seq, self._emb_space)
+
+        def is_kept(fresh: Recalled) -> bool:
+            # One of before the generation would be everybody's answer to a question about it.
+            return not fresh.degraded and fresh.content_seq >= generation.content_seq
+
         recalled, is_shared = self._answers.answer(
             key,
             lambda: self._recall(question),
             is_usable=lambda kept: self._is_usable(question, kept),
-            weigh=lambda fresh: None if fresh.degraded else _nbytes(question, fresh),
+            weigh=lambda fresh: _nbytes(question, fresh) if is_kept(fresh) else None,
             patience_s=patience_s,
         )
         answer = self._shared(question, recalled, generation, started) if is_shared else recalled

@@ -50,6 +50,9 @@ _PATIENCE = 0.9
 _BRIEF_S = 0.02
 """A recall that takes less is brief; one that waits for a slow disk is not."""
 
+_BRIEF_HITS, _BRIEF_CANDIDATES = 20, 100
+"""Of each group at most: a reply of more takes its time to be made."""
+
 _ATTEMPTS = 3
 """Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
 
@@ -103,10 +106,12 @@ class Recall:
         )
         if not has_vector or query.context_window or query.keyword_mode is not KeywordMode.TERMS:
             return False
+        if max(query.top_k or 0, query.code_top_k or 0) > _BRIEF_HITS or (query.candidates or 0) > _BRIEF_CANDIDATES:
+            return False
         if (self._ask_intent and self._ask_intent.is_wanted(query)) or self._cross_encode.is_wanted(query):
             return False
         costs = self._costs.of(query.project)
-        lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, *_TO_FINISH)])
+        lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, _LATE, *_TO_FINISH)])
         return lately_s < _BRIEF_S
 
     def ranking(self, query: RecallQuery) -> Ranking:

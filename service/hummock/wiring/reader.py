@@ -16,6 +16,7 @@ from hummock.rpc.address import Address, parse_address
 from hummock.rpc.gate import Gate
 from hummock.rpc.gates import loop_gate
 from hummock.rpc.reader import serve_recalls
+from hummock.text.warm import warm as warm_texts
 from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, recalling
 
 Where = tuple[str, str]
@@ -43,7 +44,7 @@ def serve_reader(
     clock = SystemClock()
     # It shares the cores with the service and with others of its kind.
     slots = max(1, settings.workers // (settings.readers + 1))
-    model = choose_model(settings, store.recorded_model(settings.data_dir), say)
+    model = choose_model(settings, store.recorded_model(settings.data_dir, is_in_use=True), say)
     with (
         threadpool_limits(limits=1, user_api="blas"),
         closing(models.open_embedder(model, settings.models_dir, slots)) as embedder,
@@ -68,6 +69,11 @@ def serve_reader(
             reads = Gate(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
             collect_garbage_seldom()
 
+            def listening(bound: Address) -> None:
+                on_listening(bound)
+                # Few recalls need it, so that a start need not wait for it.
+                Thread(target=warm_texts, name="warm", daemon=True).start()
+
             async def serve() -> None:
                 await serve_recalls(
                     recall,
@@ -76,7 +82,7 @@ def serve_reader(
                     parse_address(address),
                     service,
                     until=_event_after(until),
-                    on_listening=on_listening,
+                    on_listening=listening,
                 )
 
             asyncio.run(serve())

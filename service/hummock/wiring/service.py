@@ -26,7 +26,7 @@ from hummock.learn import ProjectReferences
 from hummock.learn.ask import AskKeywords
 from hummock.learn.offline import LearnOffline
 from hummock.ports import Clock, KeywordLearner, LlmUsage
-from hummock.rpc.address import Address, UnixAddress
+from hummock.rpc.address import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress
 from hummock.rpc.gate import Gate
 from hummock.rpc.gates import Gates, loop_gate
 from hummock.rpc.readers import Readers
@@ -174,12 +174,13 @@ def _beside(settings: Settings) -> Iterator[_Beside | None]:
         return
     if sys.platform != "linux":
         raise StartError("readers share a port, which only Linux divides among processes; set readers to 0")
-    # A short path, in a folder that is its owner's alone.
-    with (
-        TemporaryDirectory(prefix="hummock-") as folder,
-        Readers(settings.readers, _READER, settings.for_reader()) as readers,
-    ):
-        yield _Beside(readers, UnixAddress(path=Path(folder, "service.sock")))
+    socket = settings.data_dir / "service.sock"
+    with ExitStack() as stack:
+        # What is killed leaves a socket behind, which the next start takes; a folder beside others nobody would remove.
+        if len(bytes(socket)) > LONGEST_SOCKET_PATH_BYTES:
+            socket = Path(stack.enter_context(TemporaryDirectory(prefix="hummock-")), socket.name)
+        readers = stack.enter_context(Readers(settings.readers, _READER, settings.for_reader()))
+        yield _Beside(readers, UnixAddress(path=socket))
 
 
 @contextmanager

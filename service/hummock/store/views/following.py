@@ -52,6 +52,16 @@ class FollowingProjects(ResidentProjects):
         self._thread.join()
         super().close()
 
+    def _loaded(self, project: str) -> ProjectView | None:
+        while True:
+            view = super()._loaded(project)
+            if view is None or self._is_newest(view):
+                return view
+            # Another reader has loaded it, before a write that this one must see.
+            view = self.loaded_view(project)
+            if view is not None:
+                return view
+
     def _is_newest(self, view: ProjectView) -> bool:
         with self._environment.reading() as txn:
             return self._environment.project_record(txn, view.number).seq == view.seq

@@ -1,0 +1,86 @@
+"""What a refused call leaves behind: nothing that only the collector of cycles would find."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+from grpc import aio
+
+from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
+from hummock.core.recall import Recalled, RecallQuery
+from hummock.v1.context_service_pb2 import LearnRequest
+from hummock.v1.memory_service_pb2 import MemoryServiceWatchRequest
+from hummock.v1.recall_pb2 import RecallRequest
+from tests.rpc.edge import edge, use_cases
+
+_SMALL = 1000
+MARK = "x" * 10_000
+CALLS: list[tuple[str, bytes]] = [
+    ("ContextService/Recall", RecallRequest(project="p", query_text=MARK).SerializeToString()),
+    ("ContextService/Recall", RecallRequest(project="", query_text="x").SerializeToString()),
+    ("ContextService/Learn", LearnRequest(project=MARK).SerializeToString()),
+    ("ContextService/Learn", b"\xff" * 10_000),
+    ("ContextService/Learn", bytes(5 << 20)),
+    ("MemoryService/Watch", MemoryServiceWatchRequest(project="").SerializeToString()),
+]
+
+
+@pytest.fixture
+def garbage() -> Iterator[list[Any]]:
+    """What the collector finds, kept by it instead of freed."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield gc.garbage
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+@pytest.mark.parametrize(("method", "request_bytes"), CALLS)
+@pytest.mark.parametrize("is_at_once", [True, False])
+def test_a_refused_call_is_freed_when_it_is_over(
+    garbage: list[Any], method: str, request_bytes: bytes, is_at_once: bool
+) -> None:
+    """Requests have up to 4 MiB, and the service collects seldom."""
+
+    class Refusing:
+        def __call__(self, query: RecallQuery) -> Recalled:
+            raise EmbSpaceMismatch("query_vector", "a", "b")
+
+        def at_once(self, query: RecallQuery) -> Recalled | None:
+            return self(query) if is_at_once else None
+
+    async def run() -> None:
+        async with edge(use_cases(recall=Refusing())) as serving:
+
+            async def called() -> None:
+                if not method.endswith("Watch"):
+                    await serving.raw(method, request_bytes)
+                    return
+                call: Any = serving.channel.unary_stream(f"/hummock.v1.{method}")
+                async for _ in call(request_bytes):
+                    pass
+
+            async def refused() -> None:
+                with pytest.raises(aio.AioRpcError) as caught:
+                    await called()
+                assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+            await refused()
+            gc.collect()
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            await refused()
+
+    asyncio.run(run())
+    gc.collect()
+    assert [error for error in garbage if isinstance(error, InvalidRequest)] == []
+    held = [each for found in garbage for each in gc.get_referents(found) if isinstance(each, bytes)]
+    # What the service has received is another object than what was sent to it from this process.
+    assert not any(len(each) == len(request_bytes) > _SMALL and each is not request_bytes for each in held)
