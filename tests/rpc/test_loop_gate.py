@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 
 import pytest
 
 from hummock.core.errors import Overloaded
+from hummock.core.later import Later
 from hummock.rpc.gate import DeadlinePassed, Gate, Load
 from hummock.rpc.gates import loop_gate
 from hummock.rpc.loop_executor import LoopExecutor
@@ -118,5 +120,21 @@ def test_what_work_raises_reaches_its_caller_alone() -> None:
         with pytest.raises(KeyError):
             await failing
         assert await next_one == 7
+
+    asyncio.run(run())
+
+
+def test_what_comes_later_comes_from_the_thread_that_knows_it() -> None:
+    async def run() -> None:
+        gate, said = loop_gate(), Future[int]()
+        call = asyncio.ensure_future(gate.run(lambda: Later(said, lambda number: number + 1)))
+        await asyncio.sleep(0)
+        assert gate.load == Load(running=1, waiting=0)
+        elsewhere = threading.Thread(target=said.set_result, args=(6,))
+        elsewhere.start()
+        async with asyncio.timeout(30):
+            assert await call == 7
+        elsewhere.join()
+        assert gate.load == Load(running=0, waiting=0)
 
     asyncio.run(run())

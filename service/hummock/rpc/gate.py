@@ -100,7 +100,7 @@ class Gate:
         # The worker answers this future itself: handing over a concurrent one, as asyncio does, costs as much again.
         answer: asyncio.Future[Callable[[], Result]] = loop.create_future()
         tell = _at_once if isinstance(self._executor, LoopExecutor) else loop.call_soon_threadsafe
-        job = _Job(work, give_up_at, self._monotonic, self._leave, tell, answer)
+        job = _Job(work, give_up_at, self._monotonic, self._leave, tell, loop.call_soon_threadsafe, answer)
         try:
             queued = self._executor.submit(job)
         except BaseException:
@@ -140,7 +140,17 @@ class Gate:
 class _Job(Generic[Result]):
     """Work in the queue; lets go of it when it is over, so that a cancelled call's request is freed at once."""
 
-    __slots__ = ("_answer", "_awaited", "_give_up_at", "_leave", "_monotonic", "_started_at", "_tell", "_work")
+    __slots__ = (
+        "_answer",
+        "_awaited",
+        "_give_up_at",
+        "_leave",
+        "_monotonic",
+        "_started_at",
+        "_tell",
+        "_tell_later",
+        "_work",
+    )
 
     def __init__(
         self,
@@ -149,6 +159,7 @@ class _Job(Generic[Result]):
         monotonic: Callable[[], float],
         leave: Callable[[_Job[Result]], None],
         tell: Callable[..., object],
+        tell_later: Callable[..., object],
         answer: asyncio.Future[Callable[[], Result]],
     ) -> None:
         self._work: Callable[[], Result | Later[Result]] | None = work
@@ -156,6 +167,7 @@ class _Job(Generic[Result]):
         self._monotonic = monotonic
         self._leave = leave
         self._tell = tell
+        self._tell_later = tell_later
         self._answer: asyncio.Future[Callable[[], Result]] | None = answer
         self._awaited: Future[Any] | None = None
         self._started_at: float | None = None
@@ -169,6 +181,8 @@ class _Job(Generic[Result]):
         else:
             if isinstance(result, Later):
                 self._awaited = result.awaited
+                # Whatever thread this is, the one that knows is another.
+                self._tell = self._tell_later
                 result.awaited.add_done_callback(lambda _: self._end(_succeed, result.result))
             else:
                 self._end(_succeed, lambda: result)

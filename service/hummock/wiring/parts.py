@@ -27,8 +27,8 @@ Say = Callable[[str], None]
 LLM_WORKERS = 8
 """Questions to the language model at once; each is a wait for the network of at most some 300 ms."""
 
-
 _NEW_OBJECTS = 50_000
+"""After so many the collector looks at them."""
 
 
 @dataclass(frozen=True, slots=True)
