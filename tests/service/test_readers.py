@@ -202,23 +202,31 @@ def connections(target: str) -> Iterator[list[Stubs]]:
         yield [Stubs.over(target, channel) for channel in channels]
 
 
+def processes_behind(clients: list[Stubs]) -> int:
+    """How many have answered a question that nobody asked before: each keeps its own answer."""
+    return sum(not ask(client, "p", "the same question").receipt.cached for client in clients)
+
+
+def ends_in_order(process: Process, reader: int) -> None:
+    """Asks the service to stop: it says that all went well, and its reader, given by a descriptor, ends as well."""
+    process.popen.terminate()
+    assert process.popen.wait(_PATIENCE_S) == 0
+    wait_for_end(reader)
+    os.close(reader)
+
+
 def test_connections_reach_all_processes_and_each_of_them_knows_all(
     tmp_path: Path, models_dir: Path, model: str
 ) -> None:
     """S0-31: an answer is kept by the process that gave it, so that answers tell how many there are."""
     with in_process(tmp_path, models_dir, model, {"HUMMOCK_READERS": "1"}) as process:
-        (reader,) = readers_of(process)
-        descriptor = os.pidfd_open(reader)
+        descriptor = os.pidfd_open(*readers_of(process))
         with connections(process.target) as clients:
             for at, client in enumerate(clients):
                 learn(client, "p", note(f"note {at}", id=f"m{at}"))
                 assert len(ask(clients[-1 - at], "p", f"note {at}", top_k=_CHANNELS).hits) == at + 1
-            fresh = [not ask(client, "p", "the same question").receipt.cached for client in clients]
-            assert sum(fresh) == 2
-        process.popen.terminate()
-        assert process.popen.wait(_PATIENCE_S) == 0
-        wait_for_end(descriptor)
-        os.close(descriptor)
+            assert processes_behind(clients) == 2
+        ends_in_order(process, descriptor)
 
 
 def test_a_signal_to_all_processes_lets_them_end_in_order(tmp_path: Path, models_dir: Path, model: str) -> None:
@@ -228,12 +236,8 @@ def test_a_signal_to_all_processes_lets_them_end_in_order(tmp_path: Path, models
         descriptor = os.pidfd_open(reader)
         os.kill(reader, signal.SIGTERM)
         with connections(process.target) as clients:
-            fresh = [not ask(client, "p", "the same question").receipt.cached for client in clients]
-            assert sum(fresh) == 2
-        process.popen.terminate()
-        assert process.popen.wait(_PATIENCE_S) == 0
-        wait_for_end(descriptor)
-        os.close(descriptor)
+            assert processes_behind(clients) == 2
+        ends_in_order(process, descriptor)
         assert not (tmp_path / "service.sock").exists()
 
 

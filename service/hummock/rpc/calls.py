@@ -1,4 +1,4 @@
-"""The ways of answering a call: bytes in, one hop to a worker, bytes out."""
+"""The ways of answering a call: bytes in, work behind a gate, bytes out."""
 
 from __future__ import annotations
 

@@ -1,14 +1,21 @@
-"""How servers listen."""
+"""How servers listen, and how they stop."""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
 from grpc import aio
 
 from hummock.core.errors import StartError
 from hummock.rpc.address import Address, TcpAddress
+from hummock.rpc.door import Door
 from hummock.rpc.status import MAX_REPLY_BYTES
+
+DRAIN_S = 10.0
+"""That running calls have to end."""
+
+_SEND_S = 0.5
 
 CORE_RECEIVE_BYTES = 16 * 1024 * 1024
 """Above our own limit, so that what lies between is answered with the limit's name."""
@@ -41,3 +48,12 @@ def bind(server: aio.Server, address: Address) -> Address:
         # Whoever can write to the socket can read every memory: it is for its owner alone.
         address.path.chmod(0o600)
     return address
+
+
+async def drain(server: aio.Server, door: Door, drain_s: float) -> None:
+    """Gives the calls behind a closed door so many seconds to end, and stops the server."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(door.emptied(), drain_s)
+    # The core would wait for those who watch health, who never hang up; this is for the last replies to leave.
+    # It must be told to stop once: a second time, meanwhile, crashes the process.
+    await server.stop(min(drain_s, _SEND_S))

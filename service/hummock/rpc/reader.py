@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 import grpc
@@ -17,7 +16,7 @@ from hummock.rpc.address import Address
 from hummock.rpc.door import Door
 from hummock.rpc.forward import Forward, Handler
 from hummock.rpc.gate import Gate
-from hummock.rpc.listening import CORE_RECEIVE_BYTES, bind, server_options
+from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, bind, drain, server_options
 from hummock.rpc.parse.request import compile_rules
 from hummock.rpc.recall_call import RECALL, recall_handler
 from hummock.rpc.servicers.recall import recall_response
@@ -26,8 +25,6 @@ from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.use_cases import Recall
 from hummock.v1 import recall_pb2
 
-_DRAIN_S = 10.0
-_SEND_S = 0.5
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
     ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
@@ -77,9 +74,7 @@ async def serve_recalls(
         on_listening(bound)
         await until.wait()
         door.close()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(door.emptied(), _DRAIN_S)
-        await server.stop(_SEND_S)
+        await drain(server, door, DRAIN_S)
 
 
 class _Handlers(grpc.GenericRpcHandler):

@@ -20,12 +20,9 @@ from hummock.rpc.door import Door
 from hummock.rpc.feed import Feed
 from hummock.rpc.gates import Gates
 from hummock.rpc.handlers import handlers
-from hummock.rpc.listening import bind, server_options
+from hummock.rpc.listening import DRAIN_S, bind, drain, server_options
 from hummock.rpc.services import SERVICES
 from hummock.rpc.use_cases import UseCases
-
-DRAIN_S = 10.0
-_SEND_S = 0.5
 
 
 class Server:
@@ -99,11 +96,7 @@ class Server:
         await self._health.enter_graceful_shutdown()
         self._door.close()
         self._feed.end()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._door.emptied(), drain_s)
-        # The core would wait for those who watch health, who never hang up; this is for the last replies to leave.
-        # It must be told to stop once: a second time, meanwhile, crashes the process.
-        await self._server.stop(min(drain_s, _SEND_S))
+        await drain(self._server, self._door, drain_s)
         for address in self._addresses:
             if isinstance(address, UnixAddress):
                 address.path.unlink(missing_ok=True)
