@@ -22,7 +22,7 @@ from bench.service import Bench
 from bench.stores import BATCH_MEMORIES, learn_all
 from hummock import models
 from hummock.models import EmbeddingModel
-from hummock.rpc.parse.memory import learn_command
+from hummock.rpc.memory_messages import learn_command
 from hummock.text import template
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2

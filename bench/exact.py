@@ -18,7 +18,7 @@ from bench.recall import NOT_MEASURED
 from bench.rows import Findings, Row
 from bench.stores import B
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.rpc.parse.recall import recall_query
+from hummock.rpc.recall_messages import recall_query
 from hummock.wiring.service import open_use_cases
 
 Vectors = NDArray[np.float32]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from bench.latency import Latency
 from bench.service import Bench
 from hummock.core.recall import Recalled
-from hummock.rpc.parse.recall import recall_query
+from hummock.rpc.recall_messages import recall_query
 from hummock.v1 import recall_pb2
 from hummock.wiring.service import open_use_cases
 

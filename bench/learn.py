@@ -22,9 +22,9 @@ from bench.latency import Latency
 from bench.rows import Findings, Row
 from bench.service import BenchFailed, Serving
 from bench.stores import A
-from hummock.core.learn import LearnCommand, Learned, LearnStatus
-from hummock.rpc.parse.memory import learn_command
-from hummock.rpc.parse.recall import recall_query
+from hummock.core.memory import LearnCommand, Learned, LearnStatus
+from hummock.rpc.memory_messages import learn_command
+from hummock.rpc.recall_messages import recall_query
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import recall_pb2
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub

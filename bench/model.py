@@ -18,7 +18,7 @@ from bench.service import BenchFailed
 from bench.stores import ONE_OF_A, A, Filled
 from hummock import models
 from hummock.models import EmbeddingModel
-from hummock.text.script import known_share
+from hummock.text.normalise import known_share
 from hummock.v1 import recall_pb2
 
 PART = "model"

@@ -15,11 +15,12 @@ from bench.stores import SEED
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Quotas, RenderForm
-from hummock.ports import Embedder
-from hummock.render import FORMS, Frame, Selected, compose, marked, wording_of
-from hummock.rpc.parse.memory import learn_command
+from hummock.memories.learn import Preparation, make_memory
+from hummock.ports.models import Embedder
+from hummock.render.compose import FORMS, compose, marked
+from hummock.render.section import Frame, Selected, wording_of
+from hummock.rpc.memory_messages import learn_command
 from hummock.text.tokens import CountedOnce, EstimatedTokens, TokenCounter, TokenizerTokens
-from hummock.usecases.learn import Preparation, make_memory
 from hummock.v1 import context_service_pb2
 
 PART = "render"

@@ -19,7 +19,7 @@ from bench.texts import Cached, Texts, Vectors
 from hummock.core.errors import HummockError
 from hummock.models.embedder import open_embedder
 from hummock.models.registry import find
-from hummock.store.views.signs import SignBits, packed_query
+from hummock.store.views.sign_bits import SignBits, packed_query
 from hummock_kernels.cosine import scan, score_rows
 from hummock_kernels.signbit import nearest_signs
 from hummock_kernels.topk import top_k

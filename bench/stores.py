@@ -30,9 +30,8 @@ from hummock.models import EmbeddingModel, PairDescription
 from hummock.models.basis import load_basis
 from hummock.models.pair import marked_bases
 from hummock.models.space import embedding_space, pair_space
-from hummock.store import keys
-from hummock.store.records import codec
-from hummock.store.records.codec import SCHEMA
+from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb.record_codec import SCHEMA
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
@@ -42,7 +41,7 @@ SEED = 7420
 BATCH_MEMORIES = 64
 _READY, _VECTORS, _TAGS = "ready", "vectors.npy", "tags.npz"
 _PROGRESS_S = 10.0
-_DECIDING = tuple(Path(str(module.__file__)) for module in (bench_corpus, words, codec, keys))
+_DECIDING = tuple(Path(str(module.__file__)) for module in (bench_corpus, words, record_codec, keys))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

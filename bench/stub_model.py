@@ -15,9 +15,15 @@ from tokenizers.pre_tokenizers import Split
 
 from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription
-from hummock.models.custom import read_description, write_description
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling
-from hummock.models.directory import sha256_of
+from hummock.models.description import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    ModelFile,
+    Pooling,
+    read_description,
+    write_description,
+)
+from hummock.models.files import sha256_of
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _UNKNOWN = "[UNK]"

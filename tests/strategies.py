@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hummock.core import facets
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
-from hummock.core.learning_events import KeywordsSet
+from hummock.core.learning import KeywordsSet
 from hummock.core.memory import (
     CodeFragment,
     Detail,
@@ -25,15 +25,16 @@ from hummock.core.memory import (
     MemoryKind,
     Origin,
     Payload,
+    Terms,
 )
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
 from hummock.core.settings import FormBudgets, HistorySettings, PresetSettings, ProjectSettings
-from hummock.core.terms import Terms
-from hummock.learn import record as record_event
-from hummock.ports import TextKey, UnitOfWork, WriteRequest
+from hummock.learning.log import record as record_event
+from hummock.ports.store import TextKey, UnitOfWork, WriteRequest
 from hummock.text import terms as text
 from hummock.text.analyzer import exact_names
+from hummock_kernels import analyzer as of_kernels
 
 Value = TypeVar("Value")
 
@@ -148,9 +149,9 @@ def exact_terms(
     *, title: Sequence[str] = (), tags: Sequence[str] = (), body: Sequence[str] = (), facets: Sequence[str] = ()
 ) -> Terms:
     """These very terms."""
-    fields = ((title, text.TITLE), (tags, text.TAGS), (body, text.BODY))
+    fields = ((title, of_kernels.TITLE), (tags, of_kernels.TAGS), (body, of_kernels.BODY))
     pieces = [(facet, text.A_FACET) for facet in facets]
-    pieces += [(term, field | text.EXACT) for several, field in fields for term in several]
+    pieces += [(term, field | of_kernels.EXACT) for several, field in fields for term in several]
     (terms,) = text.terms_of([pieces])
     return terms
 

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from typer.testing import CliRunner
 
-from hummock.cli.failure import CommandFailed, packages_of
+from hummock.cli.connection import CommandFailed, packages_of
 from hummock.cli.main import app
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService

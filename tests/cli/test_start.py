@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hummock.store.lock import DirectoryLock
+from hummock.store.lmdb.environment import DirectoryLock
 from tests.cli.test_failures import python
 
 UNNEEDED = ("huggingface_hub", "httpx", "mcp", "onnx", "pathspec", "pydantic_settings", "safetensors", "tree_sitter")
@@ -14,7 +14,7 @@ UNNEEDED = ("huggingface_hub", "httpx", "mcp", "onnx", "pathspec", "pydantic_set
 def test_serving_imports_nothing_that_only_other_commands_need() -> None:
     program = (
         "import sys\n"
-        "import hummock.cli.main, hummock.cli.logs, hummock.config\n"
+        "import hummock.cli.main, hummock.cli.serve, hummock.config\n"
         "from hummock_kernels.warm import warm\n"
         "warm()\n"
         "import hummock.wiring.service\n"

@@ -16,13 +16,10 @@ import grpc
 import pytest
 
 from hummock.core.errors import MemoryNotFound, Overloaded, Unavailable
-from hummock.core.learn import LearnCommand, Learned
-from hummock.core.memory import Filter
-from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
-from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery
+from hummock.core.memory import EventPage, Filter, LearnCommand, Learned, MemoryEvent, MemoryEventType
+from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery, Searched, SearchQuery
 from hummock.core.render import Rendered, RenderQuery
-from hummock.core.search import Searched, SearchQuery
-from hummock.ports import Page
+from hummock.ports.store import Page
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import AsyncClient, Client, Deadlines, HummockCallError, note, vector

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from hummock.core.feedback import FeedbackCommand, FeedbackNoted
-from hummock.core.learning_events import Judgement, Verdict
+from hummock.core.learning import Judgement, Verdict
+from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted
 from hummock.v1.context_service_pb2 import JUDGEMENT_HELPFUL, JUDGEMENT_WRONG
 from hummock_client import AsyncClient, Client
 from tests.rpc import samples

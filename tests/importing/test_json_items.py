@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hummock.importing.fields import BadLine, Value
 from hummock.importing.json_items import items
-from hummock.importing.lines import BadLine, Value
 
 
 def read(data: bytes) -> list[tuple[int, Value] | BadLine]:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from hummock.indexing import SkipReason, SourceFile, Tally, walk
-from hummock.indexing.beneath import Refused, opened_root, read_file
-from hummock.indexing.listing import MissingExtra
+from hummock.indexing.walk import MissingExtra, Refused, opened_root, read_file
 
 MODES = pytest.mark.parametrize("with_git", [True, False], ids=["git", "no-git"])
 

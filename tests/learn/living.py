@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
-from hummock.core.learning_events import KeywordsSet
-from hummock.core.learning_queries import SettingsChanges
+from hummock.core.learning import KeywordsSet
+from hummock.core.learning_requests import SettingsChanges
 from hummock.core.memory import MemoryKind
 from tests.learn.workbench import TITLES, Workbench, entry_id, uuid
 from tests.store.opening import opened

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.learning import MAX_KEYWORD_CHARACTERS
-from hummock.core.learning_events import KeywordUpdate
-from hummock.learn.ask import MAX_ENTRY_CHARACTERS, AskKeywords
-from hummock.learn.keywords import MAX_NEW_KEYWORDS, checked
-from hummock.ports import EntryText, KeywordQuestion, LearnerFailed, LlmFailed, LlmQuestion
+from hummock.core.learning import MAX_KEYWORD_CHARACTERS, KeywordUpdate
+from hummock.learning.keywords import MAX_ENTRY_CHARACTERS, MAX_NEW_KEYWORDS, AskKeywords, checked
+from hummock.ports.models import EntryText, KeywordQuestion, LearnerFailed, LlmFailed, LlmQuestion
 from tests.fakes import FakeClock
 
 WOOD = EntryText(memory_id="世界.图鉴.物品.潮汐木芯", title="潮汐木芯", text="一种木头。", keywords=("木芯",))

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hummock.core.learning import MAX_KEYWORDS, NEVER, FeedbackCounts, LearningSettings, LearningState, Profile, Usage
-from hummock.core.learning_events import (
+from hummock.core.learning import (
+    MAX_KEYWORDS,
+    NEVER,
+    FeedbackCounts,
     FeedbackGiven,
     Forgotten,
     Injected,
@@ -17,12 +19,16 @@ from hummock.core.learning_events import (
     KeywordUpdate,
     Learner,
     LearningEvent,
+    LearningSettings,
+    LearningState,
+    Profile,
     SettingsChanged,
     Switched,
     TurnObserved,
+    Usage,
     Verdict,
 )
-from hummock.learn import Rebuilt, digest
+from hummock.learning.log import Rebuilt, digest
 
 ON = Switched(enabled=True)
 OFF = Switched(enabled=False)

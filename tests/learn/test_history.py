@@ -11,9 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from hummock.core.learning import Profile, Usage
-from hummock.core.learning_events import KeywordsSet
-from hummock.core.learning_queries import SettingsChanges
+from hummock.core.learning import KeywordsSet, Profile, Usage
+from hummock.core.learning_requests import SettingsChanges
 from hummock.core.memory import MemoryKind
 from tests.learn import fuzz
 from tests.learn.living import SCOPES, WORDS, begin, live

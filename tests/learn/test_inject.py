@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import NEVER, Injection, InjectionStatus, LearningSettings, Usage
-from hummock.learn import decide, idle, injected_ids, plain
+from hummock.learning.inject import decide, idle, injected_ids, plain
 
 SHIPPED = LearningSettings()
 A = "世界.图鉴.物品.v1.2 灯"

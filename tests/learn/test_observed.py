@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.learning import MAX_KEYWORD_CHARACTERS
-from hummock.learn.keywords import MAX_NEW_KEYWORDS
-from hummock.learn.observed import MOST_CHARACTERS, Observed
-from hummock.ports.learner import EntryText
+from hummock.learning.keywords import MAX_NEW_KEYWORDS
+from hummock.learning.offline import MOST_CHARACTERS, Observed
+from hummock.ports.models import EntryText
 from hummock.text.analyzer import query_terms
 
 CORE = EntryText(memory_id="世界.图鉴.物品.潮汐木芯", title="潮汐木芯", text="A core of tidewood that keeps water out.")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from hummock.core.learning import Entry, Reference
-from hummock.learn.references import NameIndex, ProjectReferences, references
+from hummock.learning.references import NameIndex, ProjectReferences, references
 from tests.learn.said import World, worlds
 
 FUSE = 0.6
@@ -190,7 +190,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             compared.append(one)
             return OSA.distance(one, other, score_cutoff=score_cutoff)
 
-    monkeypatch.setattr("hummock.learn.references.OSA", Counting)
+    monkeypatch.setattr("hummock.learning.references.OSA", Counting)
     return compared
 
 

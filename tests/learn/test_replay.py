@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.learning_queries import ForkedTurn, SettingsChanges
+from hummock.core.learning_requests import ForkedTurn, SettingsChanges
 from tests.learn.workbench import Workbench, entry_id
 from tests.store.opening import opened
 

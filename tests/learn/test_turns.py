@@ -10,11 +10,11 @@ import pytest
 
 from hummock.core.errors import RequestIdReused
 from hummock.core.learning import NEVER, Usage
-from hummock.core.learning_queries import SettingsChanges
+from hummock.core.learning_requests import SettingsChanges
 from hummock.core.memory import MemoryKind
-from hummock.learn import ProjectReferences
-from hummock.usecases.entries import Entries
-from hummock.usecases.render_turn import RenderTurn
+from hummock.learning.entries import Entries
+from hummock.learning.references import ProjectReferences
+from hummock.render.turn import RenderTurn
 from tests.learn.workbench import Workbench, entry_id, titles, uuid
 from tests.store.opening import opened
 
@@ -88,7 +88,7 @@ def test_off_no_more_is_read_than_there_is_room_for_in_memory(
     """S3-37. All entries are tried, but for those behind very long ones."""
     bench.update(enabled=False)
     assert bench.say("hello", 1) == ["alder", "birch", "cedar"]
-    monkeypatch.setattr("hummock.usecases.render_turn._MOST_CHARACTERS", 2 * len("entry"))
+    monkeypatch.setattr("hummock.render.turn._MOST_CHARACTERS", 2 * len("entry"))
     assert bench.say("hello", 2) == ["alder", "birch"]
 
 

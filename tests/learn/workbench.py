@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from hummock.core.learning import LearningState, Profile, Usage
-from hummock.core.learning_events import (
+from hummock.core.learning import (
     FeedbackGiven,
     Injected,
     Judgement,
@@ -16,18 +15,22 @@ from hummock.core.learning_events import (
     KeywordUpdate,
     Learner,
     LearningEvent,
+    LearningState,
     LoggedEvent,
+    Profile,
     TurnObserved,
+    Usage,
     Verdict,
 )
-from hummock.core.learning_queries import LearningCommand, LearningUpdated, Replayed, SettingsChanges
+from hummock.core.learning_requests import LearningCommand, LearningUpdated, Replayed, SettingsChanges
 from hummock.core.memory import MemoryKind
 from hummock.core.render import RenderCommit, Rendered, Tier
-from hummock.learn import ProjectReferences, record
-from hummock.ports import Store, UnitOfWork, Written
-from hummock.usecases.entries import Entries
-from hummock.usecases.learning import Learning
-from hummock.usecases.render_turn import Load, RenderTurn, Source, Turn
+from hummock.learning.entries import Entries
+from hummock.learning.log import record
+from hummock.learning.references import ProjectReferences
+from hummock.learning.state import Learning
+from hummock.ports.store import Store, UnitOfWork, Written
+from hummock.render.turn import Load, RenderTurn, Source, Turn
 from tests.strategies import Entry, delete_request, put_request, write_request
 
 TITLES = ("alder", "birch", "cedar", "dogwood", "elm", "潮汐木芯", "长明灯", "Grey Harbour")

@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hummock.llm import Endpoint, OpenAiCompatible
-from hummock.llm.breaker import FAILURES, OPEN_S, Breaker
-from hummock.llm.openai_compatible import ATTEMPTS, FIRST_PAUSE_S, MAX_REPLY_BYTES
-from hummock.ports import LlmFailed, LlmLate, LlmQuestion, LlmUsage
+from hummock.llm import ATTEMPTS, FAILURES, FIRST_PAUSE_S, MAX_REPLY_BYTES, OPEN_S, Breaker, Endpoint, OpenAiCompatible
+from hummock.ports.models import LlmFailed, LlmLate, LlmQuestion, LlmUsage
 from tests.fakes import FakeClock
 from tests.llm.stub import Stub, completion
 

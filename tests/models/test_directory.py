@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from hummock.models import ModelDescription, build_tiny, install, is_present, load, verify
-from hummock.models.custom import DESCRIPTION_FILE
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, ModelFile
-from hummock.models.directory import RECORD_FILE, sha256_of, write_record
+from hummock.models.description import DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Conversion, ModelFile
 from hummock.models.errors import (
     DescriptionInvalid,
     ModelFileAltered,
@@ -18,6 +16,7 @@ from hummock.models.errors import (
     ModelsDirectoryUnusable,
     ModelUnknown,
 )
+from hummock.models.files import RECORD_FILE, sha256_of, write_record
 from hummock.models.registry import find
 
 

@@ -14,10 +14,10 @@ from onnx import TensorProto, helper, numpy_helper
 from hummock.core.embedding import Embedding
 from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling
-from hummock.models.directory import sha256_of
 from hummock.models.encoder import Encoder, _kept_tokens
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
-from hummock.ports import Embedder
+from hummock.models.files import sha256_of
+from hummock.ports.models import Embedder
 
 TEXTS = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=200)

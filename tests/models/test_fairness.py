@@ -14,7 +14,7 @@ import pytest
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models import OnnxEmbedder
 from hummock.models.embedder import QUERIES_KEPT
-from hummock.ports import EmbeddingLate
+from hummock.ports.models import EmbeddingLate
 from tests.fakes import FakeClock
 from tests.strategies import SPACE
 

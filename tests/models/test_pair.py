@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import load_basis
-from hummock.models.cores import Cores
-from hummock.models.pair import marked_bases, weights
+from hummock.models.pair import Cores, marked_bases, weights
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
-from hummock.ports import Embedder
-from hummock.text.script import is_han, known_share
+from hummock.ports.models import Embedder
+from hummock.text.normalise import is_han, known_share
 
 MIXED = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=100)

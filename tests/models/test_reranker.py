@@ -26,20 +26,14 @@ from hummock.models import (
     find_reranker,
     load_reranker,
 )
-from hummock.models.bert_graph import build_cross_encoder
-from hummock.models.cross_encoder import CHARACTERS_A_TOKEN, CrossEncoder
+from hummock.models.convert import build_cross_encoder
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Hub, ModelFile
-from hummock.models.directory import sha256_of
-from hummock.models.errors import (
-    ModelFileAltered,
-    ModelGraphUnsupported,
-    ModelUnknown,
-    ScoreNotFinite,
-)
+from hummock.models.errors import ModelFileAltered, ModelGraphUnsupported, ModelUnknown, ScoreNotFinite
+from hummock.models.files import sha256_of
 from hummock.models.numpy_bert import pair_logit
-from hummock.models.pair_times import LENGTHS, PairTimes
+from hummock.models.reranker import CHARACTERS_A_TOKEN, LENGTHS, CrossEncoder, PairTimes
 from hummock.models.tiny_reranker import tiny_cross_encoder
-from hummock.ports import Clock, Pair, Reranker
+from hummock.ports.models import Clock, Pair, Reranker
 from tests.fakes import FakeClock
 
 QUERY = "增加先本后息的还款方式"

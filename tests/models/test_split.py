@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.models import ModelDescription, OnnxEmbedder
-from hummock.models.encoder import Encoder
-from hummock.models.split import piece_spans
+from hummock.models.encoder import Encoder, piece_spans
 
 
 @pytest.fixture(scope="module")

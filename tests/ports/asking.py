@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hummock.core.candidates import Candidates, Gathered, GroupQuery
 from hummock.core.memory import Filter
-from hummock.ports import Recallable, Store
+from hummock.ports.store import Recallable, Store
 from tests.strategies import Entry, put_request, unit_vector
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.ports import Store
+from hummock.ports.store import Store
 from hummock.store import DEFAULT_LIMITS
 from tests.fakes import FakeClock
 from tests.store.opening import EAGER, opened

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hummock.core.memory import CodeFragment, Memory
-from hummock.ports import Store
+from hummock.ports.store import Store
 from tests.ports.asking import ask, put
 from tests.strategies import Entry, delete_request, fragment
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hummock.core import filtering
+from hummock.core import facets
 from hummock.core.memory import CodeFragment, Filter, MemoryKind, Origin
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
@@ -102,4 +102,4 @@ def test_a_filter_lets_through_what_its_rules_say(
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(entry=dressed(), where=filters())
 def test_one_memory_passes_a_filter_as_it_does_among_others(entry: Entry, where: Filter) -> None:
-    assert filtering.passes(entry.memory(), where) == passes(entry, where)
+    assert facets.passes(entry.memory(), where) == passes(entry, where)

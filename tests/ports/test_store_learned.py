@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.core.learning_events import KeywordsSet
+from hummock.core.learning import KeywordsSet
 from hummock.core.memory import Filter
-from hummock.learn import record
-from hummock.ports import Store, UnitOfWork
+from hummock.learning.log import record
+from hummock.ports.store import Store, UnitOfWork
 from tests.ports.asking import ask, ids, put
 from tests.strategies import Entry, delete_request, learned_request, write_request
 

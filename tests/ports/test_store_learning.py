@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hummock.core.learning import LearningSettings, LearningState, Profile, Usage
-from hummock.core.learning_events import (
+from hummock.core.learning import (
     FeedbackGiven,
     Forgotten,
     Injected,
@@ -17,15 +16,19 @@ from hummock.core.learning_events import (
     KeywordUpdate,
     Learner,
     LearningEvent,
+    LearningSettings,
+    LearningState,
     LoggedEvent,
+    Profile,
     SettingsChanged,
     Switched,
     TurnObserved,
+    Usage,
     Verdict,
 )
 from hummock.core.memory import MemoryKind
-from hummock.learn import Rebuilt, digest, record
-from hummock.ports import Store, UnitOfWork
+from hummock.learning.log import Rebuilt, digest, record
+from hummock.ports.store import Store, UnitOfWork
 from tests.fakes import FakeClock
 from tests.ports.asking import put
 from tests.strategies import Entry, delete_request, write_request

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from hummock.core.candidates import Candidates
-from hummock.core.memory import Filter, Memory
-from hummock.core.memory_events import MemoryEventType
-from hummock.ports import Generation, Store
+from hummock.core.memory import Filter, Memory, MemoryEventType
+from hummock.ports.store import Generation, Store
 from tests.ports.asking import ask
 from tests.ports.model import ModelProject
 from tests.store.opening import opened

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
-from hummock.ports import Store, UnitOfWork
+from hummock.core.memory import EventPage, MemoryEvent, MemoryEventType
+from hummock.ports.store import Store, UnitOfWork
 from tests.ports.asking import put
 from tests.strategies import Entry, delete_request, write_request
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.core.memory import Filter, Origin
-from hummock.ports import Store
+from hummock.ports.store import Store
 from tests.ports.asking import put
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, domain, entries
@@ -98,7 +98,7 @@ def test_pages_hold_each_memory_once_in_the_order_that_is_asked(
 def test_a_page_ends_early_where_much_must_be_read_and_the_next_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest_first: bool
 ) -> None:
-    monkeypatch.setattr("hummock.store.reads.MAX_SUBSTRING_BYTES", 1000)
+    monkeypatch.setattr("hummock.store.lmdb.store.MAX_SUBSTRING_BYTES", 1000)
     with opened(tmp_path) as store:
         put(
             store,

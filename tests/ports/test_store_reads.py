@@ -5,7 +5,7 @@ import pytest
 
 from hummock.core.candidates import FoundBy, GroupQuery
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.ports import Generation, Store
+from hummock.ports.store import Generation, Store
 from tests.ports.asking import ask, gather, ids, put
 from tests.strategies import Entry, delete_request, domain, fragment, unit_vector
 

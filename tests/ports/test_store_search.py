@@ -7,8 +7,8 @@ import pytest
 
 from hummock.core.candidates import Candidates, FoundBy, GroupQuery
 from hummock.core.memory import Filter, Origin
-from hummock.ports import Store
-from hummock.store.searching import search
+from hummock.ports.store import Store
+from hummock.store.search import search
 from tests.ports.asking import gather, put
 from tests.strategies import Entry, delete_request, unit_vector
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from hummock.core.errors import SessionNotFound
-from hummock.core.prompt import PromptRole
-from hummock.core.session import Session, SessionMessage
-from hummock.ports import SessionWork, Store
+from hummock.core.session import PromptRole, Session, SessionMessage
+from hummock.ports.store import SessionWork, Store
 from tests.ports.asking import put
 from tests.store.opening import opened
 from tests.strategies import Entry, write_request

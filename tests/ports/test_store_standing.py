@@ -9,7 +9,7 @@ import pytest
 
 from hummock.core.candidates import GroupQuery, Standing
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.ports import Store
+from hummock.ports.store import Store
 from tests.ports.asking import put
 from tests.strategies import Entry, delete_request, unit_vector
 

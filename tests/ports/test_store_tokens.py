@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, GroupQuery, TokenVectors
 from hummock.core.memory import Filter
-from hummock.ports import Store
+from hummock.ports.store import Store
 from tests.ports.asking import gather, put
 from tests.strategies import SPACE, Entry, delete_request, embedding, unit_vector
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hummock.core.candidates import Candidates, GroupQuery, SessionWindow
 from hummock.core.memory import Filter, Origin
-from hummock.ports import Store
+from hummock.ports.store import Store
 from tests.ports.asking import gather, ids, put
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, unit_vector

@@ -14,8 +14,8 @@ from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath, TimeInterval
 from hummock.recall.fuse import Fused, fuse
-from hummock.recall.gather import Probe
-from hummock.recall.late_interaction import late_scores
+from hummock.recall.query_features import Probe
+from hummock.recall.rerank import late_scores
 
 NOW = 1_750_000_000.0
 DAY = 86_400.0

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Decay, DecayMode
-from hummock.recall.cross_encode import LEAST_PAIRS, cross_encoded, pool_size
 from hummock.recall.fuse import Fused
+from hummock.recall.rerank import LEAST_PAIRS, cross_encoded, pool_size
 from tests.recall.candidates import Row, candidates, plan, probe, ranked
 
 COSTS = st.lists(st.floats(0, 10), max_size=60)

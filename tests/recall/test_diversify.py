@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hummock.recall.diversify import diversify
+from hummock.recall.fuse import diversify
 from tests.recall.candidates import Row, candidates, plan, probe, ranked
 
 ROWS = [

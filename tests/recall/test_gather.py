@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.recall.gather import is_name
+from hummock.recall.query_features import is_name
 
 NAMES = [
     "parse_date",

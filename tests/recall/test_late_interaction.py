@@ -14,7 +14,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind
 from hummock.core.recall import Decay, DecayMode
 from hummock.recall.fuse import LATE_SHARE, Fused
-from hummock.recall.late_interaction import late_scores
+from hummock.recall.rerank import late_scores
 from tests.recall.candidates import Row, candidates, plan, probe, ranked
 
 FOURTEEN_DAYS = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)

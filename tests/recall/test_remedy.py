@@ -9,10 +9,9 @@ import pytest
 from hummock.core.explain import Change, LossStage, Numbers, Remedy, Verdict
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.recall import MAX_QUERY_CHARACTERS, DecayMode, Intent, Preset, RecallPath, RecallQuery
-from hummock.recall.changes import changes, fewest
-from hummock.recall.explain_words import sentence
-from hummock.recall.remedy import MAX_CANDIDATES, MAX_EXCLUDED, MAX_NAMES, remedied, with_room
-from hummock.text.script import is_han
+from hummock.recall.explain import sentence
+from hummock.recall.remedy import MAX_CANDIDATES, MAX_EXCLUDED, MAX_NAMES, changes, fewest, remedied, with_room
+from hummock.text.normalise import is_han
 from tests.strategies import Entry
 
 QUERY = RecallQuery(project="p", text="harbour")

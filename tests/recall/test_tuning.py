@@ -13,9 +13,7 @@ from hummock.core.candidates import SessionWindow
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import DecayMode, Intent, Preset, RecallQuery
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
-from hummock.recall.plan import make_plan
-from hummock.recall.presets import PRESETS
-from hummock.recall.tuning import tuned
+from hummock.recall.plan import PRESETS, make_plan, tuned
 from tests.strategies import project_settings
 
 QUERY = RecallQuery(project="p", text="潮汐 tide", preset=Preset.CHAT)

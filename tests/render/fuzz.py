@@ -13,17 +13,11 @@ from random import Random
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Tier
-from hummock.render import (
-    Frame,
-    Section,
-    Selected,
-    render_context,
-    render_index,
-    render_memories,
-    render_waterfall,
-    wording_of,
-)
-from hummock.render.fence import clean
+from hummock.render.context import render_context
+from hummock.render.escape import clean
+from hummock.render.listing import render_index, render_memories
+from hummock.render.section import Frame, Section, Selected, wording_of
+from hummock.render.waterfall import render_waterfall
 from hummock.text.tokens import EstimatedTokens
 from tests.render import reader
 from tests.render.hostile import assert_disarmed, assert_nobody_speaks, hostile_text

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hummock.render import Wording
-from hummock.render.markers import inert
+from hummock.render.escape import inert
+from hummock.render.section import Wording
 
 # What speakers are called; the service's own list may be longer.
 SPEAKERS = (

@@ -17,7 +17,7 @@ from hummock.core.memory import (
     Payload,
 )
 from hummock.core.project import ProjectInfo
-from hummock.render import Selected
+from hummock.render.section import Selected
 
 PROJECT = ProjectInfo(tech_stack=("Spring Boot", "MyBatis", "MySQL"), path="/srv/loan-service")
 

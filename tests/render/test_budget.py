@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, RenderForm, TailPlacement, Tier
-from hummock.render import FORMS, Frame, Section, Selected, compose, render_stable, wording_of
+from hummock.render.compose import FORMS, compose
+from hummock.render.section import Frame, Section, Selected, wording_of
+from hummock.render.stable_prefix import render_stable
 from hummock.text.tokens import EstimatedTokens, TokenCounter
 from tests.render.counters import exact_counters
 from tests.render.samples import domain, fragment, note, record, selected

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Tier
-from hummock.render import CONTEXT_BUDGET_TOKENS, Frame, Section, Selected, render_context, wording_of
+from hummock.render.context import CONTEXT_BUDGET_TOKENS, render_context
+from hummock.render.section import Frame, Section, Selected, wording_of
 from hummock.text.tokens import EstimatedTokens
 from tests.render.golden import assert_golden
 from tests.render.samples import PROJECT, dates, domain, fragment, note, record, repayment, selected

@@ -7,18 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.render import Locale, MemoryMark
-from hummock.render import (
-    Frame,
-    Section,
-    Selected,
-    fence,
-    marked,
-    render_context,
-    render_memories,
-    render_waterfall,
-    wording_of,
-)
-from hummock.render.markers import inert
+from hummock.render import escape
+from hummock.render.compose import marked
+from hummock.render.context import render_context
+from hummock.render.escape import inert
+from hummock.render.listing import render_memories
+from hummock.render.section import Frame, Section, Selected, wording_of
+from hummock.render.waterfall import render_waterfall
 from hummock.text.tokens import EstimatedTokens
 from tests.render import fuzz
 from tests.render.hostile import assert_disarmed, assert_nobody_speaks
@@ -94,7 +89,7 @@ def test_ordinary_code_stands_in_every_form_as_it_was_stored(code: str) -> None:
     assert text_between(render_context(item, FRAME).text, "```\n", "\n```\n") == body
     assert text_between(render_waterfall(item, FRAME).text, "文件: a.src\n", "\n</recalled_memory>") == body
     assert body.replace("\n", "\n  ") in render_memories(item, FRAME).text
-    assert fence.prose(f"```\n{body}\n```") == f"```\n{body}\n```"
+    assert escape.prose(f"```\n{body}\n```") == f"```\n{body}\n```"
 
 
 @pytest.mark.parametrize("code", ORDINARY_CODE.values(), ids=ORDINARY_CODE.keys())
@@ -115,7 +110,12 @@ def test_ordinary_code_is_not_flagged_as_an_order(code: str) -> None:
 )  # fmt: skip
 def test_what_imitates_a_marker_is_disarmed_in_code_too(marker: str) -> None:
     """S2-10."""
-    for text in (fence.fenced(marker), fence.quoted(marker), fence.quoted(marker, is_code=True), fence.prose(marker)):
+    for text in (
+        escape.fenced(marker),
+        escape.quoted(marker),
+        escape.quoted(marker, is_code=True),
+        escape.prose(marker),
+    ):
         assert marker not in text
         assert uninert(text.strip("`\n")) == marker
 
@@ -150,25 +150,25 @@ def test_what_is_drawn_as_nothing_hides_no_line_and_no_marker(unseen: str) -> No
         (f"<{unseen}|im_start|>", "&lt;|im_start|>"),
         (f"[{unseen}INST]", "&#91;INST]"),
     ):
-        assert fence.prose(stored) == shown
+        assert escape.prose(stored) == shown
 
 
 @pytest.mark.parametrize(
     "text", ["👩\u200d💻 x", "می\u200cخواهم", "क्\u200dष", "❤\ufe0f\u200d🔥", "1\ufe0f\u20e3 x", "邉\U000e0101"]
 )
 def test_what_joins_letters_and_emoji_stays(text: str) -> None:
-    assert fence.clean(text) == text
+    assert escape.clean(text) == text
 
 
 def test_a_clipped_line_is_never_longer_than_its_limit() -> None:
     """S2-14."""
-    assert fence.clip("a " * 1000, 5) == "a a…"
-    assert fence.clip("还款方式", 4) == "还款方式"
-    assert fence.clip("还款方式有", 4) == "还款方…"
+    assert escape.clip("a " * 1000, 5) == "a a…"
+    assert escape.clip("还款方式", 4) == "还款方式"
+    assert escape.clip("还款方式有", 4) == "还款方…"
 
 
 def test_control_characters_and_lone_surrogates_do_not_pass() -> None:
-    assert fence.clean("a\x00b\x1b[31m\tc\r\nd\re\u2028f\x85g\ud800h\x7f\x9f") == "ab[31m\tc\nd\ne\nf\ng\ufffdh"
+    assert escape.clean("a\x00b\x1b[31m\tc\r\nd\re\u2028f\x85g\ud800h\x7f\x9f") == "ab[31m\tc\nd\ne\nf\ng\ufffdh"
 
 
 @pytest.mark.parametrize(
@@ -176,21 +176,21 @@ def test_control_characters_and_lone_surrogates_do_not_pass() -> None:
 )
 def test_a_line_that_reads_as_ours_has_a_backslash(line: str) -> None:
     """S0-21, S0-27."""
-    assert fence.prose(f"a\n{line}") == "a\n" + line.replace(line.strip(), "\\" + line.strip())
+    assert escape.prose(f"a\n{line}") == "a\n" + line.replace(line.strip(), "\\" + line.strip())
 
 
 def test_a_comment_in_a_block_of_code_is_left_alone() -> None:
     text = "```python\n# one\nx = 1\n```"
-    assert fence.prose(text) == text
+    assert escape.prose(text) == text
 
 
 def test_an_open_block_of_code_is_closed() -> None:
-    assert fence.prose("````java\nint x;\n```") == "````java\nint x;\n```\n````"
+    assert escape.prose("````java\nint x;\n```") == "````java\nint x;\n```\n````"
 
 
 def test_a_fence_is_longer_than_any_in_the_code() -> None:
     """S0-24."""
-    assert fence.fenced("a\n````\nb") == "`````\na\n````\nb\n`````"
+    assert escape.fenced("a\n````\nb") == "`````\na\n````\nb\n`````"
 
 
 def test_an_answer_that_begins_with_code_begins_on_its_own_line() -> None:
@@ -201,12 +201,12 @@ def test_an_answer_that_begins_with_code_begins_on_its_own_line() -> None:
 
 def test_code_that_includes_a_standard_header_is_not_escaped() -> None:
     """Only our own tags are."""
-    assert fence.quoted("#include <memory>\nstd::vector<int> a;") == "#include <memory>\nstd::vector<int> a;"
+    assert escape.quoted("#include <memory>\nstd::vector<int> a;") == "#include <memory>\nstd::vector<int> a;"
 
 
 @given(text=st.text(max_size=80))
 def test_cleaning_twice_changes_nothing(text: str) -> None:
-    assert fence.clean(fence.clean(text)) == fence.clean(text)
+    assert escape.clean(escape.clean(text)) == escape.clean(text)
 
 
 @pytest.mark.parametrize("batch", range(4))
@@ -236,7 +236,7 @@ def test_markers_of_chats_and_tool_calls_are_disarmed_in_every_form(marker: str)
 
 def test_what_looks_like_a_marker_and_is_none_is_left_alone() -> None:
     text = "a < b and c[0] > 1; user_id: 3; <span>&lt;b&gt;</span>; Humanity: x"
-    assert fence.quoted(text) == text
+    assert escape.quoted(text) == text
 
 
 @given(

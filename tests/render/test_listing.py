@@ -9,17 +9,11 @@ import pytest
 
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.render import Locale, MemoryMark, Tier
-from hummock.render import (
-    Frame,
-    Section,
-    Selected,
-    marked,
-    render_context,
-    render_index,
-    render_memories,
-    render_waterfall,
-    wording_of,
-)
+from hummock.render.compose import marked
+from hummock.render.context import render_context
+from hummock.render.listing import render_index, render_memories
+from hummock.render.section import Frame, Section, Selected, wording_of
+from hummock.render.waterfall import render_waterfall
 from hummock.text.tokens import EstimatedTokens
 from tests.render.golden import assert_golden
 from tests.render.samples import dates, memory, note, record, repayment, selected

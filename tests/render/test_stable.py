@@ -8,7 +8,9 @@ from typing import Final
 
 from hummock.core.memory import Memory
 from hummock.core.render import Locale, PrefixState, Quotas, RenderForm, SeenMemory, StablePrefix, TailPlacement, Tier
-from hummock.render import FORMS, Frame, Section, Selected, render_stable, wording_of
+from hummock.render.compose import FORMS
+from hummock.render.section import Frame, Section, Selected, wording_of
+from hummock.render.stable_prefix import render_stable
 from hummock.text.tokens import EstimatedTokens
 from tests.render.samples import domain, fragment, note, record, selected
 

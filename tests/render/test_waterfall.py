@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Locale, Tier
-from hummock.render import WATERFALL_BUDGET_TOKENS, Frame, Section, Selected, render_waterfall, wording_of
+from hummock.render.section import Frame, Section, Selected, wording_of
+from hummock.render.waterfall import WATERFALL_BUDGET_TOKENS, render_waterfall
 from hummock.text.tokens import EstimatedTokens, TokenCounter
 from tests.render.golden import assert_golden
 from tests.render.samples import dates, domain, fragment, memory, note, record, repayment, selected

@@ -17,15 +17,12 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
 from hummock.core.later import Later
-from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
-from hummock.core.memory import Filter, Memory, Origin
-from hummock.core.memory_events import EventPage
+from hummock.core.memory import Changes, Deleted, EventPage, Filter, LearnCommand, Learned, Memory, Origin, Updated
 from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.settings import ProjectSettings, SettingsShown
-from hummock.ports import Page
-from hummock.rpc.gate import Gate
-from hummock.rpc.gates import Gates
+from hummock.ports.store import Page
+from hummock.rpc.admission import Gate, Gates
 from hummock.rpc.server import Server
 from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples

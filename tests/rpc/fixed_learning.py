@@ -6,42 +6,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hummock.core.keyword_scan import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress
 from hummock.core.learning import (
-    Injection,
-    InjectionStatus,
-    LearningSettings,
-    LearningState,
-    Profile,
-    Usage,
-)
-from hummock.core.learning_events import (
     FeedbackGiven,
     Forgotten,
     Injected,
+    Injection,
+    InjectionStatus,
     Judgement,
     KeywordsLearned,
     KeywordsSet,
     KeywordUpdate,
     Learner,
     LearningEvent,
+    LearningSettings,
+    LearningState,
     LoggedEvent,
+    Profile,
     SettingsChanged,
     Switched,
     TurnObserved,
+    Usage,
     Verdict,
 )
-from hummock.core.learning_queries import (
+from hummock.core.learning_requests import (
+    EntryLearnt,
+    EntryOutcome,
     EntryState,
     Fork,
     ForkedTurn,
     LearningCommand,
     LearningPage,
     LearningUpdated,
+    ObserveCommand,
     Replayed,
+    ScanEnd,
+    ScanProgress,
     SettingsChanges,
 )
-from hummock.core.observe import ObserveCommand
 
 CORE = "世界.图鉴.物品.潮汐木芯"
 SETTINGS = LearningSettings(high_above=5, mid_above=2, min_similarity=0.75, cold_start_pause_s=0.25)

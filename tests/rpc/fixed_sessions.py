@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hummock.core.prompt import PromptRole
 from hummock.core.session import (
     Active,
     AppendedMessage,
@@ -12,6 +11,7 @@ from hummock.core.session import (
     DeletedSession,
     DeleteSession,
     MessagePage,
+    PromptRole,
     Session,
     SessionMessage,
     SessionPage,

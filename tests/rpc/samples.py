@@ -10,11 +10,22 @@ import numpy as np
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
-from hummock.core.feedback import FeedbackCommand, FeedbackNoted
-from hummock.core.learn import Deleted, LearnCommand, Learned, LearnResult, LearnStatus, Updated
-from hummock.core.memory import CodeFragment, Memory, MemoryIndex, MemoryKind, Origin, Payload
-from hummock.core.project import Project, ProjectInfo
-from hummock.core.prompt import PromptRole
+from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted
+from hummock.core.memory import (
+    CodeFragment,
+    Deleted,
+    LearnCommand,
+    Learned,
+    LearnResult,
+    LearnStatus,
+    Memory,
+    MemoryIndex,
+    MemoryKind,
+    Origin,
+    Payload,
+    Updated,
+)
+from hummock.core.project import LearnerStatus, Project, ProjectInfo, ServiceStatus, StoreStatus
 from hummock.core.recall import (
     DecayMode,
     Degradation,
@@ -25,13 +36,14 @@ from hummock.core.recall import (
     Recalled,
     RecallQuery,
     Receipt,
+    Searched,
+    SearchQuery,
+    SearchResult,
     StageTime,
 )
 from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
-from hummock.core.search import Searched, SearchQuery, SearchResult
-from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, Session, SessionMessage
+from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
-from hummock.core.status import LearnerStatus, ServiceStatus, StoreStatus
 from hummock.core.transfer import Given, GivenMemory, GivenMessage, Imported, KeptMemory, KeptPage
 
 SPACE = EmbeddingSpace(

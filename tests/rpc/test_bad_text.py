@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
-from hummock.rpc.parse.bad_text import bad_text_field
-from hummock.rpc.parse.request import decode
-from hummock.rpc.services import SERVICES
+from hummock.rpc.listening import SERVICES
+from hummock.rpc.validation import bad_text_field, decode
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import recall_pb2 as recall
 

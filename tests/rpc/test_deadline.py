@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.rpc import deadline
+from hummock.rpc import admission
 from hummock.v1 import recall_pb2
 from tests.rpc.edge import edge, use_cases
 from tests.rpc.samples import recalled
@@ -40,5 +40,5 @@ def test_a_recall_knows_when_its_caller_stops_waiting() -> None:
 
 
 def test_outside_of_a_call_there_is_no_deadline() -> None:
-    assert deadline.work_until(7.0, lambda text: (text, deadline.until_s()), "a") == ("a", 7.0)
-    assert deadline.until_s() is None
+    assert admission.work_until(7.0, lambda text: (text, admission.until_s()), "a") == ("a", 7.0)
+    assert admission.until_s() is None

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from hummock.rpc.feed import Feed, TooManyStreams
+from hummock.rpc.streams import Feed, TooManyStreams
 
 
 def on_a_feed(run: Callable[[Feed], Awaitable[None]], max_streams: int = 8) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 import grpc
 from grpc import aio
 
-from hummock.rpc.address import TcpAddress
-from hummock.rpc.gate import Gate
-from hummock.rpc.gates import loop_gate
+from hummock.rpc.admission import Gate, loop_gate
+from hummock.rpc.listening import TcpAddress
 from hummock.rpc.reader import serve_recalls
 from hummock.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import OnWorkers, refused

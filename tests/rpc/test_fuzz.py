@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import HummockError, InvalidRequest
 from hummock.core.later import Later
-from hummock.rpc.gate import Load
-from hummock.rpc.parse.request import parse
-from hummock.rpc.rest import Rest
-from hummock.rpc.servicers.admin import AdminServicer
-from hummock.rpc.servicers.context import ContextServicer
-from hummock.rpc.servicers.learning import LearningServicer
-from hummock.rpc.servicers.memory import MemoryServicer
-from hummock.rpc.servicers.project import ProjectServicer
-from hummock.rpc.servicers.session import SessionServicer
-from hummock.rpc.services import SERVICES
+from hummock.rpc.admin_service import AdminServicer
+from hummock.rpc.admission import Load
+from hummock.rpc.context_service import ContextServicer
+from hummock.rpc.dispatch import Rest
+from hummock.rpc.learning_service import LearningServicer
+from hummock.rpc.listening import SERVICES
+from hummock.rpc.memory_service import MemoryServicer
+from hummock.rpc.project_service import ProjectServicer
+from hummock.rpc.session_service import SessionServicer
 from hummock.rpc.status import to_proto
+from hummock.rpc.validation import parse
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc.edge import use_cases
 

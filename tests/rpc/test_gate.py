@@ -15,7 +15,7 @@ import pytest
 
 from hummock.core.errors import Overloaded
 from hummock.core.later import Later
-from hummock.rpc.gate import DeadlinePassed, Gate, Load
+from hummock.rpc.admission import DeadlinePassed, Gate, Load
 
 
 @dataclass

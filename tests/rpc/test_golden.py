@@ -11,9 +11,9 @@ from pathlib import Path
 from google.protobuf.json_format import MessageToDict
 
 from hummock.core import errors
-from hummock.rpc.gate import DeadlinePassed
-from hummock.rpc.parse.request import RulesBroken, Violation
+from hummock.rpc.admission import DeadlinePassed
 from hummock.rpc.status import InternalError, ReplyTooLarge, to_proto
+from hummock.rpc.validation import RulesBroken, Violation
 
 FILE = Path(__file__).parent / "golden" / "statuses.json"
 

@@ -13,8 +13,8 @@ from grpc import aio
 from structlog.testing import capture_logs
 
 from hummock.core.errors import StorageFull
-from hummock.core.learn import LearnCommand, Learned
-from hummock.rpc.learn_stream import IN_FLIGHT
+from hummock.core.memory import LearnCommand, Learned
+from hummock.rpc.dispatch import IN_FLIGHT
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2
 from tests.rpc.edge import Edge, edge, refusal_of, use_cases

@@ -9,14 +9,12 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToDict
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.keyword_scan import EntryOutcome, ScanEnd, ScanProgress, ScanScope
-from hummock.core.learning_events import KeywordsSet
-from hummock.core.learning_queries import SettingsChanges
-from hummock.rpc.parse.learning import observe_command
-from hummock.rpc.parse.request import RulesBroken, parse
-from hummock.rpc.reply_stream import UNTIL_WRITTEN
-from hummock.rpc.servicers.learning import LearningServicer
-from hummock.rpc.servicers.scan_keywords import asked_scan, told
+from hummock.core.learning import KeywordsSet
+from hummock.core.learning_requests import EntryOutcome, ScanEnd, ScanProgress, ScanScope, SettingsChanges
+from hummock.rpc.learning_messages import observe_command
+from hummock.rpc.learning_service import LearningServicer, asked_scan, told
+from hummock.rpc.streams import UNTIL_WRITTEN
+from hummock.rpc.validation import RulesBroken, parse
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
 from tests.rpc.fixed_learning import CORE, EVENTS, LEARNT, FixedLearning, FixedScan, observe

@@ -12,9 +12,7 @@ import pytest
 
 from hummock.core.errors import Overloaded
 from hummock.core.later import Later
-from hummock.rpc.gate import DeadlinePassed, Gate, Load
-from hummock.rpc.gates import loop_gate
-from hummock.rpc.loop_executor import LoopExecutor
+from hummock.rpc.admission import DeadlinePassed, Gate, Load, LoopExecutor, loop_gate
 
 
 def test_work_runs_on_the_loop_in_the_order_of_arrival() -> None:

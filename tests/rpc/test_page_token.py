@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
-from hummock.rpc.page_token import page_number, page_token
+from hummock.rpc.tokens import page_number, page_token
 from hummock.v1 import session_service_pb2 as pb
 
 

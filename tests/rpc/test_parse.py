@@ -13,17 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.learn import Changes
-from hummock.core.memory import DomainKnowledge, Draft, Filter, LearningRecord, MemoryIndex, MemoryKind, Origin
-from hummock.core.recall import CrossEncoding, DecayMode, Preset, RecallPath, RecallQuery
+from hummock.core.memory import Changes, DomainKnowledge, Draft, Filter, LearningRecord, MemoryIndex, MemoryKind, Origin
+from hummock.core.recall import CrossEncoding, DecayMode, Preset, RecallPath, RecallQuery, SearchScope
 from hummock.core.render import Locale, RenderForm
-from hummock.core.search import SearchScope
-from hummock.rpc.page_token import page_position, page_token
-from hummock.rpc.parse import memory as parse_memory
-from hummock.rpc.parse import recall as parse_recall
-from hummock.rpc.parse import render as parse_render
-from hummock.rpc.parse import values as parse_values
-from hummock.rpc.parse.request import parse
+from hummock.rpc import memory_messages, recall_messages, render_messages
+from hummock.rpc import values as parse_values
+from hummock.rpc.tokens import page_position, page_token
+from hummock.rpc.validation import parse
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2, recall_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
@@ -43,16 +39,16 @@ def note(**more: Any) -> memory_pb2.MemoryInput:
 
 
 def draft(sent: memory_pb2.MemoryInput) -> Draft:
-    return parse_memory.learn_command(context_pb.LearnRequest(project="p", memories=[sent])).lessons[0].draft
+    return memory_messages.learn_command(context_pb.LearnRequest(project="p", memories=[sent])).lessons[0].draft
 
 
 def test_an_unset_recall_leaves_everything_to_the_preset() -> None:
-    query = parse_recall.recall_query(recall_pb2.RecallRequest(project="p", query_text=" 还款 "))
+    query = recall_messages.recall_query(recall_pb2.RecallRequest(project="p", query_text=" 还款 "))
     assert query == RecallQuery(project="p", text=" 还款 ", preset=Preset.AGENT)
 
 
 def test_every_field_of_a_recall_arrives() -> None:
-    query = parse_recall.recall_query(
+    query = recall_messages.recall_query(
         recall_pb2.RecallRequest(
             project="p",
             query_text="q",
@@ -110,7 +106,7 @@ def test_any_bytes_are_a_unit_vector_or_a_named_error(data: bytes) -> None:
 
 
 def test_a_render_gives_its_recall_its_project() -> None:
-    query = parse_render.render_query(
+    query = render_messages.render_query(
         context_pb.RenderRequest(
             project="p", recall=recall_pb2.RecallRequest(query_text="q", view=memory_pb2.MEMORY_VIEW_INDEX)
         )
@@ -121,7 +117,7 @@ def test_a_render_gives_its_recall_its_project() -> None:
 
 
 def test_a_render_by_ids_has_no_recall() -> None:
-    query = parse_render.render_query(
+    query = render_messages.render_query(
         context_pb.RenderRequest(
             project="p", memories=context_pb.MemorySelection(ids=["b", "a"]), locale=context_pb.LOCALE_EN
         )
@@ -131,7 +127,7 @@ def test_a_render_by_ids_has_no_recall() -> None:
 
 def test_a_render_and_its_recall_name_one_project() -> None:
     recall = recall_pb2.RecallRequest(project="other", query_text="q")
-    assert broken(parse_render.render_query, context_pb.RenderRequest(project="p", recall=recall)).field == (
+    assert broken(render_messages.render_query, context_pb.RenderRequest(project="p", recall=recall)).field == (
         "recall.project"
     )
 
@@ -149,11 +145,11 @@ def test_a_render_and_its_recall_name_one_project() -> None:
 def test_the_recall_of_a_render_keeps_every_rule(recall: recall_pb2.RecallRequest, field: str) -> None:
     data = context_pb.RenderRequest(project="p", recall=recall).SerializeToString()
     request = parse(context_pb.RenderRequest, data)
-    assert broken(parse_render.render_query, request).field == field
+    assert broken(render_messages.render_query, request).field == field
 
 
 def test_a_search_leaves_the_number_to_the_project_and_looks_for_both_kinds_by_default() -> None:
-    query = parse_recall.search_query(context_pb.SearchRequest(project="p", query_text="q"))
+    query = recall_messages.search_query(context_pb.SearchRequest(project="p", query_text="q"))
     assert (query.top_k, query.scope) == (None, SearchScope.BOTH)
 
 
@@ -253,7 +249,7 @@ def test_a_fingerprint_is_of_the_request_without_its_request_id() -> None:
 
 def changes(sent: memory_pb2.MemoryInput, *paths: str) -> Changes:
     request = memories_pb.MemoryServiceUpdateRequest(project="p", memory=sent, update_mask=FieldMask(paths=paths))
-    memory_id, found = parse_memory.memory_changes(request)
+    memory_id, found = memory_messages.memory_changes(request)
     assert memory_id == sent.id
     return found
 

@@ -8,7 +8,7 @@ import pytest
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.render import Locale, PrefixState, SeenMemory
-from hummock.rpc.prefix_token import prefix_state, prefix_token
+from hummock.rpc.tokens import prefix_state, prefix_token
 
 SEEN = SeenMemory(memory_id="世界.图鉴", turns=2, last_turn=3)
 STATE = PrefixState(turn=3, base_turn=1, as_of=1.5, locale=Locale.ZH, prefix_ids=("世界.图鉴",), seen=(SEEN,))

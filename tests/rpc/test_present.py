@@ -9,16 +9,10 @@ from google.protobuf.json_format import MessageToDict
 
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import Detail, DomainKnowledge, LearningRecord, MemoryKind, Payload
-from hummock.core.recall import RecallQuery
+from hummock.core.recall import RecallQuery, SearchQuery
 from hummock.core.render import RenderQuery
-from hummock.core.search import SearchQuery
-from hummock.rpc.gate import Load
-from hummock.rpc.parse import memory as parse_memory
-from hummock.rpc.present import memory as present_memory
-from hummock.rpc.present import recall as present_recall
-from hummock.rpc.present import render as present_render
-from hummock.rpc.present import service as present_service
-from hummock.rpc.present import values as present_values
+from hummock.rpc import admin_service, memory_messages, recall_messages, render_messages, values
+from hummock.rpc.admission import Load
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import samples
 
@@ -66,9 +60,9 @@ def test_a_memory_that_is_sent_back_is_the_same(kind: MemoryKind, detail: Detail
         event_time=event_time,
         payload=Payload(content="正文", raw="[joy] 正文", detail=detail),
     )
-    sent = returned(present_memory.memory(stored))
+    sent = returned(memory_messages.memory(stored))
     request = context_service_pb2.LearnRequest(project="p", memories=[sent])
-    draft = parse_memory.learn_command(request).lessons[0].draft
+    draft = memory_messages.learn_command(request).lessons[0].draft
     for name in ("id", "kind", "origin", "index", "payload", "session_id", "speaker", "event_time", "emotion_label"):
         assert getattr(draft, name) == getattr(stored, name), name
     for name in ("trust", "supersedes", "create_time", "source_hash"):
@@ -76,7 +70,7 @@ def test_a_memory_that_is_sent_back_is_the_same(kind: MemoryKind, detail: Detail
 
 
 def test_the_index_view_has_no_payload() -> None:
-    memory = present_memory.memory(replace(samples.MEMORY, payload=None))
+    memory = memory_messages.memory(replace(samples.MEMORY, payload=None))
     assert not memory.HasField("payload")
     assert memory.index.title == "还款 repay()"
     assert memory.content_hash == "000102030405060708090a0b0c0d0e0f"
@@ -93,11 +87,11 @@ def test_the_index_view_has_no_payload() -> None:
 )
 def test_paths_are_named_once_in_the_order_of_the_enum(found_by: FoundBy, paths: list[int]) -> None:
     recalled = replace(RECALLED, hits=(replace(samples.HIT, found_by=found_by),))
-    assert list(present_recall.recall_response(recalled).hits[0].paths) == paths
+    assert list(recall_messages.recall_response(recalled).hits[0].paths) == paths
 
 
 def test_a_recall_keeps_its_receipt() -> None:
-    reply = present_recall.recall_response(RECALLED)
+    reply = recall_messages.recall_response(RECALLED)
     assert reply.receipt.preset == recall_pb2.PRESET_CODE
     assert reply.receipt.stages[0].elapsed.ToNanoseconds() == 2_500_000
     assert (reply.receipt.groups[0].searched, reply.receipt.groups[0].returned) == (9, 1)
@@ -112,7 +106,7 @@ def test_a_recall_keeps_its_receipt() -> None:
 
 
 def test_a_rendering_without_a_recall_has_no_intent_and_no_receipt() -> None:
-    reply = present_render.render_response("p", samples.rendered(RenderQuery(project="p", memory_ids=("a",))))
+    reply = render_messages.render_response("p", samples.rendered(RenderQuery(project="p", memory_ids=("a",))))
     assert not reply.HasField("intent")
     assert not reply.HasField("receipt")
     assert MessageToDict(reply.tools[0].input_schema) == {
@@ -123,7 +117,7 @@ def test_a_rendering_without_a_recall_has_no_intent_and_no_receipt() -> None:
 
 
 def test_a_search_result_keeps_its_metadata() -> None:
-    reply = present_recall.search_response(samples.searched(SearchQuery(project="p", text="q")))
+    reply = recall_messages.search_response(samples.searched(SearchQuery(project="p", text="q")))
     assert MessageToDict(reply.results[0].metadata) == {
         "path": "src/Repay.kt",
         "start_line": 3.0,
@@ -134,22 +128,22 @@ def test_a_search_result_keeps_its_metadata() -> None:
 
 def test_what_is_no_json_is_a_bug() -> None:
     with pytest.raises(TypeError, match="object is no JSON value"):
-        present_values.struct({"a": object()})
+        values.struct({"a": object()})
 
 
 def test_only_a_single_project_lists_its_kinds() -> None:
-    full, short = (present_service.project(samples.PROJECT, whole=whole) for whole in (True, False))
+    full, short = (admin_service.project(samples.PROJECT, whole=whole) for whole in (True, False))
     assert [(kind.kind, kind.count) for kind in full.kinds] == [("LEARNING_RECORD", 1), ("NOTE", 2)]
     assert not short.kinds
     assert full.memory_count == short.memory_count == 3
 
 
 def test_the_status_tells_the_load() -> None:
-    reply = present_service.status_response(samples.status(), Load(running=2, waiting=5))
+    reply = admin_service.status_response(samples.status(), Load(running=2, waiting=5))
     assert (reply.running_calls, reply.waiting_calls) == (2, 5)
     assert (reply.model.name, reply.model.dim, reply.storage.quota_bytes) == ("bge-small-zh-v1.5", 4, 2)
 
 
 @pytest.mark.parametrize("seconds", [-62_135_596_800.0, -0.5, 0.0, 1_700_000_000.25, 253_402_300_799.0])
 def test_times_keep_their_microseconds(seconds: float) -> None:
-    assert present_values.timestamp(seconds).ToMicroseconds() == round(seconds * 1e6)
+    assert values.timestamp(seconds).ToMicroseconds() == round(seconds * 1e6)

@@ -12,7 +12,7 @@ import pytest
 
 from hummock.core.errors import StartError
 from hummock.rpc import readers
-from hummock.rpc.address import TcpAddress, UnixAddress
+from hummock.rpc.listening import TcpAddress, UnixAddress
 from hummock.rpc.readers import LISTENING_ON, Readers
 
 ADDRESS, SERVICE = TcpAddress(host="127.0.0.1", port=7420), UnixAddress(path=Path("/run/service.sock"))

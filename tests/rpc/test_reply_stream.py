@@ -14,11 +14,10 @@ from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import StringValue
 
 from hummock.core.errors import HummockError, InvalidRequest, Unavailable
-from hummock.rpc import reply_stream
-from hummock.rpc.feed import Feed
-from hummock.rpc.gate import Gate
-from hummock.rpc.reply_stream import UNTIL_WRITTEN, ReplyStream, Steps
+from hummock.rpc import streams as reply_stream
+from hummock.rpc.admission import Gate
 from hummock.rpc.status import ReplyTooLarge
+from hummock.rpc.streams import UNTIL_WRITTEN, Feed, ReplyStream, Steps
 from hummock.v1.memory_service_pb2 import MemoryServiceWatchRequest
 
 REQUEST = MemoryServiceWatchRequest(project="p").SerializeToString()

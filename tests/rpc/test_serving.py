@@ -22,9 +22,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from hummock.core.errors import StartError
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.rpc.address import TcpAddress, parse_address
-from hummock.rpc.gate import Gate
-from hummock.rpc.gates import Gates
+from hummock.rpc.admission import Gate, Gates
+from hummock.rpc.listening import TcpAddress, parse_address
 from hummock.rpc.server import Server
 from hummock.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import LOOPBACK, edge, refused, use_cases
@@ -320,8 +319,8 @@ def test_a_socket_path_that_cannot_be_used_is_refused(path: str) -> None:
 SCRIPT = """
 import asyncio, sys
 from concurrent.futures import ThreadPoolExecutor
-from hummock.rpc.gate import Gate
-from hummock.rpc.gates import Gates
+from hummock.rpc.admission import Gate
+from hummock.rpc.admission import Gates
 from hummock.rpc.server import serve
 from tests.rpc.edge import use_cases
 
@@ -351,8 +350,8 @@ def test_a_signal_drains_and_ends_the_process_in_order(number: signal.Signals) -
 STUCK_SCRIPT = """
 import asyncio, threading
 from concurrent.futures import ThreadPoolExecutor
-from hummock.rpc.gate import Gate
-from hummock.rpc.gates import Gates
+from hummock.rpc.admission import Gate
+from hummock.rpc.admission import Gates
 from hummock.rpc.server import serve
 from tests.rpc.edge import use_cases
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.core.errors import ProjectNotFound, Unavailable
-from hummock.core.learn import Changes
 from hummock.core.memory import (
+    Changes,
     CodeFragment,
     Detail,
     DomainKnowledge,
@@ -28,19 +28,15 @@ from hummock.core.memory import (
     Payload,
 )
 from hummock.core.project import ProjectInfo
-from hummock.core.prompt import PromptRole
-from hummock.core.session import Session, SessionMessage
+from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings
-from hummock.ports import UnitOfWork
-from hummock.rpc.servicers.export_project import export_project
-from hummock.rpc.servicers.import_project import import_lines
+from hummock.memories.learn import Preparation
+from hummock.ports.store import UnitOfWork
+from hummock.projects.projects import Projects, Settings
+from hummock.projects.transfer import Export, Import
+from hummock.rpc.project_service import export_project, import_lines
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.export import Export
-from hummock.usecases.import_parts import Import
-from hummock.usecases.learn import Preparation
-from hummock.usecases.projects import Projects
-from hummock.usecases.settings import Settings
 from hummock.v1 import memory_pb2, transfer_pb2
 from hummock.v1 import project_service_pb2 as pb
 from tests.rpc.edge import use_cases
@@ -209,7 +205,7 @@ def test_an_export_of_an_unknown_project_is_an_error() -> None:
 
 
 def test_what_changes_during_an_export_is_exported_as_it_is_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hummock.store.kept.KEPT_PAGE_BYTES", 1)
+    monkeypatch.setattr("hummock.store.lmdb.changes.KEPT_PAGE_BYTES", 1)
     with port() as here, port() as there:
         here.work.teach(*(note(f"note {number}", str(number)) for number in range(6)))
         records: list[transfer_pb2.TransferRecord] = []
@@ -228,7 +224,7 @@ def test_what_changes_during_an_export_is_exported_as_it_is_at_its_end(monkeypat
 
 
 def test_an_export_that_falls_too_far_behind_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hummock.store.kept.KEPT_PAGE_BYTES", 1)
+    monkeypatch.setattr("hummock.store.lmdb.changes.KEPT_PAGE_BYTES", 1)
     with port() as here:
         here.work.teach(note("one", "a"), note("two", "b"))
         messages = here.messages("p")

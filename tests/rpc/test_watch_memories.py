@@ -11,10 +11,9 @@ import grpc
 import pytest
 from grpc import aio
 
-from hummock.core.memory import Filter, Origin
-from hummock.core.memory_events import EventPage, MemoryEvent, MemoryEventType
-from hummock.rpc.feed import Feed
-from hummock.rpc.servicers.watch_memories import MOST_EVENTS, SEQ_EVERY, watch_memories
+from hummock.core.memory import EventPage, Filter, MemoryEvent, MemoryEventType, Origin
+from hummock.rpc.memory_service import MOST_EVENTS, SEQ_EVERY, watch_memories
+from hummock.rpc.streams import Feed
 from hummock.v1 import memory_pb2
 from hummock.v1 import memory_service_pb2 as pb
 from tests.rpc import samples

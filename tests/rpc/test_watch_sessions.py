@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from hummock.core.errors import SessionNotFound
-from hummock.core.prompt import PromptRole
-from hummock.core.session import AppendMessage, CreateSession, DeleteSession
-from hummock.rpc.reply_stream import UNTIL_WRITTEN
-from hummock.rpc.servicers.session import SessionServicer
-from hummock.usecases.sessions import Sessions
+from hummock.core.session import AppendMessage, CreateSession, DeleteSession, PromptRole
+from hummock.memories.sessions import Sessions
+from hummock.rpc.session_service import SessionServicer
+from hummock.rpc.streams import UNTIL_WRITTEN
 from hummock.v1 import session_service_pb2 as pb
 from tests.fakes import FakeClock
 from tests.store.opening import opened

@@ -18,8 +18,7 @@ import grpc
 
 from hummock.cli.serve import SERVING_ON
 from hummock.config import Settings, load_settings
-from hummock.rpc.gate import Gate
-from hummock.rpc.gates import Gates
+from hummock.rpc.admission import Gate, Gates
 from hummock.rpc.server import Server
 from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub

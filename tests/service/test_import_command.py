@@ -148,7 +148,7 @@ def test_an_interrupted_import_says_how_far_it_came(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hummock.cli.meter.Meter.show", interrupt)
+    monkeypatch.setattr("hummock.cli.output.Meter.show", interrupt)
     record = {"memory": {"memory": {"id": "a", "kind": "MEMORY_KIND_NOTE", "payload": {"content": "one"}}}}
     result = hummock(service, "import", project, "-", stdin=lines(record))
     assert (result.exit_code, "up to line 1 is stored" in result.stderr) == (130, True)

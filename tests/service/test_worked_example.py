@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from hummock.cli.sample_memories import sample_input
+from hummock.cli.demo import sample_input
 from hummock.demo.sample import load_sample, sample_repository
 from hummock.indexing.sync import sync
-from hummock.ports import Pair
+from hummock.ports.models import Pair
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import recall_pb2 as recall
 from hummock.wiring import parts

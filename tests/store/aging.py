@@ -7,7 +7,7 @@ from pathlib import Path
 import lmdb
 import msgspec
 
-from hummock.store.records import codec
+from hummock.store.lmdb import record_codec
 from tests.store.opening import MIB
 
 FIRST_ANALYZER = 1
@@ -18,9 +18,9 @@ def made_old(directory: Path) -> None:
     with lmdb.open(str(directory), max_dbs=64, map_size=256 * MIB) as env:
         meta, lists, columns = (env.open_db(name) for name in (b"meta", b"terms", b"column"))
         with env.begin(write=True) as txn:
-            record = codec.decode_directory(txn.get(b"directory", db=meta) or b"")
+            record = record_codec.decode_directory(txn.get(b"directory", db=meta) or b"")
             old = msgspec.structs.replace(record, analyzer=FIRST_ANALYZER)
-            txn.put(b"directory", codec.encode(old), db=meta)
+            txn.put(b"directory", record_codec.encode(old), db=meta)
             for key in [bytes(key) for key, _ in txn.cursor(lists)]:
                 txn.put(key, b"", db=lists)
                 row = bytearray(txn.get(key, db=columns) or b"")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hummock.core.candidates import Candidates
-from hummock.ports import Recallable
+from hummock.ports.store import Recallable
 from hummock.store import EmbeddedStore
 from tests.ports.asking import ask
 

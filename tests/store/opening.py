@@ -8,7 +8,8 @@ from pathlib import Path
 from threading import Event
 
 from hummock.core.embedding import EmbeddingSpace
-from hummock.ports import Clock, UnitOfWork
+from hummock.ports.models import Clock
+from hummock.ports.store import UnitOfWork
 from hummock.store import EmbeddedStore, StoreLimits, open_store
 from tests.fakes import FakeClock
 from tests.strategies import SPACE, write_request

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hummock.core.memory import CodeFragment, MemoryKind
-from hummock.store.records import codec
+from hummock.store.lmdb import record_codec
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import Entry
@@ -18,10 +18,10 @@ class Decodes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        self._decode = codec.decode_payload
-        monkeypatch.setattr(codec, "decode_payload", self)
+        self._decode = record_codec.decode_payload
+        monkeypatch.setattr(record_codec, "decode_payload", self)
 
-    def __call__(self, value: bytes) -> codec.PayloadRecord:
+    def __call__(self, value: bytes) -> record_codec.PayloadRecord:
         self.count += 1
         return self._decode(value)
 

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.memory import MemoryKind, Origin
-from hummock.core.terms import Terms
-from hummock.ports import TextKey
-from hummock.store import keys
-from hummock.store.records import codec, operations, terms
-from hummock.store.records.vocabulary import Vocabulary
+from hummock.core.memory import MemoryKind, Origin, Terms
+from hummock.ports.store import TextKey
+from hummock.store.lmdb import keys, op_log, record_codec, term_dictionary
+from hummock.store.lmdb.term_dictionary import Vocabulary
 from hummock.store.views import columns
 from hummock.text.analyzer import document_terms
-from hummock.text.terms import BODY, terms_of
+from hummock.text.terms import terms_of
+from hummock_kernels.analyzer import BODY
 from tests.strategies import IDS, Entry, domain, entries, exact_terms, fragment, record
 
 
@@ -25,29 +24,32 @@ from tests.strategies import IDS, Entry, domain, entries, exact_terms, fragment,
 def test_a_memory_survives_encoding(entry: Entry) -> None:
     memory = entry.memory()
     assert memory.payload is not None
-    stored = codec.encode(codec.memory_record(memory, b"key", 3))
-    payload = codec.encode(codec.payload_record(memory.payload))
-    assert codec.memory_of(codec.decode_memory(stored), codec.decode_payload(payload)) == memory
+    stored = record_codec.encode(record_codec.memory_record(memory, b"key", 3))
+    payload = record_codec.encode(record_codec.payload_record(memory.payload))
+    assert record_codec.memory_of(record_codec.decode_memory(stored), record_codec.decode_payload(payload)) == memory
 
 
 @pytest.mark.parametrize("entry", [domain("d", ("还款", "x"), ("a",)), fragment("f", "a/b.py"), record("r", "q", "a")])
 def test_every_detail_survives_encoding(entry: Entry) -> None:
     payload = entry.memory().payload
     assert payload is not None
-    assert codec.payload_of(codec.decode_payload(codec.encode(codec.payload_record(payload)))) == payload
+    assert (
+        record_codec.payload_of(record_codec.decode_payload(record_codec.encode(record_codec.payload_record(payload))))
+        == payload
+    )
 
 
 def test_a_record_of_a_newer_version_can_be_read() -> None:
     """S4-44."""
-    known = codec.RequestRecord(b"f", 3, b"r", 1.5)
-    newer = codec.encode([*msgspec.to_builtins(known, builtin_types=(bytes,)), "new", {"x": 1}])
-    assert codec.decode_request(newer) == known
+    known = record_codec.RequestRecord(b"f", 3, b"r", 1.5)
+    newer = record_codec.encode([*msgspec.to_builtins(known, builtin_types=(bytes,)), "new", {"x": 1}])
+    assert record_codec.decode_request(newer) == known
 
 
 def test_a_record_of_an_older_version_can_be_read() -> None:
     """S4-44."""
-    older = codec.encode(["p", 1.0, 1])
-    assert codec.decode_project(older) == codec.ProjectRecord(name="p", create_time=1.0, active_space=1)
+    older = record_codec.encode(["p", 1.0, 1])
+    assert record_codec.decode_project(older) == record_codec.ProjectRecord(name="p", create_time=1.0, active_space=1)
 
 
 def test_a_row_of_a_newer_version_can_be_read() -> None:
@@ -77,13 +79,13 @@ def packed(numbers: dict[str, int], *given: Terms) -> list[bytes]:
     def look_up(spelt: Sequence[str]) -> list[int]:
         return [numbers.setdefault(term, len(numbers)) for term in spelt]
 
-    return terms.pack(given, Vocabulary(), look_up)
+    return term_dictionary.pack(given, Vocabulary(), look_up)
 
 
 def test_counts_of_a_forward_list_saturate_and_facets_count_nothing() -> None:
     numbers: dict[str, int] = {}
     given_terms = exact_terms(title=("a",) * 300, tags=("b",), body=("a", "a", "c"), facets=("\x1ftb",))
-    lists = terms.join(packed(numbers, given_terms))
+    lists = term_dictionary.join(packed(numbers, given_terms))
     counts = dict(zip(lists.term.tolist(), lists.counts.tolist(), strict=True))
     assert counts == {
         numbers["a"]: 255 | 2 << 16,
@@ -91,21 +93,21 @@ def test_counts_of_a_forward_list_saturate_and_facets_count_nothing() -> None:
         numbers["c"]: 1 << 16,
         numbers["\x1ftb"]: 0,
     }
-    assert terms.length(given_terms) == 304
+    assert term_dictionary.length(given_terms) == 304
 
 
 def test_lists_without_terms_can_be_joined() -> None:
-    lists = terms.join(packed({"x": 9}, exact_terms(), exact_terms(body=("x",)), exact_terms()))
+    lists = term_dictionary.join(packed({"x": 9}, exact_terms(), exact_terms(body=("x",)), exact_terms()))
     assert lists.indptr.tolist() == [0, 0, 1, 1]
     assert lists.term.tolist() == [9]
-    assert terms.join([]).indptr.tolist() == [0]
+    assert term_dictionary.join([]).indptr.tolist() == [0]
 
 
 @given(st.lists(st.text(st.sampled_from("还款ß℃ a9"), max_size=6), max_size=6))
 def test_lists_are_those_of_their_texts_whatever_batches_the_terms_are_in(texts: list[str]) -> None:
     numbers: dict[str, int] = {}
     given_terms = terms_of([[(text, BODY)] for text in ["x", *texts]])
-    lists = terms.join(packed(numbers, *given_terms))
+    lists = term_dictionary.join(packed(numbers, *given_terms))
     for text, start, end in zip(["x", *texts], lists.indptr[:-1], lists.indptr[1:], strict=True):
         counted = Counter(numbers[term] for term in document_terms(text))
         found = zip(lists.term[start:end].tolist(), (lists.counts[start:end] >> 8 * BODY).tolist(), strict=True)
@@ -114,12 +116,12 @@ def test_lists_are_those_of_their_texts_whatever_batches_the_terms_are_in(texts:
 
 def test_operations_come_to_what_is_left_of_them() -> None:
     (forward_list,) = packed({"x": 4, "y": 2}, exact_terms(body=("x", "y")))
-    changes = operations.net(
+    changes = op_log.net(
         [
-            operations.pack_put(5),
-            operations.pack_removal(2, forward_list),
-            operations.pack_put(6),
-            operations.pack_removal(5, b""),
+            op_log.pack_put(5),
+            op_log.pack_removal(2, forward_list),
+            op_log.pack_put(6),
+            op_log.pack_removal(5, b""),
         ]
     )
     assert changes.put == [6]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hummock.store.searching.dictionary import Dictionary
+from hummock.store.search.filters import Dictionary
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened
 from tests.strategies import Entry

@@ -10,8 +10,8 @@ import pytest
 
 from hummock.core.errors import StorageFull, Unavailable
 from hummock.store import EmbeddedStore
-from hummock.store.writing.group import GroupCommit, Job, Outcome
-from hummock.store.writing.shelf import Shelf
+from hummock.store.lmdb.group import GroupCommit, Job, Outcome
+from hummock.store.lmdb.write_batch import Shelf
 from tests.ports.asking import ask, put
 from tests.store.answering import answers
 from tests.store.opening import Blocker, opened

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.store import EmbeddedStore, StoreLimits
-from hummock.store.reads import StoreReads
-from hummock.store.views.following import FollowingProjects
+from hummock.store.lmdb.store import StoreReads
 from hummock.store.views.view import catch_up
+from hummock.store.views.view_cache import FollowingProjects
 from tests.ports.asking import put
 from tests.store.answering import answers
 from tests.store.opening import EAGER, MIB, opened
@@ -100,7 +100,7 @@ def test_who_waits_for_a_load_sees_what_was_written_meanwhile(tmp_path: Path, mo
                 assert may_show.wait(30)
             return view
 
-        monkeypatch.setattr("hummock.store.views.residents.catch_up", held)
+        monkeypatch.setattr("hummock.store.views.view_cache.catch_up", held)
         with ThreadPoolExecutor(1, "slow") as slow, ThreadPoolExecutor(1, "later") as later:
             loading = slow.submit(answers, reads)
             assert has_read.wait(30)

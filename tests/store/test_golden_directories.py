@@ -17,9 +17,9 @@ from hummock.core.errors import RequestIdReused
 from hummock.core.memory import DomainKnowledge, Filter, LearningRecord, Memory, MemoryKind, Origin
 from hummock.core.project import ProjectInfo
 from hummock.core.settings import PresetSettings, ProjectSettings
+from hummock.projects.transfer import Export
 from hummock.store import DEFAULT_LIMITS, EmbeddedStore
 from hummock.text.analyzer import document_terms
-from hummock.usecases.export import Export
 from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened

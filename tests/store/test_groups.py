@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.core.errors import RequestIdReused, SessionNotFound
-from hummock.core.learning_events import KeywordsSet
+from hummock.core.learning import KeywordsSet
 from hummock.core.memory import Memory
-from hummock.core.prompt import PromptRole
-from hummock.core.session import Session, SessionMessage
+from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings
-from hummock.learn import record
-from hummock.ports import UnitOfWork, Written
+from hummock.learning.log import record
+from hummock.ports.store import UnitOfWork, Written
 from hummock.store import EmbeddedStore
 from tests.ports.asking import ask
 from tests.store.answering import answers

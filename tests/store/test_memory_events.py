@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.core.memory_events import EventPage
+from hummock.core.memory import EventPage
 from hummock.store import DEFAULT_LIMITS, EmbeddedStore
 from tests.ports.asking import put
 from tests.store.opening import EAGER, opened

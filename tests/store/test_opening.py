@@ -13,7 +13,7 @@ import pytest
 
 from hummock.core.errors import StartError, Unavailable
 from hummock.core.memory import Filter
-from hummock.store import environment, recorded_model, require_free
+from hummock.store import recorded_model, require_free
 from hummock.store.errors import (
     AnalyzerTooNew,
     DirectoryInUse,
@@ -22,8 +22,8 @@ from hummock.store.errors import (
     SchemaTooNew,
     SpaceDiffers,
 )
-from hummock.store.lock import DirectoryLock
-from hummock.store.records import codec
+from hummock.store.lmdb import environment, record_codec
+from hummock.store.lmdb.environment import DirectoryLock
 from hummock.text.analyzer import ANALYZER_VERSION
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
@@ -47,7 +47,7 @@ def test_whether_a_directory_is_held_can_be_asked_without_taking_it(tmp_path: Pa
 
 def test_a_killed_process_leaves_the_directory_free(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from hummock.store.lock import DirectoryLock\n"
+        "import sys; from pathlib import Path; from hummock.store.lmdb.environment import DirectoryLock\n"
         "lock = DirectoryLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
@@ -145,7 +145,7 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     """S4-44."""
     with lmdb.open(str(tmp_path), max_dbs=64) as env, env.begin(write=True) as txn:
         meta = env.open_db(b"meta", txn=txn)
-        txn.put(b"directory", codec.encode([codec.SCHEMA + 1, {"anything": "else"}]), db=meta)
+        txn.put(b"directory", record_codec.encode([record_codec.SCHEMA + 1, {"anything": "else"}]), db=meta)
     with pytest.raises(SchemaTooNew, match="newer"), opened(tmp_path):
         pass
     with pytest.raises(StartError):

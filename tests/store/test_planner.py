@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from hummock.core.memory import Filter
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.limits import PlanLimits
-from hummock.store.records.terms import ForwardLists
-from hummock.store.searching.planner import Plan, nearest, plan_for
-from hummock.store.views.columns import ROW, Columns
+from hummock.store.lmdb.term_dictionary import ForwardLists
+from hummock.store.search.nearest import Plan, nearest, plan_for
+from hummock.store.views.columns import ROW, Columns, Growing
 from hummock.store.views.domain_names import LazyDomainNames
-from hummock.store.views.growing import Growing
 from hummock.store.views.postings import Postings
-from hummock.store.views.signs import SignBits, packed_query
+from hummock.store.views.sign_bits import SignBits, packed_query
 from hummock.store.views.view import ProjectView
 from hummock_kernels import reference
 from hummock_kernels.cosine import scan

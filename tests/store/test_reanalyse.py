@@ -8,17 +8,25 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from hummock.core.learn import LearnCommand, Lesson
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, MemoryIndex, MemoryKind, Payload
-from hummock.core.terms import Terms
+from hummock.core.memory import (
+    CodeFragment,
+    DomainKnowledge,
+    Draft,
+    LearnCommand,
+    Lesson,
+    MemoryIndex,
+    MemoryKind,
+    Payload,
+    Terms,
+)
+from hummock.memories.learn import Learn, Preparation
 from hummock.store import recorded_model
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable
-from hummock.store.writing import reanalyse
+from hummock.store.lmdb import reanalyse
 from hummock.text import terms
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.terms import Piece
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.learn import Learn, Preparation
 from tests.fakes import FakeClock
 from tests.store.aging import FIRST_ANALYZER, made_old
 from tests.store.opening import MIB, opened
@@ -132,7 +140,7 @@ def test_a_start_that_is_cut_short_goes_on_where_it_was(
         with pytest.raises(DirectoryUnusable, match="power cut"), opened(tmp_path):
             pass
     with monkeypatch.context() as patch:
-        patch.setattr("hummock.store.environment.ANALYZER_VERSION", FIRST_ANALYZER)
+        patch.setattr("hummock.store.lmdb.environment.ANALYZER_VERSION", FIRST_ANALYZER)
         with pytest.raises(AnalyzerTooNew):
             recorded_model(tmp_path)
     lines: list[str] = []

@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.store import StoreLimits
-from hummock.store.views import residents
-from hummock.store.views.rebuild import rebuilt
-from hummock.store.views.view import ProjectView, catch_up, load
+from hummock.store.views import view_cache
+from hummock.store.views.view import ProjectView, catch_up, load, rebuilt
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, opened
@@ -34,7 +33,7 @@ def held_rebuilds(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event]:
         assert go_on.wait(30)
         return made
 
-    monkeypatch.setattr(residents, "rebuilt", held)
+    monkeypatch.setattr(view_cache, "rebuilt", held)
     return made_one, go_on
 
 
@@ -110,7 +109,7 @@ def test_a_project_is_never_loaded_while_the_writer_waits(tmp_path: Path, monkey
                     put(store, "p", Entry(id=f"m{number}", words=("tide",)))
             return view
 
-        monkeypatch.setattr(residents, "load", loaded_then_outdated)
+        monkeypatch.setattr(view_cache, "load", loaded_then_outdated)
         assert len(ids(ask(store, "p", terms=["tide"]))) == 7
         assert waits == [False, False]
 
@@ -127,7 +126,7 @@ def test_writes_during_a_load_are_in_the_view(tmp_path: Path, monkeypatch: pytes
             assert go_on.wait(30)
             return loaded
 
-        monkeypatch.setattr(residents, "load", slow_load)
+        monkeypatch.setattr(view_cache, "load", slow_load)
         with ThreadPoolExecutor(2) as threads:
             reading = threads.submit(ask, store, seed=1)
             assert loading.wait(30)
@@ -154,7 +153,7 @@ def test_a_load_that_lags_behind_the_kept_operations_is_done_again(
                 writer.join(30)
             return loaded
 
-        monkeypatch.setattr(residents, "load", lagging_load)
+        monkeypatch.setattr(view_cache, "load", lagging_load)
         assert ids(ask(store, seed=1)) == {"a", *(f"m{number}" for number in range(6))}
 
 
@@ -187,7 +186,7 @@ def test_a_rebuild_that_fails_changes_nothing(
         def broken(*arguments: object) -> ProjectView:
             raise MemoryError
 
-        monkeypatch.setattr(residents, "rebuilt", broken)
+        monkeypatch.setattr(view_cache, "rebuilt", broken)
         put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
         rebuild(store)
         assert len(ask(store, seed=1)) == 5
@@ -203,7 +202,7 @@ def test_one_project_is_loaded_once_however_many_ask(tmp_path: Path, monkeypatch
             loads.append(load(*arguments))
             return loads[-1]
 
-        monkeypatch.setattr(residents, "load", counted_load)
+        monkeypatch.setattr(view_cache, "load", counted_load)
         with ThreadPoolExecutor(8) as threads:
             found = list(threads.map(lambda _: ids(ask(store, seed=1)), range(32)))
         assert found == [{"a"}] * 32
@@ -224,7 +223,7 @@ def test_a_view_that_cannot_follow_is_loaded_anew(
                 raise failure
             return catch_up(*arguments)
 
-        monkeypatch.setattr(residents, "catch_up", broken_once)
+        monkeypatch.setattr(view_cache, "catch_up", broken_once)
         seq = put(store, "p", Entry(id="b"))
         assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
         assert "loaded anew" in caplog.text
@@ -238,7 +237,7 @@ def test_writes_that_nobody_reads_add_up_and_the_next_read_sees_them_all(
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
         monkeypatch.setattr(store._writer, "_rest", lambda: False)
-        monkeypatch.setattr(residents, "_MOST_BEHIND", 4)
+        monkeypatch.setattr(view_cache, "_MOST_BEHIND", 4)
         changes: list[int] = []
 
         def noted(view: ProjectView, *arguments: Any) -> ProjectView:
@@ -246,7 +245,7 @@ def test_writes_that_nobody_reads_add_up_and_the_next_read_sees_them_all(
             changes.append(newer.seq - view.seq)
             return newer
 
-        monkeypatch.setattr(residents, "catch_up", noted)
+        monkeypatch.setattr(view_cache, "catch_up", noted)
         for number in range(10):
             seq = put(store, "p", Entry(id=f"m{number}"))
         assert changes == [4, 4]
@@ -269,7 +268,7 @@ def test_a_reader_beside_one_that_catches_up_sees_what_was_acknowledged(
             assert go_on.wait(30)
             return catch_up(*arguments)
 
-        monkeypatch.setattr(residents, "catch_up", slow)
+        monkeypatch.setattr(view_cache, "catch_up", slow)
         with ThreadPoolExecutor(2) as threads:
             first = threads.submit(ask, store, seed=1)
             assert catching_up.wait(30)

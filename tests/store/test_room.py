@@ -11,8 +11,9 @@ import lmdb
 import pytest
 
 from hummock.core.errors import StorageFull
-from hummock.store import EmbeddedStore, StoreLimits, environment
+from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.errors import DiskFull
+from hummock.store.lmdb import environment
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import MIB, Blocker, opened
 from tests.strategies import Entry, delete_request, put_request

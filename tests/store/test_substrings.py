@@ -7,15 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.memory import Payload
-from hummock.store.records import codec
-from hummock.store.searching.substrings import SubstringScan
+from hummock.store.lmdb import record_codec
+from hummock.store.search.substrings import SubstringScan
 from tests.strategies import Entry, domain, fragment, record
 
 
 def records(entry: Entry) -> tuple[bytes, bytes]:
     memory = entry.memory()
     payload = memory.payload or Payload()
-    return codec.encode(codec.memory_record(memory, b"", -1)), codec.encode(codec.payload_record(payload))
+    return record_codec.encode(record_codec.memory_record(memory, b"", -1)), record_codec.encode(
+        record_codec.payload_record(payload)
+    )
 
 
 def scan(entries: list[Entry], *wanted: str, byte_limit: int = 1 << 20) -> SubstringScan:

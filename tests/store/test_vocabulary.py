@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hummock.store.records.vocabulary import Vocabularies, Vocabulary
+from hummock.store.lmdb.term_dictionary import Vocabularies, Vocabulary
 from hummock_kernels.vocabulary import UNKNOWN
 
 

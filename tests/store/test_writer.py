@@ -10,12 +10,11 @@ from threading import Event
 import pytest
 
 from hummock.core.errors import InvalidRequest, RequestIdReused, Unavailable
-from hummock.core.prompt import PromptRole
-from hummock.core.session import Session, SessionMessage
-from hummock.ports import UnitOfWork, WriteRequest, Written
+from hummock.core.session import PromptRole, Session, SessionMessage
+from hummock.ports.store import UnitOfWork, WriteRequest, Written
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
-from hummock.store.writing.group import GroupCommit, Job, Outcome
-from hummock.store.writing.writer import Writer
+from hummock.store.lmdb.group import GroupCommit, Job, Outcome
+from hummock.store.lmdb.writer import Writer
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import Blocker, opened
 from tests.strategies import Entry, put_request, write_request
@@ -85,7 +84,7 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             counted.append(len(outcomes))
             return outcomes
 
-    monkeypatch.setattr("hummock.store.embedded.GroupCommit", Counting)
+    monkeypatch.setattr("hummock.store.lmdb.store.GroupCommit", Counting)
     return counted
 
 

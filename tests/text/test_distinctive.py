@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.text.analyzer import query_terms
-from hummock.text.distinctive import phrases
+from hummock.text.keywords import phrases
 
 
 def all_of(text: str) -> list[str]:

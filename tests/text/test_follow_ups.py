@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.text.follow_ups import leans_back
+from hummock.render.search import leans_back
 
 LEANING = [
     "它在哪里被调用？",

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hummock.store.views.domain_names import MAX_CHARACTERS, domain_windows, names_within
 from hummock.text.keywords import keywords
 from hummock.text.normalise import prose
-from hummock.text.stopwords import CHINESE_STOP_WORDS, ENGLISH_STOP_WORDS
-from hummock.text.windows import MAX_CHARACTERS, domain_windows, names_within
+from hummock.text.word_lists import CHINESE_STOP_WORDS, ENGLISH_STOP_WORDS
 
 MIXED = st.text(st.sampled_from("还款的目和平在线先本后息aB1 ,。-_.+'/#’\n"), max_size=40)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.text import quotes
-from hummock.text.quotes import Sources, passages
+from hummock.memories import quoted
+from hummock.memories.quoted import Sources, passages
 
 KNOWN = (
     "还款方式是先息后本，利息按月结算。提前还款不收违约金。",
@@ -72,7 +72,7 @@ def test_what_says_more_or_something_else_is_none(text: str) -> None:
 @pytest.mark.parametrize("bar", [0.1, 0.4, 0.8, 1.0])
 def test_no_bar_lets_news_pass_for_a_quote(bar: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """1.1-14."""
-    monkeypatch.setattr(quotes, "LEAST_SHARED", bar)
+    monkeypatch.setattr(quoted, "LEAST_SHARED", bar)
     assert not any(map(is_quoted, NEWS))
 
 

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core import facets
-from hummock.core.terms import Terms
+from hummock.core.memory import Terms
 from hummock.text.analyzer import document_terms, exact_names
-from hummock.text.terms import A_FACET, BODY, EXACT, TAGS, TITLE, terms_of
+from hummock.text.terms import A_FACET, terms_of
+from hummock_kernels.analyzer import BODY, EXACT, TAGS, TITLE
 
 MIXED = st.text(
     st.sampled_from("还款aZsStTreve09_-'’ éÉ。…，ﬁ가か\uff8a\uff9e\n.𠀀ßİ①ＡT\u0301ǅσςАя٣\ud800\U0001f600"), max_size=30

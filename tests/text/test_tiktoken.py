@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
-from hummock.text import tiktoken
+from hummock.text import tokens
 from hummock.text.tokens import TokenCounter, TokenizerTokens, counter_of
 from tests.render.counters import ranks, tiktoken_file
 
 
-@pytest.fixture(scope="module", params=tiktoken.VOCABULARIES)
+@pytest.fixture(scope="module", params=tokens.VOCABULARIES)
 def counter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> TokenCounter:
     return TokenizerTokens.from_file(tiktoken_file(tmp_path_factory.mktemp("ranks"), f"{request.param}.tiktoken"))
 
@@ -37,7 +37,7 @@ def merged(piece: bytes, known: dict[bytes, int]) -> list[bytes]:
 def test_the_count_is_that_of_merging_by_rank(counter: TokenCounter, text: str) -> None:
     """S2-21."""
     vocabulary = counter.name.removesuffix(".tiktoken")
-    cut = pre_tokenizers.Split(Regex(tiktoken._PIECES[vocabulary]), "isolated")
+    cut = pre_tokenizers.Split(Regex(tokens._PIECES[vocabulary]), "isolated")
     known = ranks()
     expected = sum(len(merged(piece.encode(), known)) for piece, _ in cut.pre_tokenize_str(text))
     assert counter.count(text) == expected
@@ -45,7 +45,7 @@ def test_the_count_is_that_of_merging_by_rank(counter: TokenCounter, text: str) 
 
 def test_pieces_of_the_newer_vocabulary_keep_a_contraction_and_end_a_line_with_slashes() -> None:
     def cut(name: str, text: str) -> list[str]:
-        split = pre_tokenizers.Split(Regex(tiktoken._PIECES[name]), "isolated")
+        split = pre_tokenizers.Split(Regex(tokens._PIECES[name]), "isolated")
         return [piece for piece, _ in split.pre_tokenize_str(text)]
 
     assert cut("o200k_base", "It's 12345 还款!\n/x") == ["It's", " ", "123", "45", " 还款", "!\n/", "x"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.text.word_bounds import is_word_at
+from hummock.text.keywords import is_word_at
 
 
 def stands(text: str, word: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hummock import models
-from hummock.ports import Embedder
+from hummock.ports.models import Embedder
 from tests.fakes import FakeClock
 from tests.store.opening import opened
 from tests.usecases.desk import Desk

@@ -10,14 +10,23 @@ from pathlib import Path
 
 import numpy as np
 
-from hummock.core.learn import LearnCommand, Lesson
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, MemoryKind, Origin, Payload, QueryVector
+from hummock.core.memory import (
+    CodeFragment,
+    DomainKnowledge,
+    Draft,
+    LearnCommand,
+    Lesson,
+    MemoryKind,
+    Origin,
+    Payload,
+    QueryVector,
+)
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.ports import Embedder
+from hummock.memories.learn import Learn, Preparation
+from hummock.ports.models import Embedder
+from hummock.recall.pipeline import Recall
 from hummock.store import EmbeddedStore
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.learn import Learn, Preparation
-from hummock.usecases.recall import Recall
 from tests.fakes import FakeClock
 
 

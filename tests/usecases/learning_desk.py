@@ -7,21 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hummock.core.keyword_scan import EntryLearnt, ScanProgress
-from hummock.core.learning import Profile
-from hummock.core.learning_events import KeywordsLearned, KeywordUpdate, Learner, LearningEvent
-from hummock.core.learning_queries import LearningCommand, SettingsChanges
+from hummock.core.learning import KeywordsLearned, KeywordUpdate, Learner, LearningEvent, Profile
+from hummock.core.learning_requests import EntryLearnt, LearningCommand, ObserveCommand, ScanProgress, SettingsChanges
 from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Payload
-from hummock.core.observe import ObserveCommand
-from hummock.learn.offline import LearnOffline
-from hummock.learn.references import ProjectReferences
-from hummock.ports import KeywordQuestion
-from hummock.usecases.background_learner import BackgroundLearner, Scan
-from hummock.usecases.entries import Entries
-from hummock.usecases.learn_keywords import LearnKeywords
-from hummock.usecases.learning import Learning
-from hummock.usecases.observe import Observe
-from hummock.usecases.recall import Recall
+from hummock.learning.background import BackgroundLearner, LearnKeywords, Scan
+from hummock.learning.entries import Entries
+from hummock.learning.observe import Observe
+from hummock.learning.offline import LearnOffline
+from hummock.learning.references import ProjectReferences
+from hummock.learning.state import Learning
+from hummock.ports.models import KeywordQuestion
+from hummock.recall.pipeline import Recall
 from tests.usecases.workplace import Workplace, workplace
 
 PROJECT = "p"

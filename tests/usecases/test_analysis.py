@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.terms import Terms
-from hummock.text.terms import BODY, TITLE, Piece, terms_of
+from hummock.core.memory import Terms
+from hummock.memories.learn import Analysis, Words
+from hummock.text.terms import Piece, terms_of
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.analysis import Analysis, Words
+from hummock_kernels.analyzer import BODY, TITLE
 
 TEXT = st.text(st.sampled_from("还款 aZsStT_9-éﬁ\n.ß℃\u0301\ud800"), max_size=20)
 MEMORIES = st.lists(TEXT, max_size=3)

@@ -8,10 +8,10 @@ from threading import Event
 
 import pytest
 
-from hummock.core.keyword_scan import EntryLearnt, EntryOutcome, ScanEnd, ScanScope
-from hummock.core.learning_events import KeywordUpdate, Learner
-from hummock.ports import KeywordQuestion, LearnerFailed
-from hummock.usecases.background_learner import FAILURES, MAX_WAITING_PROJECTS
+from hummock.core.learning import KeywordUpdate, Learner
+from hummock.core.learning_requests import EntryLearnt, EntryOutcome, ScanEnd, ScanScope
+from hummock.learning.background import FAILURES, MAX_WAITING_PROJECTS
+from hummock.ports.models import KeywordQuestion, LearnerFailed
 from tests.usecases.learning_desk import PROJECT, LearningDesk, learning_desk, learnt, progress, saying
 
 NAMES = ("wood", "star", "port")

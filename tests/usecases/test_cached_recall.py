@@ -29,8 +29,8 @@ from hummock.core.recall import (
     RecallQuery,
     TimeInterval,
 )
-from hummock.usecases.cached_recall import DECAY_TOLERANCE, TTL_S, CachedRecall
-from hummock.usecases.recall import Recall
+from hummock.recall.cache import DECAY_TOLERANCE, TTL_S, CachedRecall
+from hummock.recall.pipeline import Recall
 from tests.fakes import CountingLock
 from tests.strategies import SPACE, unit_vector
 from tests.usecases.workplace import Workplace, note, workplace

@@ -10,11 +10,11 @@ import pytest
 from hummock import models
 from hummock.core.memory import MemoryIndex
 from hummock.core.recall import CrossEncoding, Preset, Recalled, RecallPath, RecallQuery
-from hummock.ports import Pair, Reranker
-from hummock.recall.timetable import RESERVE_S
-from hummock.usecases.cached_recall import CachedRecall
-from hummock.usecases.cross_encode import AUTO_PAIRS, LONGEST_S, MOST_PAIRS, CrossEncode
-from hummock.usecases.recall import Recall
+from hummock.ports.models import Pair, Reranker
+from hummock.recall.cache import CachedRecall
+from hummock.recall.pipeline import Recall
+from hummock.recall.rerank import AUTO_PAIRS, LONGEST_S, MOST_PAIRS, CrossEncode
+from hummock.recall.stage_budget import RESERVE_S
 from tests.fakes import FakeClock
 from tests.usecases.desk import Desk, domain, fragment, ids, note
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hummock.core.learning import Entry
-from hummock.usecases.entries import Entries
+from hummock.learning.entries import Entries
 from tests.strategies import delete_request, learned_request
 from tests.usecases.learning_desk import PROJECT, LearningDesk, learning_desk
 

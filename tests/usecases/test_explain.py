@@ -12,10 +12,10 @@ import pytest
 from hummock.core.explain import Explained, ExplainQuery, LossStage
 from hummock.core.memory import QueryVector
 from hummock.core.recall import RecallPath, RecallQuery
-from hummock.ports import Embedder
+from hummock.ports.models import Embedder
+from hummock.recall.pipeline import Recall
+from hummock.recall.remedy import Explain
 from hummock.store.limits import PlanLimits
-from hummock.usecases.explain import Explain
-from hummock.usecases.recall import Recall
 from tests.fakes import FakeClock
 from tests.store.opening import EAGER, opened
 from tests.strategies import delete_request, unit_vector

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest, MemoryNotFound, RequestIdReused, Unavailable
-from hummock.core.learn import Changes
 from hummock.core.memory import (
+    Changes,
     CodeFragment,
     DomainKnowledge,
     Draft,
@@ -22,11 +22,11 @@ from hummock.core.memory import (
     Origin,
     Payload,
 )
-from hummock.ports import Reply, WriteRequest, Written
+from hummock.memories.learn import Preparation, make_memory
+from hummock.ports.store import Reply, WriteRequest, Written
 from hummock.text.analyzer import document_terms
-from hummock.text.drafts import as_draft
+from hummock.text.template import as_draft
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.learn import Preparation, make_memory
 from tests.ports.asking import ask, ids
 from tests.strategies import delete_request
 from tests.usecases.workplace import WordEmbedder, Workplace, note

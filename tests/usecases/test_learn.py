@@ -11,12 +11,14 @@ import pytest
 
 from hummock.core.candidates import GroupQuery
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, RequestIdReused
-from hummock.core.learn import LearnCommand, LearnStatus, Lesson
 from hummock.core.memory import (
     CodeFragment,
     DomainKnowledge,
     Draft,
     Filter,
+    LearnCommand,
+    LearnStatus,
+    Lesson,
     MemoryIndex,
     MemoryKind,
     Origin,

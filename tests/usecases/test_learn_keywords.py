@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from hummock.core.errors import RequestIdReused
-from hummock.core.learning import Profile
-from hummock.core.learning_events import KeywordUpdate, Learner, TurnObserved
-from hummock.core.observe import ObserveCommand
+from hummock.core.learning import KeywordUpdate, Learner, Profile, TurnObserved
+from hummock.core.learning_requests import ObserveCommand
 from hummock.core.session import ObservedTurn
-from hummock.ports import KeywordQuestion, LearnerFailed
+from hummock.ports.models import KeywordQuestion, LearnerFailed
 from tests.strategies import write_request
 from tests.usecases.learning_desk import PROJECT, LearningDesk, learning_desk, saying
 

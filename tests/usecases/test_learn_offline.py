@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hummock.core.keyword_scan import EntryOutcome, ScanScope
-from hummock.core.learning_events import FeedbackGiven, Judgement, Learner, Verdict
-from hummock.learn.offline import LearnOffline
-from hummock.learn.record import record
-from hummock.ports import EntryText, KeywordQuestion, UnitOfWork, WriteRequest
-from hummock.usecases.observe import ObservedReply
+from hummock.core.learning import FeedbackGiven, Judgement, Learner, Verdict
+from hummock.core.learning_requests import EntryOutcome, ScanScope
+from hummock.learning.log import record
+from hummock.learning.observe import ObservedReply
+from hummock.learning.offline import LearnOffline
+from hummock.ports.models import EntryText, KeywordQuestion
+from hummock.ports.store import UnitOfWork, WriteRequest
 from tests.usecases.learning_desk import PROJECT, LearningDesk, learning_desk, learnt
 from tests.usecases.workplace import note
 

@@ -7,13 +7,20 @@ from itertools import count
 import pytest
 
 from hummock.core.errors import SessionNotFound
-from hummock.core.prompt import PromptRole
-from hummock.core.session import AppendMessage, CreateSession, DeleteSession, LearnTurnCommand, ObservedTurn, TurnSide
-from hummock.ports import UnitOfWork
+from hummock.core.session import (
+    AppendMessage,
+    CreateSession,
+    DeleteSession,
+    LearnTurnCommand,
+    ObservedTurn,
+    PromptRole,
+    TurnSide,
+)
+from hummock.memories.learn import Preparation
+from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.sessions import Sessions
+from hummock.ports.store import UnitOfWork
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.learn import Preparation
-from hummock.usecases.learn_turn import LearnTurn
-from hummock.usecases.sessions import Sessions
 from tests.strategies import write_request
 from tests.usecases.workplace import Workplace
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from hummock.core.embedding import Embedding
-from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload
+from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload, Terms
 from hummock.core.recall import Preset, RecallQuery
-from hummock.core.terms import Terms
-from hummock.ports import UnitOfWork
+from hummock.ports.store import UnitOfWork
+from hummock.recall.pipeline import Recall
 from hummock.store import DEFAULT_LIMITS, EmbeddedStore
-from hummock.text.terms import BODY, terms_of
-from hummock.usecases.recall import Recall
+from hummock.text.terms import terms_of
+from hummock_kernels.analyzer import BODY
 from tests.fakes import FakeClock
 from tests.store.opening import MIB, opened
 from tests.strategies import SPACE, write_request

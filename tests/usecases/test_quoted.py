@@ -6,13 +6,12 @@ import random
 
 import pytest
 
-from hummock.core.learn import LearnStatus
-from hummock.core.memory import DomainKnowledge, Draft, LearningRecord, MemoryKind, Payload
+from hummock.core.memory import DomainKnowledge, Draft, LearningRecord, LearnStatus, MemoryKind, Payload
 from hummock.core.session import CreateSession, LearnedTurn, LearnTurnCommand, TurnSide
+from hummock.memories.learn import Preparation
+from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.sessions import Sessions
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.learn import Preparation
-from hummock.usecases.learn_turn import LearnTurn
-from hummock.usecases.sessions import Sessions
 from tests.usecases.workplace import Workplace, note
 
 FACTS = (

@@ -15,9 +15,9 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
 from hummock.core.memory import Memory, Origin
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
-from hummock.ports import Generation, Store
+from hummock.ports.store import Generation, Store
+from hummock.recall.pipeline import Recall
 from hummock.store import EmbeddedStore
-from hummock.usecases.recall import Recall
 from tests.strategies import delete_request
 from tests.usecases.desk import Desk, domain, fragment, ids, note
 

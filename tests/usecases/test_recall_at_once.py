@@ -12,8 +12,8 @@ import pytest
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import QueryVector
 from hummock.core.recall import KeywordMode, Recalled, RecallPath, RecallQuery
-from hummock.usecases.cached_recall import CachedRecall
-from hummock.usecases.recall import Recall
+from hummock.recall.cache import CachedRecall
+from hummock.recall.pipeline import Recall
 from tests.strategies import SPACE, unit_vector
 from tests.usecases.workplace import Workplace, note
 

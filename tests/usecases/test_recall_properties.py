@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import DecayMode, Hit, Intent, Preset, Recalled, RecallPath, RecallQuery
-from hummock.ports import Embedder
-from hummock.usecases.recall import Recall
+from hummock.ports.models import Embedder
+from hummock.recall.pipeline import Recall
 from tests.fakes import FakeClock
 from tests.store.opening import opened
 from tests.usecases.desk import Desk, domain, fragment, note

@@ -13,18 +13,18 @@ from hummock.core.candidates import FoundBy
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
-from hummock.core.prompt import PromptMessage, PromptRole
 from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery, Receipt
 from hummock.core.render import Locale, PartialQuotas, Rendered, RenderForm, RenderQuery, Tier
+from hummock.core.session import PromptMessage, PromptRole
 from hummock.core.settings import NO_SETTINGS, FormBudgets, ProjectSettings
-from hummock.learn import ProjectReferences
-from hummock.ports import Generation, Store
-from hummock.render import FORMS, Frame, Section, Selected
-from hummock.render.forms import FormOfText
+from hummock.learning.entries import Entries
+from hummock.learning.references import ProjectReferences
+from hummock.ports.store import Generation, Store
+from hummock.render.compose import FORMS, FormOfText
+from hummock.render.pipeline import Render
+from hummock.render.section import Frame, Section, Selected
+from hummock.render.turn import RenderTurn
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.entries import Entries
-from hummock.usecases.render import Render
-from hummock.usecases.render_turn import RenderTurn
 from tests.fakes import FakeClock
 from tests.render.golden import assert_golden
 from tests.render.samples import PROJECT, domain, fragment, memory, note, record

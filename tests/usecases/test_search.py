@@ -7,13 +7,10 @@ import math
 import pytest
 
 from hummock.core.memory import Filter, MemoryKind
-from hummock.core.recall import Intent, Preset, RecallQuery
-from hummock.core.search import Searched, SearchQuery, SearchScope
+from hummock.core.recall import Intent, Preset, RecallQuery, Searched, SearchQuery, SearchScope
 from hummock.core.settings import PresetSettings, ProjectSettings
-from hummock.recall.plan import make_plan
-from hummock.recall.tuning import tuned
-from hummock.usecases.search import Search
-from hummock.usecases.search_trail import SearchTrails
+from hummock.recall.plan import make_plan, tuned
+from hummock.render.search import Search, SearchTrails
 from tests.fakes import FakeClock
 from tests.render.samples import domain, fragment, note, record
 from tests.usecases.test_render import C1, D1, R1, R2, RECEIPT, Answer, hit

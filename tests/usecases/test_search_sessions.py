@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery
-from hummock.core.search import Searched, SearchQuery
-from hummock.usecases.search import Search
-from hummock.usecases.search_trail import MAX_CHARACTERS, MAX_IDS, MAX_SESSIONS, MAX_STEPS, TTL_S, SearchTrails
+from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery, Searched, SearchQuery
+from hummock.render.search import MAX_CHARACTERS, MAX_IDS, MAX_SESSIONS, MAX_STEPS, TTL_S, Search, SearchTrails
 from tests.fakes import FakeClock
 from tests.render.samples import note
 from tests.usecases.test_render import RECEIPT, Answer, hit

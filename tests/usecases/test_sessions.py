@@ -12,10 +12,9 @@ import lmdb
 import pytest
 
 from hummock.core.errors import RequestIdReused, SessionNotFound, StorageFull
-from hummock.core.prompt import PromptRole
-from hummock.core.session import AppendMessage, CreateSession, DeleteSession, SessionMessage
-from hummock.ports import Store, UnitOfWork
-from hummock.usecases.sessions import Sessions, title_of
+from hummock.core.session import AppendMessage, CreateSession, DeleteSession, PromptRole, SessionMessage
+from hummock.memories.sessions import Sessions, title_of
+from hummock.ports.store import Store, UnitOfWork
 from tests.fakes import FakeClock
 from tests.store.opening import MIB, opened
 from tests.strategies import write_request

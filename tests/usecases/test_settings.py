@@ -12,11 +12,11 @@ from hummock.core.memory import Origin
 from hummock.core.recall import Preset, Recalled, RecallQuery
 from hummock.core.render import Quotas, RenderForm
 from hummock.core.settings import NO_SETTINGS, SETTING_PATHS, PresetSettings, ProjectSettings, SettingOrigin
-from hummock.recall.presets import PRESETS
-from hummock.render import FORMS
-from hummock.usecases.cached_recall import CachedRecall
-from hummock.usecases.recall import Recall
-from hummock.usecases.settings import Settings
+from hummock.projects.projects import Settings
+from hummock.recall.cache import CachedRecall
+from hummock.recall.pipeline import Recall
+from hummock.recall.plan import PRESETS
+from hummock.render.compose import FORMS
 from tests.strategies import SPACE
 from tests.usecases.workplace import Workplace, note
 

@@ -11,14 +11,13 @@ from typing import cast
 import pytest
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.core.recall import RecallPath, RecallQuery
-from hummock.core.search import SearchQuery, SearchScope
+from hummock.core.recall import RecallPath, RecallQuery, SearchQuery, SearchScope
 from hummock.models import OnnxEmbedder
-from hummock.ports import Embedder, Store
-from hummock.recall.timetable import RESERVE_S
-from hummock.usecases.recall import Recall
-from hummock.usecases.search import Search
-from hummock.usecases.search_trail import SearchTrails
+from hummock.ports.models import Embedder
+from hummock.ports.store import Store
+from hummock.recall.pipeline import Recall
+from hummock.recall.stage_budget import RESERVE_S
+from hummock.render.search import Search, SearchTrails
 from tests.fakes import FakeClock
 from tests.store.opening import opened
 from tests.usecases.desk import Desk, domain, fragment, ids, note

@@ -14,11 +14,12 @@ from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Memory
 from hummock.core.recall import CrossEncoding, Degradation, KeywordMode, Preset, Recalled, RecallPath, RecallQuery
-from hummock.ports import Beside, Embedder, EmbeddingLate, Generation, Pair, Store
-from hummock.recall.timetable import PROJECTS, RESERVE_S, StageCosts, Timetable
-from hummock.usecases.cached_recall import CachedRecall
-from hummock.usecases.cross_encode import CrossEncode
-from hummock.usecases.recall import Recall
+from hummock.ports.models import Embedder, EmbeddingLate, Pair
+from hummock.ports.store import Beside, Generation, Store
+from hummock.recall.cache import CachedRecall
+from hummock.recall.pipeline import Recall
+from hummock.recall.rerank import CrossEncode
+from hummock.recall.stage_budget import PROJECTS, RESERVE_S, StageCosts, Timetable
 from tests.fakes import FakeClock
 from tests.usecases.desk import Desk, ids, note
 

@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.core.learn import LearnCommand, Learned, Lesson
-from hummock.core.memory import Draft, Memory, MemoryKind, Origin, Payload
+from hummock.core.memory import Draft, LearnCommand, Learned, Lesson, Memory, MemoryKind, Origin, Payload
+from hummock.memories.garden import Garden
+from hummock.memories.learn import Learn, Preparation
 from hummock.store import EmbeddedStore
 from hummock.text.tokens import EstimatedTokens
-from hummock.usecases.garden import Garden
-from hummock.usecases.learn import Learn, Preparation
 from tests.fakes import FakeClock
 from tests.store.opening import opened
 from tests.strategies import SPACE, unit_vector

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from hummock.cli.failure import CommandFailed
+from hummock.cli.connection import CommandFailed
 from hummock.cli.serve import SERVING_ON
 
 __all__ = ["Child", "running_service"]

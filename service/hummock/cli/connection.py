@@ -1,4 +1,4 @@
-"""The service as the commands see it: one channel, one stub a service."""
+"""The service as the commands see it, and what a command says when it cannot do its work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import grpc
 
-from hummock.cli.failure import CommandFailed, calls_to
 from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
@@ -16,9 +15,49 @@ from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock_client.channel import channel_options
-from hummock_client.target import DEFAULT_TARGET, resolve_target
+from hummock_client.errors import call_error, describe
+from hummock_client.target import resolve_target
 
-__all__ = ["CALL_TIMEOUT_S", "DEFAULT_TARGET", "Service", "connect"]
+
+class CommandFailed(Exception):
+    """A command ends with status 1; the message is for the user."""
+
+
+@contextmanager
+def calls_to(target: str) -> Iterator[None]:
+    """Turn a failed call into a message that names the target or what is wrong with the request.
+
+    Raises:
+        CommandFailed: Instead of `grpc.RpcError`.
+    """
+    try:
+        yield
+    except grpc.RpcError as error:
+        raise CommandFailed(_describe(error, target)) from error
+
+
+@contextmanager
+def packages_of(extra: str) -> Iterator[None]:
+    """Imports inside need the packages of an extra, which the base install does not have.
+
+    Raises:
+        CommandFailed: One of them is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in {"", "hummock"}:
+            raise
+        raise CommandFailed(
+            f"this command needs the package {error.name}, which is not installed; pip install 'hummock[{extra}]'"
+        ) from error
+
+
+def _describe(error: grpc.RpcError, target: str) -> str:
+    if not isinstance(error, grpc.Call):
+        return f"the call to {target} failed: {error}"
+    return describe(call_error(error), target)
+
 
 CALL_TIMEOUT_S = 60.0
 

@@ -12,19 +12,42 @@ from typing import Annotated
 import typer
 
 from hummock.cli.child import running_service
-from hummock.cli.connection import CALL_TIMEOUT_S, Service, connect
-from hummock.cli.failure import CommandFailed
-from hummock.cli.hits import print_recall
+from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock.cli.index import index_repository, print_report
-from hummock.cli.learn import store
-from hummock.cli.options import PresetName
-from hummock.cli.output import note, print_line, printable
+from hummock.cli.memories import store
+from hummock.cli.options import PresetName, recall_request
+from hummock.cli.output import note, print_line, print_recall, printable
 from hummock.cli.recall import FormName, print_rendered
-from hummock.cli.requests import recall_request
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, memory_service_pb2
+from hummock.demo import SampleMemory
+from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 
-__all__ = ["demo"]
+
+def sample_input(memory: SampleMemory) -> memory_pb2.MemoryInput:
+    """The memory to learn; its id makes a second run change nothing."""
+    payload = memory_pb2.MemoryPayload(content=memory.content)
+    if memory.kind == "LEARNING_RECORD":
+        payload.learning_record.CopyFrom(
+            memory_pb2.LearningRecord(question=memory.question, answer=memory.answer, source_files=memory.source_files)
+        )
+    elif memory.kind == "DOMAIN_KNOWLEDGE":
+        payload.domain_knowledge.CopyFrom(
+            memory_pb2.DomainKnowledge(
+                domain=memory.domain, aliases=memory.aliases, summary=memory.summary, key_files=memory.key_files
+            )
+        )
+    return memory_pb2.MemoryInput(
+        id=memory.id,
+        kind=memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{memory.kind}"),
+        origin=memory_pb2.Origin.Value(f"ORIGIN_{memory.origin}"),
+        index=memory_pb2.MemoryIndex(
+            title=memory.title,
+            # A domain's summary is its body; saying it twice would only cost tokens.
+            summary="" if memory.kind == "DOMAIN_KNOWLEDGE" else memory.summary,
+            tags=memory.tags,
+        ),
+        payload=payload,
+    )
+
 
 _PORT = 7420
 _REPOSITORY = "demo"
@@ -60,7 +83,7 @@ def demo(
 
 def _fill(service: Service, repo: Path) -> None:
     """Index the repository and the sample's, and learn the sample; a second run finds all of it there."""
-    from hummock.cli.sample_memories import sample_input
+    pass
     from hummock.demo import load_sample, sample_repository
 
     note(f"indexing {repo.absolute()} into project {_REPOSITORY}")
@@ -90,10 +113,10 @@ def _ask(service: Service, project: str, text: str, preset: PresetName, form: Fo
     recall = recall_request(project, text, preset, None, None)
     recalled = service.context.Recall(recall, timeout=CALL_TIMEOUT_S)
     rendered = service.context.Render(
-        pb.RenderRequest(
+        context_service_pb2.RenderRequest(
             project=project,
             recall=recall,
-            form=pb.RenderForm.Value(f"RENDER_FORM_{form.name}"),
+            form=context_service_pb2.RenderForm.Value(f"RENDER_FORM_{form.name}"),
         ),
         timeout=CALL_TIMEOUT_S,
     )

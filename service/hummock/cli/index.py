@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hummock.cli.connection import DEFAULT_TARGET, Service, connect
-from hummock.cli.failure import CommandFailed, packages_of
-from hummock.cli.meter import Meter
+from hummock.cli.connection import CommandFailed, Service, connect, packages_of
 from hummock.cli.options import JsonFlag, ProjectOption, TargetOption
-from hummock.cli.output import note, print_line, printable, warn
+from hummock.cli.output import Meter, note, print_line, printable, warn
+from hummock_client.target import DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from hummock.indexing.sync import InfoReport, Progress, SyncReport

@@ -12,16 +12,123 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToJson
 from rich.text import Text
 
-from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, connect
-from hummock.cli.failure import CommandFailed
-from hummock.cli.learning_events import print_events
-from hummock.cli.learning_run import run
+from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, connect
 from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, unsigned, utf8
-from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable
+from hummock.cli.output import Meter, new_table, note, print_json, print_line, print_table, printable
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
+from hummock_client.target import DEFAULT_TARGET
 
-__all__ = ["app"]
+
+def print_events(events: Sequence[pb.LearningEvent]) -> None:
+    """A line an event: its number, its time, what it is and what it is about."""
+    if not events:
+        note("no events")
+        return
+    table = new_table()
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("time", no_wrap=True)
+    table.add_column("event", no_wrap=True)
+    table.add_column("what", ratio=1, overflow="fold")
+    for event in events:
+        kind = event.WhichOneof("event") or "unknown"
+        happened = event.event_time.ToDatetime().isoformat(" ", "seconds")
+        table.add_row(str(event.number), happened, kind.replace("_", " "), Text(printable(_about(event, kind))))
+    print_table(table)
+
+
+def _about(event: pb.LearningEvent, kind: str) -> str:
+    match kind:
+        case "turn_observed":
+            observed = event.turn_observed
+            return f"{_turn(observed.scope, observed.turn)}: {observed.user_text}{_ids('used', observed.used_ids)}"
+        case "keywords_learned":
+            return _learned(event.keywords_learned)
+        case "injected":
+            injected = event.injected
+            ids = _ids("referenced", injected.referenced_ids) + _ids("injected", injected.injected_ids)
+            return f"{_turn(injected.scope, injected.turn)}{ids}{_ids('dropped', injected.dropped_ids)}"
+        case "keywords_set":
+            return f"{event.keywords_set.memory_id}: {', '.join(event.keywords_set.keywords) or 'none'}"
+        case "switched":
+            return "on" if event.switched else "off"
+        case "forgotten":
+            return ", ".join(event.forgotten.memory_ids)
+        case "feedback_given":
+            given = event.feedback_given
+            return f"{given.query_text}{_ids('useful', given.useful_ids)}{_ids('useless', given.useless_ids)}"
+        case _:
+            return ""
+
+
+def _learned(event: pb.KeywordsLearned) -> str:
+    learner = learning_pb2.Learner.Name(event.learner).removeprefix("LEARNER_").lower()
+    found = [f"{update.memory_id}: {', '.join(update.keywords)}" for update in event.updates]
+    return f"turn {event.turn}, {learner}, {len(event.analyzed_ids)} analysed; {'; '.join(found) or 'nothing found'}"
+
+
+def _turn(scope: str, turn: int) -> str:
+    return f"{scope} turn {turn}" if scope else f"turn {turn}"
+
+
+def _ids(name: str, ids: Sequence[str]) -> str:
+    return f"; {name} {', '.join(ids)}" if ids else ""
+
+
+_OUTCOMES = {
+    pb.ENTRY_OUTCOME_LEARNT: "learnt",
+    pb.ENTRY_OUTCOME_NOTHING_NEW: "nothing new",
+    pb.ENTRY_OUTCOME_FAILED: "failed",
+    pb.ENTRY_OUTCOME_GONE: "no such entry",
+}
+
+
+def run(
+    project: ProjectOption,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Entries to read; those without keywords if unset.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Read all entries.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")] = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Have entries read for keywords, and show what becomes of each; it goes on after Ctrl-C."""
+    if ids and every:
+        raise typer.BadParameter("give either IDs or --all")
+    request = pb.LearningServiceLearnKeywordsRequest(
+        project=project,
+        scope=pb.SCAN_SCOPE_ALL if every else pb.SCAN_SCOPE_UNSPECIFIED,
+        memory_ids=[utf8(one) for one in ids or ()],
+    )
+    last = pb.LearningServiceLearnKeywordsResponse()
+    with connect(target) as service, Meter() as meter:
+        try:
+            for last in service.learning.LearnKeywords(request):
+                if json:
+                    print_line(MessageToJson(last, ensure_ascii=False, indent=None))
+                elif last.HasField("entry"):
+                    print_line(_line(last.entry))
+                meter.show("reading", last.done, last.total)
+                # Whoever reads a pipe shall not wait for a full buffer.
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            note(f"{last.done} of {last.total} are read; the service goes on, and the same command joins it")
+            return
+    _conclude(last)
+
+
+def _line(entry: pb.EntryLearnt) -> str:
+    said = ", ".join(entry.keywords) or entry.reason
+    return printable(f"{_OUTCOMES.get(entry.outcome, '?')}  {entry.memory_id}" + (f"  {said}" if said else ""))
+
+
+def _conclude(last: pb.LearningServiceLearnKeywordsResponse) -> None:
+    if last.end == pb.SCAN_END_DONE:
+        note(f"{last.done} entries were read" if last.total else "there was nothing to read")
+        return
+    fix = "; switch it on with: hummock learning on" if last.end == pb.SCAN_END_OFF else ""
+    raise CommandFailed(f"{last.reason}{fix}")
+
 
 app = typer.Typer(no_args_is_help=True, help="Show and change how a project learns of its entries.")
 app.command()(run)

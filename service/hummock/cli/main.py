@@ -11,18 +11,15 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from hummock.cli import learning, mcp, memories, models, projects, sessions
+from hummock.cli.connection import CommandFailed
 from hummock.cli.demo import demo
-from hummock.cli.explain import explain
-from hummock.cli.export import export
-from hummock.cli.failure import CommandFailed
-from hummock.cli.feedback import feedback
-from hummock.cli.import_file import import_file
 from hummock.cli.index import index
-from hummock.cli.learn import learn
+from hummock.cli.memories import learn
 from hummock.cli.output import print_line, printable
-from hummock.cli.recall import recall, render, search
+from hummock.cli.projects import status
+from hummock.cli.recall import explain, feedback, recall, render, search
 from hummock.cli.serve import reader, serve, warm
-from hummock.cli.status import status
+from hummock.cli.transfer import export, import_file
 from hummock.core.errors import HummockError
 
 __all__ = ["app", "main"]

@@ -1,22 +1,71 @@
-"""`hummock mcp`: the memories of a project as tools of an agent."""
+"""`hummock mcp`: the memories of a project as tools of an agent, and how its client is told of them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
+from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from hummock.cli.connection import DEFAULT_TARGET
-from hummock.cli.failure import CommandFailed, packages_of
+from hummock.cli.connection import CommandFailed, packages_of
 from hummock.cli.options import ProjectOption, TargetOption, utf8
 from hummock.cli.output import note, print_line
-from hummock.mcp.clients import ClientName, place, snippet
 from hummock_client import resolve_target
+from hummock_client.target import DEFAULT_TARGET
 
-__all__ = ["app"]
+
+class ClientName(StrEnum):
+    """Clients whose configuration is known."""
+
+    CLAUDE = "claude"
+    CURSOR = "cursor"
+    VSCODE = "vscode"
+    CODEX = "codex"
+
+
+_PLACES = {
+    ClientName.CLAUDE: ".mcp.json of the project, or claude_desktop_config.json",
+    ClientName.CURSOR: ".cursor/mcp.json of the project, or ~/.cursor/mcp.json",
+    ClientName.VSCODE: ".vscode/mcp.json of the project",
+    ClientName.CODEX: "~/.codex/config.toml",
+}
+
+
+def place(client: ClientName) -> str:
+    """The file that the snippet belongs into."""
+    return _PLACES[client]
+
+
+def snippet(client: ClientName, command: Sequence[str]) -> str:
+    """The client's configuration with this server alone, as JSON or TOML.
+
+    Args:
+        client: Which client.
+        command: Program and arguments that start the server.
+    """
+    program, *arguments = command
+    if client is ClientName.CODEX:
+        return f"[mcp_servers.hummock]\ncommand = {_quoted(program)}\nargs = {_quoted(arguments)}"
+    entry: dict[str, object] = {"command": program, "args": arguments}
+    if client is ClientName.VSCODE:
+        # It passes over entries without a type, and over "mcpServers", in silence.
+        return _json({"servers": {"hummock": {"type": "stdio", **entry}}})
+    return _json({"mcpServers": {"hummock": entry}})
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _quoted(value: object) -> str:
+    # TOML writes strings and lists of them as JSON does, but for DEL, which it wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
 
 app = typer.Typer(help="Give an agent the memories of a project (MCP over stdin and stdout).")
 

@@ -1,24 +1,244 @@
-"""`hummock memories`: the garden."""
+"""`hummock learn` and `hummock memories`: what is stored, shown, changed, removed and watched."""
 
 from __future__ import annotations
 
+import sys
 import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
+import grpc
 import typer
 from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.json_format import MessageToJson, Parse, ParseError
 from rich.text import Text
 
-from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, connect
-from hummock.cli.hits import kind_word, title_of
-from hummock.cli.options import JsonFlag, KindName, OriginName, ProjectOption, TagOption, TargetOption
-from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable, warn
-from hummock.cli.requests import filter_of, origin_value
-from hummock.cli.watch import watch
-from hummock.v1 import memory_pb2 as memory_pb
-from hummock.v1 import memory_service_pb2 as pb
+from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
+from hummock.cli.options import (
+    JsonFlag,
+    KindName,
+    OriginName,
+    ProjectOption,
+    TagOption,
+    TargetOption,
+    filter_of,
+    origin_value,
+    unsigned,
+)
+from hummock.cli.output import (
+    Meter,
+    kind_word,
+    new_table,
+    note,
+    print_json,
+    print_line,
+    print_table,
+    printable,
+    title_of,
+    warn,
+)
+from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
+from hummock_client.batches import batches
+from hummock_client.target import DEFAULT_TARGET
 
-__all__ = ["app"]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadLine:
+    """A line that is no memory: its number, counted from 1, and why."""
+
+    number: int
+    reason: str
+
+
+def parse_lines(lines: Iterable[bytes]) -> Iterator[memory_pb2.MemoryInput | BadLine]:
+    """A memory or a complaint for each line; empty lines are passed over."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield Parse(line.decode("utf-8-sig" if number == 1 else "utf-8"), memory_pb2.MemoryInput())
+        except UnicodeDecodeError as error:
+            yield BadLine(number=number, reason=f"is not UTF-8 (byte {error.start})")
+        except ParseError as error:
+            yield BadLine(number=number, reason=" ".join(str(error).split()))
+
+
+def learn_request(project: str, memories: Sequence[memory_pb2.MemoryInput]) -> context_service_pb2.LearnRequest:
+    """A Learn with an id of its own, so that a repeated delivery is one write."""
+    return context_service_pb2.LearnRequest(project=project, request_id=str(uuid.uuid4()), memories=memories)
+
+
+def learn(
+    project: ProjectOption,
+    text: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Each becomes a memory.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", help='Learn a MemoryInput in JSON from each line instead; "-" reads stdin.'),
+    ] = None,
+    title: Annotated[str, typer.Option("--title", help="A name for people.")] = "",
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag to give; repeatable.")] = None,
+    kind: Annotated[str, typer.Option("--kind", help='"note" or "entry".')] = "note",
+    origin: Annotated[OriginName, typer.Option("--origin", help="Who it comes from.")] = OriginName.MANUAL,
+    keep_going: Annotated[bool, typer.Option("--continue", help="Pass over lines that are wrong.")] = False,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Store memories; when it ends they are durable and can be recalled."""
+    if bool(text) == (file is not None):
+        raise typer.BadParameter("give either TEXT or --file")
+    if file is not None:
+        if title or tag or json or kind != "note" or origin is not OriginName.MANUAL:
+            raise typer.BadParameter("--title, --tag, --kind, --origin and --json go with TEXT; a line says its own")
+        memories, bad_lines = _read(file, keep_going=keep_going)
+        with connect(target) as service:
+            counts = store(service, project, memories)
+        _report(counts, bad_lines)
+        return
+    if kind not in {"note", "entry"}:
+        raise typer.BadParameter(f'{kind} is not "note" or "entry"; other kinds are learnt with --file')
+    request = learn_request(project, [_sentence(each, title, tag or [], kind, origin) for each in text or ()])
+    with connect(target) as service:
+        response = service.context.Learn(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    for result in response.results:
+        print_line(f"{_status_word(result.status)} {printable(result.id)}")
+
+
+def store(service: Service, project: str, memories: list[memory_pb2.MemoryInput]) -> Counter[str]:
+    """Learn the memories as a stream of batches, with a progress bar; what became of them, by status.
+
+    A batch that fails is reported at once and counted as "failed"; the others go on.
+    """
+    parts = list(batches(memories))
+    requests = (context_service_pb2.LearnStreamRequest(batch=learn_request(project, part)) for part in parts)
+    counts: Counter[str] = Counter()
+    with Meter() as meter:
+        done = 0
+        for answer in service.context.LearnStream(requests):
+            size = len(parts[answer.batch_index])
+            if answer.WhichOneof("outcome") == "failed":
+                counts["failed"] += size
+                where = f"{answer.failed.field}: " if answer.failed.field else ""
+                meter.say(f"memories {done + 1} to {done + size} are not stored: {where}{answer.failed.message}")
+            counts.update(_status_word(result.status) for result in answer.stored.results)
+            done += size
+            meter.show("learning", done, len(memories))
+    return counts
+
+
+def _read(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.MemoryInput], list[BadLine]]:
+    """All of the file before anything is sent: a wrong line is found while nothing is stored yet."""
+    name = "stdin" if str(file) == "-" else str(file)
+    memories: list[memory_pb2.MemoryInput] = []
+    bad_lines: list[BadLine] = []
+    try:
+        with sys.stdin.buffer if name == "stdin" else file.open("rb") as lines:
+            for parsed in parse_lines(lines):
+                if not isinstance(parsed, BadLine):
+                    memories.append(parsed)
+                elif keep_going:
+                    bad_lines.append(parsed)
+                    warn(f"{name}, line {parsed.number}: {parsed.reason}")
+                else:
+                    raise CommandFailed(
+                        f"{name}, line {parsed.number}: {parsed.reason}; nothing was stored (--continue passes over it)"
+                    )
+    except OSError as error:
+        raise CommandFailed(f"{name} cannot be read: {error.strerror}") from error
+    return memories, bad_lines
+
+
+def _report(counts: Counter[str], bad_lines: list[BadLine]) -> None:
+    said = [f"{count} {status}" for status, count in sorted(counts.items())]
+    if bad_lines:
+        said.append(f"{len(bad_lines)} lines passed over")
+    note(", ".join(said) or "nothing to learn")
+    if counts["failed"] or bad_lines:
+        raise typer.Exit(1)
+
+
+def _sentence(text: str, title: str, tags: list[str], kind: str, origin: OriginName) -> memory_pb2.MemoryInput:
+    try:
+        return memory_pb2.MemoryInput(
+            kind=memory_pb2.MEMORY_KIND_ENTRY if kind == "entry" else memory_pb2.MEMORY_KIND_NOTE,
+            origin=origin_value(origin),
+            index=memory_pb2.MemoryIndex(title=title, tags=tags),
+            payload=memory_pb2.MemoryPayload(content=text),
+        )
+    except UnicodeEncodeError:
+        raise typer.BadParameter("is not valid UTF-8") from None
+
+
+def _status_word(status: context_service_pb2.LearnStatus.ValueType) -> str:
+    return context_service_pb2.LearnStatus.Name(status).removeprefix("LEARN_STATUS_").lower()
+
+
+_MARKS = {
+    memory_service_pb2.MEMORY_EVENT_TYPE_CREATED: "+",
+    memory_service_pb2.MEMORY_EVENT_TYPE_UPDATED: "~",
+    memory_service_pb2.MEMORY_EVENT_TYPE_DELETED: "-",
+}
+
+
+def watch(
+    project: ProjectOption,
+    kind: Annotated[list[KindName] | None, typer.Option("--kind", help="Of this kind; repeatable.")] = None,
+    origin: Annotated[list[OriginName] | None, typer.Option("--origin", help="Of this origin; repeatable.")] = None,
+    tag: TagOption = None,
+    after: Annotated[
+        int | None,
+        typer.Option("--after", help="Begin behind this write; the newest one if unset.", callback=unsigned(64)),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")] = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Show memories as they are stored, changed and removed, until Ctrl-C."""
+    request = memory_service_pb2.MemoryServiceWatchRequest(
+        project=project, after_seq=after, filter=filter_of(tag, kind, origin)
+    )
+    seq = 0
+    with connect(target) as service:
+        try:
+            for news in service.memories.Watch(request):
+                seq = news.seq
+                if json:
+                    print_line(MessageToJson(news, ensure_ascii=False, indent=None))
+                else:
+                    _show(news)
+                # Whoever reads a pipe shall not wait for a full buffer.
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            note(f"--after {seq} goes on from here")
+        except grpc.RpcError:
+            if seq:
+                note(f"cut off; --after {seq} goes on from here")
+            raise
+
+
+def _show(news: memory_service_pb2.MemoryServiceWatchResponse) -> None:
+    match news.WhichOneof("news"):
+        case "start":
+            note(f"watching behind write {news.seq}; Ctrl-C ends it")
+        case "reset":
+            warn(f"what happened before write {news.seq} is no longer known; `hummock memories ls` shows what is there")
+    for event in news.events.events:
+        print_line(_line(event))
+
+
+def _line(event: memory_service_pb2.MemoryEvent) -> str:
+    line = f"{_MARKS.get(event.type, '?')} {event.seq}  {printable(event.id)}"
+    if not event.HasField("memory"):
+        return line
+    origin = memory_pb2.Origin.Name(event.memory.origin).removeprefix("ORIGIN_").lower()
+    tags = "".join(f" #{printable(tag)}" for tag in event.memory.index.tags)
+    title = " ".join(title_of(event.memory).split())
+    return f"{line}  {kind_word(event.memory.kind)}/{origin}  {title}{tags}"
+
 
 app = typer.Typer(no_args_is_help=True, help="Read, change and remove memories one by one, and watch them.")
 app.command()(watch)
@@ -41,12 +261,12 @@ def ls(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """List memories, oldest write first."""
-    request = pb.MemoryServiceListRequest(
+    request = memory_service_pb2.MemoryServiceListRequest(
         project=project,
         filter=filter_of(tag, kind, origin, session),
         page_size=limit,
         page_token=page,
-        order=pb.LIST_ORDER_NEWEST_FIRST if newest else pb.LIST_ORDER_UNSPECIFIED,
+        order=memory_service_pb2.LIST_ORDER_NEWEST_FIRST if newest else memory_service_pb2.LIST_ORDER_UNSPECIFIED,
         contains=contains,
     )
     with connect(target) as service:
@@ -78,14 +298,16 @@ def get(
     """Print memories in full."""
     with connect(target) as service:
         if len(ids) == 1:
-            one = service.memories.Get(pb.MemoryServiceGetRequest(project=project, id=ids[0]), timeout=CALL_TIMEOUT_S)
+            one = service.memories.Get(
+                memory_service_pb2.MemoryServiceGetRequest(project=project, id=ids[0]), timeout=CALL_TIMEOUT_S
+            )
             if json:
                 print_json(one)
             else:
                 _print_memory(one.memory)
             return
         several = service.memories.BatchGet(
-            pb.MemoryServiceBatchGetRequest(project=project, ids=ids), timeout=CALL_TIMEOUT_S
+            memory_service_pb2.MemoryServiceBatchGetRequest(project=project, ids=ids), timeout=CALL_TIMEOUT_S
         )
     if json:
         print_json(several)
@@ -124,15 +346,15 @@ def edit(
         raise typer.BadParameter(
             "nothing to change: give --title, --summary, --content, --tag, --origin, --emotion or --trust"
         )
-    memory = memory_pb.MemoryInput(
+    memory = memory_pb2.MemoryInput(
         id=memory_id,
-        index=memory_pb.MemoryIndex(title=title or "", summary=summary or "", tags=tag or ()),
-        payload=memory_pb.MemoryPayload(content=content or ""),
-        origin=origin_value(origin) if origin else memory_pb.ORIGIN_UNSPECIFIED,
+        index=memory_pb2.MemoryIndex(title=title or "", summary=summary or "", tags=tag or ()),
+        payload=memory_pb2.MemoryPayload(content=content or ""),
+        origin=origin_value(origin) if origin else memory_pb2.ORIGIN_UNSPECIFIED,
         emotion_label=emotion or "",
         trust=trust,
     )
-    request = pb.MemoryServiceUpdateRequest(
+    request = memory_service_pb2.MemoryServiceUpdateRequest(
         project=project, request_id=str(uuid.uuid4()), memory=memory, update_mask=FieldMask(paths=paths)
     )
     with connect(target) as service:
@@ -146,7 +368,7 @@ def edit(
 @app.command("rm")
 def rm(ids: IdsArgument, project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
     """Remove memories."""
-    request = pb.MemoryServiceDeleteRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
+    request = memory_service_pb2.MemoryServiceDeleteRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
     with connect(target) as service:
         response = service.memories.Delete(request, timeout=CALL_TIMEOUT_S)
     if json:
@@ -163,8 +385,8 @@ def _complain(missing_ids: list[str]) -> None:
         raise typer.Exit(1)
 
 
-def _print_memory(memory: memory_pb.Memory) -> None:
-    origin = memory_pb.Origin.Name(memory.origin).removeprefix("ORIGIN_").lower()
+def _print_memory(memory: memory_pb2.Memory) -> None:
+    origin = memory_pb2.Origin.Name(memory.origin).removeprefix("ORIGIN_").lower()
     tags = " ".join(f"#{tag}" for tag in memory.index.tags)
     facts = [kind_word(memory.kind), origin, f"{memory.token_count} tokens", memory.create_time.ToJsonString(), tags]
     print_line(printable(memory.id))
@@ -175,7 +397,7 @@ def _print_memory(memory: memory_pb.Memory) -> None:
     print_line("")
 
 
-def _body(payload: memory_pb.MemoryPayload) -> list[str]:
+def _body(payload: memory_pb2.MemoryPayload) -> list[str]:
     match payload.WhichOneof("detail"):
         case "learning_record":
             record = payload.learning_record

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hummock.cli.failure import CommandFailed, packages_of
+from hummock.cli.connection import CommandFailed, packages_of
 from hummock.cli.options import ModelsOption
 from hummock.cli.output import new_table, note, print_line, print_table
 

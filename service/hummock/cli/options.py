@@ -1,30 +1,16 @@
-"""Options that several commands have."""
+"""Options that several commands have, and requests made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = [
-    "DataOption",
-    "JsonFlag",
-    "KindName",
-    "ModelsOption",
-    "OriginName",
-    "PresetName",
-    "PresetOption",
-    "ProjectOption",
-    "QueryArgument",
-    "TagOption",
-    "TargetOption",
-    "TopKOption",
-    "unsigned",
-    "utf8",
-]
+from hummock.v1 import memory_pb2 as memory_pb
+from hummock.v1 import recall_pb2 as pb
 
 
 def utf8(value: str) -> str:
@@ -94,3 +80,42 @@ TopKOption = Annotated[
 ]
 DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
 ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
+
+
+def preset_value(name: PresetName | None) -> pb.Preset.ValueType:
+    """The contract's value; unspecified for None."""
+    return pb.PRESET_UNSPECIFIED if name is None else pb.Preset.Value(f"PRESET_{name.name}")
+
+
+def kind_value(name: KindName) -> memory_pb.MemoryKind.ValueType:
+    """The contract's value."""
+    return memory_pb.MemoryKind.Value(f"MEMORY_KIND_{name.name}")
+
+
+def origin_value(name: OriginName) -> memory_pb.Origin.ValueType:
+    """The contract's value."""
+    return memory_pb.Origin.Value(f"ORIGIN_{name.name}")
+
+
+def filter_of(
+    tags: Sequence[str] | None,
+    kinds: Sequence[KindName] | None = None,
+    origins: Sequence[OriginName] | None = None,
+    sessions: Sequence[str] | None = None,
+) -> memory_pb.Filter:
+    """Memories with all of these tags, and any of each of the others; None sets no condition."""
+    return memory_pb.Filter(
+        tags=tags or (),
+        kinds=[kind_value(kind) for kind in kinds or ()],
+        origins=[origin_value(origin) for origin in origins or ()],
+        session_ids=sessions or (),
+    )
+
+
+def recall_request(
+    project: str, text: str, preset: PresetName | None, top_k: int | None, tags: Sequence[str] | None
+) -> pb.RecallRequest:
+    """What to recall; what is None is left to the preset."""
+    return pb.RecallRequest(
+        project=project, query_text=text, preset=preset_value(preset), top_k=top_k, filter=filter_of(tags)
+    )

@@ -1,16 +1,16 @@
-"""`hummock recall`, `hummock render` and `hummock search`: the questions."""
+"""The questions: `hummock recall`, `render`, `search`, `explain` and `feedback`."""
 
 from __future__ import annotations
 
 import sys
+import uuid
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, connect
-from hummock.cli.hits import kind_word, print_degraded, print_recall, print_receipt
+from hummock.cli.connection import CALL_TIMEOUT_S, connect
 from hummock.cli.options import (
     JsonFlag,
     PresetOption,
@@ -19,14 +19,27 @@ from hummock.cli.options import (
     TagOption,
     TargetOption,
     TopKOption,
+    filter_of,
+    recall_request,
     unsigned,
     utf8,
 )
-from hummock.cli.output import milliseconds, new_table, note, print_json, print_line, print_table, printable, warn
-from hummock.cli.requests import filter_of, recall_request
-from hummock.v1 import context_service_pb2 as pb
-
-__all__ = ["FormName", "print_rendered", "recall", "render", "search"]
+from hummock.cli.output import (
+    kind_word,
+    milliseconds,
+    new_table,
+    note,
+    print_degraded,
+    print_json,
+    print_line,
+    print_recall,
+    print_receipt,
+    print_table,
+    printable,
+    warn,
+)
+from hummock.v1 import context_service_pb2, explain_pb2
+from hummock_client.target import DEFAULT_TARGET
 
 
 class FormName(StrEnum):
@@ -90,11 +103,13 @@ def render(
     """Write the prompt section for a text: the section goes to stdout, what is known about it to stderr."""
     if bool(text) == bool(memory_id):
         raise typer.BadParameter("give either TEXT or --id")
-    request = pb.RenderRequest(
+    request = context_service_pb2.RenderRequest(
         project=project,
-        form=pb.RenderForm.Value(f"RENDER_FORM_{form.name}"),
+        form=context_service_pb2.RenderForm.Value(f"RENDER_FORM_{form.name}"),
         budget_tokens=budget,
-        locale=pb.Locale.Value(f"LOCALE_{locale.name}") if locale else pb.LOCALE_UNSPECIFIED,
+        locale=context_service_pb2.Locale.Value(f"LOCALE_{locale.name}")
+        if locale
+        else context_service_pb2.LOCALE_UNSPECIFIED,
         read_ids=read or (),
     )
     if memory_id:
@@ -112,10 +127,10 @@ def render(
     print_rendered(response)
 
 
-def print_rendered(response: pb.RenderResponse) -> None:
+def print_rendered(response: context_service_pb2.RenderResponse) -> None:
     """What became of each memory, tokens and times, to stderr."""
     for memory in response.memories:
-        tier = pb.Tier.Name(memory.tier).removeprefix("TIER_").lower()
+        tier = context_service_pb2.Tier.Name(memory.tier).removeprefix("TIER_").lower()
         where = printable(memory.memory_id)
         note(
             f"{tier:<8}{memory.score:.2f}  {memory.token_count:>5} tokens  {kind_word(memory.kind):<7}"
@@ -134,10 +149,10 @@ def print_rendered(response: pb.RenderResponse) -> None:
     print_degraded(response.degraded)
 
 
-def _mark_words(mark: pb.MemoryMark.ValueType) -> str:
-    if mark not in pb.MemoryMark.values():  # of a newer service
+def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:
+    if mark not in context_service_pb2.MemoryMark.values():  # of a newer service
         return str(int(mark))
-    return pb.MemoryMark.Name(mark).removeprefix("MEMORY_MARK_").lower().replace("_", " ")
+    return context_service_pb2.MemoryMark.Name(mark).removeprefix("MEMORY_MARK_").lower().replace("_", " ")
 
 
 def search(
@@ -156,11 +171,11 @@ def search(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Search code and knowledge together: the tool that an agent is given."""
-    request = pb.SearchRequest(
+    request = context_service_pb2.SearchRequest(
         project=project,
         query_text=text,
         top_k=top_k,
-        scope=pb.SearchScope.Value(f"SEARCH_SCOPE_{scope.name}"),
+        scope=context_service_pb2.SearchScope.Value(f"SEARCH_SCOPE_{scope.name}"),
         filter=filter_of(tag),
         session_id=session,
         unseen_first=unseen_first,
@@ -187,3 +202,86 @@ def search(
         note(printable(f"read together with: {'; '.join(response.together_with)}"))
     print_receipt(response.receipt)
     print_degraded(response.degraded)
+
+
+def explain(
+    text: QueryArgument,
+    project: ProjectOption,
+    memory_id: Annotated[str, typer.Option("--id", help="The memory that is asked about.", callback=utf8)],
+    preset: PresetOption = None,
+    top_k: TopKOption = None,
+    tag: TagOption = None,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Say why a recall brings back a memory or loses it, and what would bring it back."""
+    request = explain_pb2.ExplainRequest(recall=recall_request(project, text, preset, top_k, tag), memory_id=memory_id)
+    with connect(target) as service:
+        response = service.context.Explain(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    print_line(printable(response.sentence))
+    for change in response.changes:
+        print_line(printable(f"{change.field} = {change.value}" if change.value else f"{change.field} cleared"))
+    if response.HasField("numbers"):
+        note(_numbers(response.numbers))
+    print_degraded(response.degraded)
+
+
+def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:
+    """What the stages say of it, on one line; ranks that are not known as a dash."""
+    ranks = f"by meaning {numbers.vector_rank or '-'}, by words {numbers.keyword_rank or '-'} of {numbers.searched}"
+    scores = (
+        f"cosine {numbers.cosine:.3f} · similarity {numbers.similarity:.3f} · words {numbers.keyword_score:.2f} · "
+        f"late interaction {numbers.late_interaction_score:.3f} · decay {numbers.decay:.3f} · "
+        f"relevance {numbers.relevance:.3f} · score {numbers.score:.3f}"
+    )
+    return f"{ranks} · {scores}"
+
+
+_Ids = list[str] | None
+
+
+def feedback(
+    project: ProjectOption,
+    query: Annotated[str, typer.Option("--query", help="What was asked.", callback=utf8)] = "",
+    helpful: Annotated[_Ids, typer.Option("--helpful", metavar="ID", help="It was of use; repeatable.")] = None,
+    not_helpful: Annotated[
+        _Ids, typer.Option("--not-helpful", metavar="ID", help="It has nothing to do with it; repeatable.")
+    ] = None,
+    wrong: Annotated[_Ids, typer.Option("--wrong", metavar="ID", help="It is not so; repeatable.")] = None,
+    words: Annotated[str, typer.Option("--note", help="In your own words.", callback=utf8)] = "",
+    session: Annotated[str, typer.Option("--session", help="The session in which it was asked.", callback=utf8)] = "",
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Say which memories were of use for a query."""
+    judged = (
+        (context_service_pb2.JUDGEMENT_HELPFUL, helpful),
+        (context_service_pb2.JUDGEMENT_NOT_HELPFUL, not_helpful),
+        (context_service_pb2.JUDGEMENT_WRONG, wrong),
+    )
+    verdicts = [
+        context_service_pb2.FeedbackVerdict(memory_id=utf8(memory_id), judgement=judgement)
+        for judgement, ids in judged
+        for memory_id in ids or ()
+    ]
+    if not verdicts and not words:
+        raise typer.BadParameter("nothing to say: give --helpful, --not-helpful, --wrong or --note")
+    request = context_service_pb2.FeedbackRequest(
+        project=project,
+        request_id=str(uuid.uuid4()),
+        query_text=query,
+        verdicts=verdicts,
+        note=words,
+        session_id=session,
+    )
+    with connect(target) as service:
+        response = service.context.Feedback(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    print_line(f"kept {response.recorded_count} verdicts{' and the note' if words else ''}")
+    if response.unknown_ids:
+        note(printable(f"the project has no memory {', '.join(response.unknown_ids)}"))

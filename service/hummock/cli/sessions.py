@@ -10,13 +10,13 @@ import typer
 from google.protobuf.json_format import MessageToJson
 from rich.text import Text
 
-from hummock.cli.connection import CALL_TIMEOUT_S, DEFAULT_TARGET, Service, connect
-from hummock.cli.failure import CommandFailed
+from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, unsigned, utf8
 from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import session_pb2
 from hummock.v1 import session_service_pb2 as pb
+from hummock_client.target import DEFAULT_TARGET
 
 __all__ = ["app"]
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
+from hummock.core.memory import QueryVector
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
@@ -73,3 +76,20 @@ class Embedding:
 
     vector: NDArray[np.float32]
     tokens: NDArray[np.int8]
+
+
+def given_embedding(field: str, vector: QueryVector, space: EmbeddingSpace) -> Embedding:
+    """The embedding that the caller made; it has no token vectors.
+
+    Args:
+        field: The vector's path in the request.
+        vector: As it came.
+        space: The one that it must belong to.
+
+    Raises: EmbSpaceMismatch, InvalidRequest.
+    """
+    if vector.emb_space != space.id:
+        raise EmbSpaceMismatch(f"{field}.emb_space", vector.emb_space, space.id)
+    if len(vector.values) != space.dim:
+        raise InvalidRequest(f"{field}.values", f"has {len(vector.values)} components; the space has {space.dim}")
+    return Embedding(vector=vector.values, tokens=space.no_tokens())

@@ -1,27 +1,9 @@
-"""What can go wrong, as values.
-
-HummockError
-├── InvalidRequest          the caller's request breaks a rule; names the field
-│   ├── RequestIdReused     the id came before, with another request
-│   ├── SessionExists
-│   ├── MessageIdTaken      another message of the session has it
-│   └── EmbSpaceMismatch    the vector belongs to another embedding space
-├── NotFound
-│   ├── MemoryNotFound
-│   ├── ProjectNotFound
-│   └── SessionNotFound
-├── NotReady                the service cannot do it in its present state
-│   └── SeqNotReached       the project has not accepted that many writes
-├── Exhausted               a limit of the service is reached
-│   ├── Overloaded
-│   └── StorageFull
-├── Unavailable             the service is starting or stopping
-└── StartError              the service or a tool cannot start; says how to mend it
-
-`reason` is stable: clients switch on it. Everything variable in a message is an attribute as well.
-"""
+"""What can go wrong, as values, and what a log may say of it."""
 
 from __future__ import annotations
+
+import traceback
+from pathlib import PurePath
 
 
 class HummockError(Exception):
@@ -187,3 +169,12 @@ class StartError(HummockError):
     """The service or a tool cannot start. The message names what is wrong and how to mend it."""
 
     reason = "START_ERROR"
+
+
+def places_of(error: BaseException) -> list[str]:
+    """The places in the code that the error came through, the outermost first.
+
+    Its message stays out: it could hold a caller's text.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{PurePath(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]

@@ -1,14 +1,11 @@
-"""Facets: the properties that a filter asks for, as terms of the same list as the words of the text.
-
-A facet begins with a control character that no analysed term has, so a word never counts as a tag.
-"""
+"""Facets: the properties that a filter asks for, as terms of the same list as the words of the text."""
 
 from __future__ import annotations
 
 import unicodedata
 from hashlib import blake2b
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, Memory
 
 _LONGEST = 120
 
@@ -72,3 +69,32 @@ def _facet(prefix: str, value: str) -> str:
     if len(value.encode()) > _LONGEST:
         value = blake2b(value.encode(), digest_size=16).hexdigest()
     return f"\x1f{prefix}{value}"
+
+
+def passes(memory: Memory, where: Filter) -> bool:
+    """Whether the memory meets all conditions; one on paths needs its payload."""
+    return (
+        (not where.kinds or memory.kind in where.kinds)
+        and (not where.origins or memory.origin in where.origins)
+        and (not where.session_ids or memory.session_id in where.session_ids)
+        and (not where.speakers or memory.speaker in where.speakers)
+        and (where.created_after is None or memory.create_time >= where.created_after)
+        and (where.created_before is None or memory.create_time < where.created_before)
+        and memory.id not in where.excluded_ids
+        and _has_tags(memory, where.tags)
+        and _is_at(memory, where.paths)
+    )
+
+
+def _has_tags(memory: Memory, tags: tuple[str, ...]) -> bool:
+    return not tags or set(map(tag, tags)) <= set(map(tag, memory.index.tags))
+
+
+def _is_at(memory: Memory, paths: tuple[str, ...]) -> bool:
+    if not paths:
+        return True
+    detail = None if memory.payload is None else memory.payload.detail
+    if not isinstance(detail, CodeFragment):
+        return False
+    ends = set(map(path, path_ends(detail.path)))
+    return any(facet in ends for facet in map(path, paths))

@@ -1,7 +1,8 @@
-"""Memories as values. Numbers of enums are those of the contract and of the store."""
+"""Memories as values: what is learnt, changed and told. Numbers of enums are those of the contract and of the store."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -10,6 +11,35 @@ from numpy.typing import NDArray
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.quick import quick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TermBatch:
+    """The analysed terms of some memories.
+
+    Attributes:
+        indptr: (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the next two.
+        key: (m,) uint64, not 0: what has one key is one term. A memory may have a term under several keys.
+        counts: (m,) uint32, four saturating bytes, least significant first: how often it occurs in title, tags, body
+            and learned keywords. A facet counts 0 everywhere.
+        lengths: (n,) int64, occurrences of terms in all fields; facets do not count.
+        spell: The terms at some places in `key`, in order.
+    """
+
+    indptr: NDArray[np.int64]
+    key: NDArray[np.uint64]
+    counts: NDArray[np.uint32]
+    lengths: NDArray[np.int64]
+    spell: Callable[[Sequence[int]], list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Terms:
+    """The terms and facets of a memory, at its place in a batch."""
+
+    batch: TermBatch
+    place: int
+
 
 MAX_ID_BYTES = 256
 _MOST_BYTES = 4
@@ -220,3 +250,125 @@ class QueryVector:
     @property
     def _parts(self) -> tuple[str, bytes]:
         return self.emb_space, self.values.tobytes()
+
+
+class LearnStatus(IntEnum):
+    """What became of a memory that was sent."""
+
+    CREATED = 1
+    UPDATED = 2
+    UNCHANGED = 3
+    DUPLICATE = 4
+    QUOTED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """One memory to be stored, with its embedding if the caller has one."""
+
+    draft: Draft
+    vector: QueryVector | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnCommand:
+    """One Learn; `fingerprint` is a hash of the request without its request_id."""
+
+    project: str
+    request_id: str
+    lessons: tuple[Lesson, ...]
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnResult:
+    """What became of one memory. `duplicate_of` is empty unless it is a duplicate; `id` is then the other's."""
+
+    id: str
+    status: LearnStatus
+    duplicate_of: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What was stored: the project's seq after it, and one result a lesson, in order."""
+
+    seq: int
+    results: tuple[LearnResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """New values of a memory's fields; None keeps the old one.
+
+    Attributes:
+        content: Replaces the content of the payload, not its kind's own fields.
+        event_time: Unix seconds; looked at only when `event_time_set`, so that None can clear it.
+    """
+
+    origin: Origin | None = None
+    title: str | None = None
+    summary: str | None = None
+    tags: tuple[str, ...] | None = None
+    payload: Payload | None = None
+    content: str | None = None
+    session_id: str | None = None
+    speaker: str | None = None
+    event_time: float | None = None
+    event_time_set: bool = False
+    emotion_label: str | None = None
+    trust: float | None = None
+    supersedes: tuple[str, ...] | None = None
+    source_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updated:
+    """A changed memory as it is now, and the project's seq after the change."""
+
+    memory: Memory
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """What was removed: the project's seq after it, how many, and the ids that did not exist."""
+
+    seq: int
+    deleted_count: int
+    missing_ids: tuple[str, ...]
+
+
+class MemoryEventType(IntEnum):
+    """What became of a memory."""
+
+    CREATED = 1
+    UPDATED = 2
+    DELETED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEvent:
+    """What became of one memory in the write `seq`; `memory` is as it is now, None when it was removed."""
+
+    type: MemoryEventType
+    memory_id: str
+    memory: Memory | None
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventPage:
+    """Events behind a position.
+
+    Attributes:
+        events: In the order of their writes, of each memory the last one.
+        seq: All writes up to it are told of, and none behind it.
+        is_newest: Whether there was no write behind seq.
+        is_reset: Whether the position is out of reach: then nothing is told, and seq is the newest write.
+    """
+
+    events: tuple[MemoryEvent, ...]
+    seq: int
+    is_newest: bool = True
+    is_reset: bool = False

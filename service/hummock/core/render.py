@@ -9,9 +9,8 @@ from enum import IntEnum
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import TurnDecision
 from hummock.core.memory import MemoryKind, Origin
-from hummock.core.prompt import PromptMessage, PromptTarget, PromptTemplate
 from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
-from hummock.core.session import HistoryQuery
+from hummock.core.session import HistoryQuery, PromptMessage, PromptTarget, PromptTemplate
 
 MAX_BUDGET_TOKENS = 1_000_000
 MAX_PREFIX_MEMORIES = 128

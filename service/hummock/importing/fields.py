@@ -1,4 +1,4 @@
-"""Fields of foreign records."""
+"""What a file holds, line by line, and the fields of foreign records."""
 
 from __future__ import annotations
 
@@ -6,12 +6,49 @@ import base64
 import binascii
 import math
 import struct
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock.importing.lines import BadRecord, Fields
+from hummock.v1.transfer_pb2 import TransferRecord
 from hummock_client.vector import vector
+
+Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+"""A JSON value."""
+
+Fields = dict[str, Value]
+"""A JSON object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A record; `number` counts from 1. `has_unused_vector` means that it came with one that was not asked for."""
+
+    number: int
+    record: TransferRecord
+    has_unused_vector: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadLine:
+    """A part of the file that is no record, and why."""
+
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherProject:
+    """A record of another project than the one that is asked for."""
+
+    number: int
+    key: str
+
+
+class BadRecord(Exception):
+    """A JSON object is no record of its format; the message says why."""
+
 
 _FIRST_MILLISECONDS = 1e11
 """Numbers from here on are milliseconds: as seconds they would lie behind the year 5000, as those in 1973."""

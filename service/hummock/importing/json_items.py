@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from hummock.importing.lines import BadLine, Value
+from hummock.importing.fields import BadLine, Value
 
 Item = tuple[int, Value]
 

@@ -7,9 +7,9 @@ from enum import StrEnum
 
 from google.protobuf.json_format import Parse, ParseError
 
-from hummock.importing import legacy, mem0
+from hummock.importing import foreign
+from hummock.importing.fields import BadLine, BadRecord, Fields, Line, OtherProject
 from hummock.importing.json_items import Item, items
-from hummock.importing.lines import BadLine, BadRecord, Fields, Line, OtherProject
 from hummock.v1.transfer_pb2 import TransferChunk, TransferMemory, TransferRecord
 
 Part = Line | BadLine | OtherProject
@@ -36,7 +36,7 @@ def read_file(lines: Iterable[bytes], format: FileFormat, project_key: str = "",
         case FileFormat.JSONL:
             return _records(lines)
         case FileFormat.MEM0:
-            return _foreign(items(lines), lambda number, fields: _line(number, mem0.memory_of(fields)))
+            return _foreign(items(lines), lambda number, fields: _line(number, foreign.mem0_memory(fields)))
         case FileFormat.LEGACY:
             return _foreign(items(lines), lambda number, fields: _legacy(number, fields, project_key, emb_space))
 
@@ -68,10 +68,10 @@ def _foreign(found: Iterable[Item | BadLine], line_of: Callable[[int, Fields], P
 
 
 def _legacy(number: int, fields: Fields, project_key: str, emb_space: str) -> Part:
-    key = legacy.project_key(fields)
+    key = foreign.legacy_project_key(fields)
     if project_key and key not in ("", project_key):
         return OtherProject(number=number, key=key)
-    memory, values = legacy.memory_of(fields), legacy.vector_of(fields)
+    memory, values = foreign.legacy_memory(fields), foreign.legacy_vector(fields)
     if values and emb_space:
         memory.emb_space = emb_space
         memory.chunks.append(TransferChunk(values=values))

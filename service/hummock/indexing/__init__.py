@@ -1,13 +1,11 @@
 """Repository indexing: a folder of source files as memories."""
 
 from hummock.indexing.chunker import fragments
-from hummock.indexing.fragment import Fragment
-from hummock.indexing.listing import MissingExtra
+from hummock.indexing.fragment import Fragment, SourceFile
 from hummock.indexing.markdown import DomainEntry, domain_entries
-from hummock.indexing.plan import Changes, changes, content_hash
 from hummock.indexing.skips import SkipReason, Tally, WalkCounts
-from hummock.indexing.source import SourceFile
-from hummock.indexing.walk import walk
+from hummock.indexing.walk import MissingExtra, walk
+from hummock.indexing.wire import Changes, changes, content_hash
 
 __all__ = [
     "Changes",

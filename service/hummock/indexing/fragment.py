@@ -1,8 +1,39 @@
-"""The value that the chunker makes: one piece of a source file, and how it is named."""
+"""A source file as the walk hands it on, and the fragments that the chunker makes of it."""
+
+from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """A text file: its path relative to the root, with `/` between parts, and its bytes as they lie on disk."""
+
+    path: str
+    data: bytes
+
+    def text(self) -> str:
+        r"""The decoded text without byte order mark, every line end as `\n`.
+
+        Raises:
+            UnicodeDecodeError: The bytes are not UTF-8; the walk never yields such a file.
+        """
+        text = self.data.decode("utf-8-sig")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+
+    def lines(self) -> list[str]:
+        r"""The lines of `text`; only `\n` parts them, so that numbers agree with the parser's rows."""
+        return self.text().split("\n")
+
+    @property
+    def suffix(self) -> str:
+        """The extension in lower case with its dot, empty when the name has none."""
+        name = self.path.rpartition("/")[2]
+        stem, dot, extension = name.rpartition(".")
+        return f".{extension.lower()}" if dot and stem else ""
+
 
 MAX_ID_BYTES = 256
 _DIGEST_BYTES = 8

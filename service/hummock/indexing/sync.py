@@ -14,15 +14,13 @@ import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from hummock.indexing.chunker import fragments
+from hummock.indexing.fragment import SourceFile
 from hummock.indexing.languages import without_grammar
 from hummock.indexing.markdown import MARKDOWN_SUFFIXES, domain_entries
-from hummock.indexing.plan import changes
-from hummock.indexing.project_info import Made, Manifests
+from hummock.indexing.project_info import MOST_NAMED, Made, Manifests
 from hummock.indexing.skips import OnSkip, Tally, WalkCounts, is_presentable
-from hummock.indexing.source import SourceFile
-from hummock.indexing.technologies import MOST_NAMED
 from hummock.indexing.walk import walk
-from hummock.indexing.wire import REPOSITORY_TAG, is_of_repository, memory_input
+from hummock.indexing.wire import REPOSITORY_TAG, changes, is_of_repository, memory_input
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory_pb

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from hummock.models.calibrate import Measured, TextPair, calibrated, measure, measure_scripts, read_pairs
-from hummock.models.calibration_file import read_calibration, write_calibration
+from hummock.models.calibrate import (
+    Measured,
+    TextPair,
+    calibrated,
+    measure,
+    measure_scripts,
+    read_calibration,
+    read_pairs,
+    write_calibration,
+)
 from hummock.models.description import (
     EmbeddingModel,
     Model,
@@ -12,12 +20,22 @@ from hummock.models.description import (
     PublishedModel,
     RerankerDescription,
 )
-from hummock.models.directory import install, is_here, is_present, verify
 from hummock.models.embedder import OnnxEmbedder, load, open_embedder
+from hummock.models.files import install, is_here, is_present, verify
 from hummock.models.pull import PulledModel, pull, pull_first
-from hummock.models.registry import AUTO, AUTO_ORDER, PAIRS, REGISTRY, candidates, find, that_will_do
+from hummock.models.registry import (
+    AUTO,
+    AUTO_ORDER,
+    PAIRS,
+    REGISTRY,
+    RERANKERS,
+    candidates,
+    find,
+    find_any,
+    find_reranker,
+    that_will_do,
+)
 from hummock.models.reranker import OnnxReranker, load_reranker
-from hummock.models.reranker_registry import RERANKERS, find_any, find_reranker
 from hummock.models.tiny import TINY, build_tiny
 from hummock.models.tiny_reranker import TINY_RERANKER, build_tiny_reranker
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hummock.models.basis import TOKEN_DIM
 from hummock.models.description import ModelDescription
-from hummock.models.directory import verify
 from hummock.models.encoder import Encoder
+from hummock.models.files import verify
 from hummock.models.registry import find
 
 __all__ = ["fit", "main", "save"]

@@ -10,21 +10,53 @@ one model have a product above 0, those of different models one below 0, and nev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
+from threading import Lock
 
 import numpy as np
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis, load_basis
-from hummock.models.cores import Cores
 from hummock.models.description import PairDescription
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, pair_space
-from hummock.text.script import is_han, known_share
+from hummock.text.normalise import is_han, known_share
 
-__all__ = ["PairModel", "marked_bases", "weights"]
+
+class Cores:
+    """Counts those that are free. Safe to call from several threads."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._lock = Lock()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Takes a core, free or not."""
+        self._give(-1)
+        try:
+            yield
+        finally:
+            self._give(1)
+
+    @contextmanager
+    def another(self) -> Iterator[bool]:
+        """Takes a core if one is free, and says whether it was."""
+        with self._lock:
+            is_free = self._free > 0
+            self._free -= is_free
+        try:
+            yield is_free
+        finally:
+            self._give(is_free)
+
+    def _give(self, count: int) -> None:
+        with self._lock:
+            self._free += count
+
 
 Embed = Callable[[], Embedding]
 

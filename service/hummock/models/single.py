@@ -9,11 +9,10 @@ import numpy as np
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis
 from hummock.models.description import ModelDescription
-from hummock.models.directory import verify
-from hummock.models.encoder import Encoder
+from hummock.models.encoder import Encoder, piece_spans
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
+from hummock.models.files import verify
 from hummock.models.space import embedding_space
-from hummock.models.split import piece_spans
 
 __all__ = ["SingleModel"]
 

@@ -17,10 +17,16 @@ from tokenizers.processors import TemplateProcessing
 
 from hummock.models.checkpoint import BertCheckpoint, BertShape
 from hummock.models.convert import require_converter, write_cross_encoder_int8
-from hummock.models.custom import read_description, write_description
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, RerankerDescription
-from hummock.models.directory import is_present, publish, sha256_of, staging, turn, verify
-from hummock.models.tiny_weights import encoder_layers, layer_norm, linear
+from hummock.models.description import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    ModelFile,
+    RerankerDescription,
+    read_description,
+    write_description,
+)
+from hummock.models.files import is_present, publish, sha256_of, staging, turn, verify
+from hummock.models.tiny import encoder_layers, layer_norm, linear
 
 __all__ = ["TINY_RERANKER", "build_tiny_reranker", "tiny_cross_encoder"]
 

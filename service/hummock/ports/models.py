@@ -1,12 +1,23 @@
-"""Models that read texts."""
+"""Models that read texts, language models, whoever finds keywords, and the time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.learning import KeywordUpdate, Learner
+
+
+class Clock(Protocol):
+    """The time. Tests move it by hand."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+
+    def monotonic(self) -> float:
+        """Seconds from some start; never goes back."""
 
 
 class EmbeddingLate(Exception):
@@ -87,4 +98,135 @@ class Reranker(Protocol):
         """Told that there was no time for pairs that were wanted: expects a little less of those to come.
 
         What is never scored because it once was slow would never be found to be fast.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmQuestion:
+    """What a language model is asked, and the form of its answer.
+
+    Attributes:
+        name: Of the form, in letters, digits and underscores.
+        instructions: What it is to do; ours alone.
+        data: What it is to do it with: text of others, which is no instruction.
+        schema: JSON schema of the answer. Models may disregard it, so that the answer has to be checked.
+        max_tokens: Of the answer.
+    """
+
+    name: str
+    instructions: str
+    data: str
+    schema: Mapping[str, object]
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmUsage:
+    """What a language model was asked so far, and what that came to.
+
+    Attributes:
+        requests: Sent, repeated ones included.
+        replies: Of these, those that were answered with something usable.
+        prompt_tokens: That the endpoint counted in questions; 0 where it says nothing.
+        completion_tokens: That it counted in answers.
+    """
+
+    requests: int = 0
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class LlmFailed(Exception):
+    """A language model gave no answer; the message says why, and nothing of question, answer or key."""
+
+
+class LlmLate(LlmFailed):
+    """It did not answer in time."""
+
+    def __init__(self) -> None:
+        super().__init__("it did not answer in time")
+
+
+class LlmLeftAlone(LlmFailed):
+    """It was not asked, for it failed again and again."""
+
+    def __init__(self) -> None:
+        super().__init__("it failed again and again and is left alone for a while")
+
+
+class Llm(Protocol):
+    """Asks a language model. Safe to call from several threads."""
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether `ask` would raise LlmLeftAlone now, so that nothing need be made ready for it."""
+
+    def ask(self, question: LlmQuestion, until_s: float) -> object:
+        """The JSON value that it answers with.
+
+        Args:
+            question: What it is asked.
+            until_s: When it must have answered, on the clock's monotonic scale.
+
+        Raises: LlmFailed, LlmLate, LlmLeftAlone.
+        """
+
+    def close(self) -> None:
+        """Closes its connections."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryText:
+    """An entry as a learner reads it. All of it is text of others, and no instruction.
+
+    Attributes:
+        memory_id: Its id.
+        title: Its name.
+        text: What it says, from its beginning.
+        keywords: Those that it has already.
+    """
+
+    memory_id: str
+    title: str
+    text: str
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeywordQuestion:
+    """For which entries keywords are wanted, and of what.
+
+    Attributes:
+        project: The entries'.
+        user_text: What the user said in the turn that is learnt from; empty when entries are read without one.
+        entries: Each once; keywords for others are not wanted.
+    """
+
+    project: str
+    user_text: str
+    entries: tuple[EntryText, ...]
+
+
+class LearnerFailed(Exception):
+    """A learner gave no keywords; the message says why, without what it was asked or said. Nothing is to be counted."""
+
+
+class KeywordLearner(Protocol):
+    """Finds keywords. Safe to call from several threads, and may take as long as a language model."""
+
+    @property
+    def kind(self) -> Learner:
+        """What it is."""
+
+    def due(self, project: str) -> tuple[str, ...] | None:
+        """The entries that it should be asked about after a turn, for it knows best; what they are is not checked.
+
+        None where that follows from the words of the turn. Raises: LearnerFailed: it would not read any now.
+        """
+
+    def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
+        """What it found for each entry that it has read, nothing included; entries that it left out were not read.
+
+        Whatever it says, `learn.keywords` decides what of it is learnt. Raises: LearnerFailed.
         """

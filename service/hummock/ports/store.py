@@ -1,23 +1,169 @@
-"""Where memories are kept."""
+"""Where memories, sessions and what was learnt are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from hummock.core.candidates import Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding
-from hummock.core.memory import Filter, Memory, MemoryKind, Origin
-from hummock.core.memory_events import EventPage
-from hummock.core.project import Project, ProjectInfo
+from hummock.core.learning import (
+    Entry,
+    LearningChanges,
+    LearningEvent,
+    LearningState,
+    LoggedEvent,
+    Profile,
+    Reference,
+    Usage,
+)
+from hummock.core.memory import EventPage, Filter, Memory, MemoryKind, Origin, Terms
+from hummock.core.project import Project, ProjectInfo, StoreStatus
+from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
-from hummock.core.status import StoreStatus
-from hummock.core.terms import Terms
 from hummock.core.transfer import KeptPage
-from hummock.ports.learning import LearningReader, LearningUnit
-from hummock.ports.sessions import Sessions, SessionWork
+
+
+class Sessions(Protocol):
+    """Reads of the sessions of all projects. Each sees every write that was acknowledged before it began."""
+
+    def get(self, project: str, session_id: str) -> Session:
+        """One session. Raises: SessionNotFound."""
+
+    def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
+        """At most `limit` sessions, of those that are archived or those that are not, the one that moved last first.
+
+        A session moves when it is created and with every message. Behind `next_behind` of the page before; None is the
+        beginning.
+        """
+
+    def all(self, project: str) -> tuple[Session, ...]:
+        """All sessions at one moment: the archived ones first, and of either kind what moved last at the end."""
+
+    def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
+        """One message; None where the session has none with this id. Raises: SessionNotFound."""
+
+    def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
+        """At most `limit` messages directly before a position (None: the newest), in the order of time.
+
+        The page ends before the message that would make it larger than `most_bytes` as stored; one comes at least.
+
+        Raises: SessionNotFound.
+        """
+
+    def behind(
+        self, project: str, session_id: str, position: int, most_bytes: int, number: int | None = None
+    ) -> tuple[SessionMessage, ...]:
+        """The messages directly behind a position, in the order of time, as far as `most_bytes` go; one at least.
+
+        Args:
+            project: Of the session.
+            session_id: The session.
+            position: 0 is the beginning.
+            most_bytes: Of the messages as stored.
+            number: The session's, where none but that one is meant; None is whichever has the id.
+
+        Raises: SessionNotFound.
+        """
+
+
+class SessionWork(Protocol):
+    """The changes that a write makes to the sessions of its project, and what it sees of them."""
+
+    def get(self, session_id: str) -> Session | None:
+        """A session."""
+
+    def active(self) -> Session | None:
+        """Of the sessions that are not archived the one that moved last."""
+
+    def message(self, session_id: str, message_id: str) -> SessionMessage | None:
+        """A message of a session that is there."""
+
+    def create(self, session: Session) -> None:
+        """Stores a session whose id is free; it has moved last."""
+
+    def change(self, session: Session) -> None:
+        """Replaces a session's values; its place in the order stays."""
+
+    def append(self, session: Session, message: SessionMessage) -> SessionMessage:
+        """Stores a message behind the newest one and replaces the session's values; the session has moved last.
+
+        Returns:
+            The message with its position. The session's message_count counts up by itself.
+        """
+
+    def learnt(self, session_id: str, message: SessionMessage) -> None:
+        """Replaces a message that is there by one that differs in its memory alone."""
+
+    def delete(self, session_id: str) -> None:
+        """Makes a session that is there disappear; its messages are left to `clear`."""
+
+    def clear(self, limit: int) -> bool:
+        """Removes at most `limit` messages of sessions that were deleted; whether some are left."""
+
+
+class LearningView(Protocol):
+    """What folding an event reads. All of it is as of one moment."""
+
+    def state(self) -> LearningState:
+        """What concerns the whole project."""
+
+    def turn(self, scope: str) -> int | None:
+        """The scope's newest turn; None for one that has had none."""
+
+    def used(self, scope: str, memory_id: str) -> Usage | None:
+        """How the scope has used a memory; None when it never did."""
+
+    def profile(self, memory_id: str) -> Profile | None:
+        """What was learnt of a memory; None when it was never analysed and has no keywords."""
+
+
+class LearningRows(LearningView, Protocol):
+    """All that a project has learnt."""
+
+    def usage(self, scope: str) -> dict[str, Usage]:
+        """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
+
+    def profiles(self) -> Iterator[tuple[str, Profile]]:
+        """All profiles with their memory ids, in the order of their UTF-8 bytes."""
+
+    def scopes(self) -> Iterator[tuple[str, int]]:
+        """All scopes that have had a turn, with their newest; in no particular order."""
+
+
+class LearningReader(LearningRows, Protocol):
+    """A project's learning with its log. An unknown project has learnt nothing."""
+
+    def entries_seq(self) -> int:
+        """The project's seq after the newest write that stored or removed an entry; 0 when none did."""
+
+    def events(self, after: int, limit: int) -> Sequence[LoggedEvent]:
+        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+
+
+class LearningUnit(LearningRows, Protocol):
+    """The learning of a unit of work: what it reads, it has written itself or found when it began."""
+
+    def append(self, event: LearningEvent, changes: LearningChanges) -> None:
+        """Logs an event and stores what it changes; `changes.state.events` is its number.
+
+        `learn.record` is the way to do it: it folds the event.
+        """
+
+
+class FindReferences(Protocol):
+    """Finds the entries of a project that a text refers to. Safe to call from several threads."""
+
+    def __call__(
+        self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /
+    ) -> Sequence[Reference]:
+        """Those that are at least so similar, the most similar first, equal ones by id; each once.
+
+        As long as a project's entries stay what they are, it is given the very same sequence of them.
+        """
+
 
 Read = TypeVar("Read")
 Reply = TypeVar("Reply")

@@ -1,13 +1,23 @@
-"""Answers that are kept for a while, and equal questions that are answered once."""
+"""Recall, with the answers of the last minutes kept for those who ask the same again."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from sys import getsizeof
 from threading import Lock
 from typing import Generic, TypeVar
+
+from hummock.core.errors import SeqNotReached
+from hummock.core.memory import DomainKnowledge, LearningRecord, Memory
+from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
+from hummock.ports.models import Clock
+from hummock.ports.store import Generation, Recallable
+from hummock.recall.plan import decay_of, tuned
+from hummock.recall.stage_budget import DEADLINE
+from hummock.text.time_words import time_intervals
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -144,3 +154,205 @@ def _result_of(waiting: Future[Value], patience_s: float | None) -> Value | None
     own = kind.__new__(kind, *error.args)
     own.__dict__.update(error.__dict__)
     raise own from error
+
+
+TTL_S = 300.0
+"""Five minutes, as the first plug-in had it. A write makes another key, so no answer is outdated for a moment."""
+
+MAX_ENTRIES = 512
+"""More than people repeat within five minutes. Each entry is some hundred objects that the garbage collector visits."""
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Room for all entries at some 60 KB; typical answers take 20 to 50 KB."""
+
+DECAY_TOLERANCE = 1e-4
+"""By which part the decay factors of a kept answer may differ from those of this moment: two minutes for a half-life
+of 14 days. It is too little to be seen in a score."""
+
+_PATIENCE = 0.5
+"""Share of the time left in which to wait for another's answer to the same; the rest is for an answer of one's own."""
+
+_ENTRY_BYTES = 4096
+_HIT_BYTES = 2048
+_SECONDS_A_DAY = 86_400.0
+
+
+class CachedRecall:
+    """Answers as the recall inside does. Safe to call from several threads.
+
+    The key holds the project's content_seq and all of the request, so a recall after a write never sees an answer
+    from before it. Where the request leaves `as_of` to the clock, ages are those of the moment of asking; with decay,
+    whose scores would have to follow, the answer is used for a short while only and says its `as_of`; one that counts
+    words such as "yesterday" for as long as they mean the same. Degraded answers are not kept.
+    """
+
+    def __init__(
+        self,
+        recall: Callable[[RecallQuery], Recalled],
+        store: Recallable,
+        emb_space: str,
+        clock: Clock,
+        is_brief: Callable[[RecallQuery], bool] = lambda query: False,
+    ) -> None:
+        """Keeps the answers of a recall.
+
+        Args:
+            recall: The recall inside.
+            store: What it reads.
+            emb_space: The id of its embedder's space.
+            clock: The time.
+            is_brief: Whether it needs a few milliseconds at most for a query, and waits for nobody.
+        """
+        self._is_brief = is_brief
+        self._recall = recall
+        self._store = store
+        self._emb_space = emb_space
+        self._clock = clock
+        self._answers: AnswerCache[_Key, Recalled] = AnswerCache(
+            monotonic=clock.monotonic, ttl_s=TTL_S, max_entries=MAX_ENTRIES, max_bytes=MAX_BYTES
+        )
+
+    def __call__(self, query: RecallQuery) -> Recalled:
+        """The best memories of each group of the query's preset, and why.
+
+        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        """
+        started = self._clock.monotonic()
+        patience_s = None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started))
+        return self._answer(query, self._store.generation(query.project), started, patience_s)
+
+    def at_once(self, query: RecallQuery) -> Recalled | None:
+        """The same where it takes a moment: nothing is loaded, embedded, asked or waited for. None where it takes more.
+
+        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        """
+        started = self._clock.monotonic()
+        generation = self._store.at_hand(query.project)
+        if generation is None or not self._is_brief(tuned(query, generation.settings)[0]):
+            return None
+        return self._answer(query, generation, started, 0.0)
+
+    def _answer(self, query: RecallQuery, generation: Generation, started: float, patience_s: float | None) -> Recalled:
+        if generation.seq < query.min_seq:
+            raise SeqNotReached(query.min_seq, generation.seq)
+        question, from_project = tuned(query, generation.settings)
+        # Checked above; left in, it would keep callers apart who differ in nothing else.
+        question = replace(question, min_seq=0) if query.min_seq else question
+        key = _Key(question, generation.content_seq, self._emb_space)
+
+        def is_kept(fresh: Recalled) -> bool:
+            # One of before the generation would be everybody's answer to a question about it.
+            return not fresh.degraded and fresh.content_seq >= generation.content_seq
+
+        recalled, is_shared = self._answers.answer(
+            key,
+            lambda: self._recall(question),
+            is_usable=lambda kept: self._is_usable(question, kept),
+            weigh=lambda fresh: _nbytes(question, fresh) if is_kept(fresh) else None,
+            patience_s=patience_s,
+        )
+        answer = self._shared(question, recalled, generation, started) if is_shared else recalled
+        # Not kept with the answer: another caller may have asked for the same in so many words.
+        return _said(answer, from_project) if from_project else answer
+
+    def _is_usable(self, query: RecallQuery, kept: Recalled) -> bool:
+        if any(left_out.reason == DEADLINE for left_out in kept.degraded):
+            # Another caller's deadline is none of this one's.
+            return False
+        if query.echo_window_s is not None and query.as_of is None and any(group.echo for group in kept.receipt.groups):
+            # What was left out may be old enough by now.
+            return False
+        if kept.receipt.times and self._are_times_others(query, kept):
+            return False
+        if not _decays_by_the_clock(query):
+            return True
+        half_life_s = decay_of(query).half_life_days * _SECONDS_A_DAY
+        return abs(self._clock.now() - kept.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
+
+    def _are_times_others(self, query: RecallQuery, kept: Recalled) -> bool:
+        """Whether its words mean other times by now: after midnight, or at once ("the last two weeks")."""
+        is_given = query.as_of is not None or (query.intent is not None and bool(query.intent.times))
+        return not is_given and time_intervals(query.text, self._clock.now()) != kept.receipt.times
+
+    def _shared(self, query: RecallQuery, recalled: Recalled, generation: Generation, started: float) -> Recalled:
+        """Another caller's answer as this one's: its own time, and the newest seq at which it is true."""
+        if query.as_of is None and not _decays_by_the_clock(query):
+            recalled = _dated(recalled, self._clock.now())
+        elapsed_s = self._clock.monotonic() - started
+        receipt = replace(
+            recalled.receipt,
+            cached=True,
+            stages=(StageTime(stage="cache", elapsed_s=elapsed_s),),
+            elapsed_s=elapsed_s,
+        )
+        return replace(recalled, receipt=receipt, seq=max(recalled.seq, generation.seq))
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What an answer depends on: the whole request (its project and its vector are in it), and the content.
+
+    Two projects never share a key, and a field that is added to the request is a part of it from then on.
+    """
+
+    query: RecallQuery
+    content_seq: int
+    emb_space: str
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Once: a look-up asks for it several times, and a request has many fields.
+        object.__setattr__(self, "_hash", hash((self.query, self.content_seq, self.emb_space)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def _said(recalled: Recalled, from_project: tuple[str, ...]) -> Recalled:
+    return replace(recalled, receipt=replace(recalled.receipt, project_settings=from_project))
+
+
+def _decays_by_the_clock(query: RecallQuery) -> bool:
+    return query.as_of is None and decay_of(query).mode is not DecayMode.OFF
+
+
+def _dated(recalled: Recalled, now: float) -> Recalled:
+    """The answer to a recall without decay as it is at another time: nothing but the ages differs."""
+    return replace(
+        recalled,
+        hits=_aged(recalled.hits, now),
+        code_fragments=_aged(recalled.code_fragments, now),
+        domains=_aged(recalled.domains, now),
+        receipt=replace(recalled.receipt, as_of=now),
+    )
+
+
+def _aged(hits: Iterable[Hit], now: float) -> tuple[Hit, ...]:
+    return tuple(replace(hit, age_days=max(0.0, (now - hit.memory.create_time) / _SECONDS_A_DAY)) for hit in hits)
+
+
+def _nbytes(query: RecallQuery, recalled: Recalled) -> int:
+    """Bytes of an answer and its key, the long texts as they are and the rest by estimate: exact would cost more."""
+    where = query.filter
+    names = (*where.excluded_ids, *where.paths, *where.session_ids, *where.speakers, *where.tags)
+    vector = 0 if query.vector is None else query.vector.values.nbytes
+    nbytes = _ENTRY_BYTES + getsizeof(query.text) + vector + sum(map(getsizeof, names))
+    for hits in (recalled.hits, recalled.code_fragments, recalled.domains):
+        for hit in hits:
+            nbytes += _HIT_BYTES + _text_bytes(hit.memory)
+            nbytes += sum(_HIT_BYTES + _text_bytes(memory) for memory in (*hit.before, *hit.after))
+    return nbytes
+
+
+def _text_bytes(memory: Memory) -> int:
+    payload = memory.payload
+    index_bytes = getsizeof(memory.index.title) + getsizeof(memory.index.summary)
+    if payload is None:
+        return index_bytes
+    nbytes = index_bytes + getsizeof(payload.content) + getsizeof(payload.raw)
+    match payload.detail:
+        case LearningRecord(question=question, answer=answer, source_files=files):
+            nbytes += getsizeof(question) + getsizeof(answer) + sum(map(getsizeof, files))
+        case DomainKnowledge(summary=summary, aliases=aliases, key_files=files):
+            nbytes += getsizeof(summary) + sum(map(getsizeof, aliases)) + sum(map(getsizeof, files))
+    return nbytes

@@ -1,8 +1,9 @@
-"""What a recall did with one memory: the same ranking, looked through for where it drops out."""
+"""What a recall did with one memory, and how that is said: the same ranking, looked through for where it drops out."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,15 +12,14 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, Standing
 from hummock.core.embedding import Calibration
-from hummock.core.explain import LossStage, Numbers, Verdict
+from hummock.core.explain import Change, LossStage, Numbers, Remedy, Verdict
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.recall import GroupPlan, Plan, RecallQuery
-from hummock.recall.diversify import pick
-from hummock.recall.fuse import Fused, fuse
-from hummock.recall.gather import Probe
+from hummock.recall.fuse import Fused, fuse, pick
 from hummock.recall.hits import make_hits
+from hummock.recall.pipeline import Ranking
 from hummock.recall.plan import says_too_little
-from hummock.recall.ranking import Ranking
+from hummock.recall.query_features import Probe
 
 _KEEPS_ALL = -1.0
 
@@ -203,3 +203,121 @@ def _only(found: Candidates, row: int) -> Candidates:
         name: column[row : row + 1] for name, column in columns.items() if isinstance(column, np.ndarray)
     }
     return replace(found, ids=lambda: (found.memory_id[row],), tokens=None, **single)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The phrases of one language, with the names that `_facts` gives in braces."""
+
+    recalled: str
+    not_found: str
+    lost: Mapping[LossStage, str]
+    rank: str
+    no_rank: str
+    remedy: str
+    none: str
+    cleared: str
+    joint: str
+
+
+_EN = _Words(
+    recalled="It was recalled: rank {place} of at most {top_k} in the group {group}.",
+    not_found="The project has no memory of this id.",
+    lost={
+        LossStage.QUERY: "The query says too little to recall for.",
+        LossStage.GROUP: "No group of this recall takes memories of its kind.",
+        LossStage.FILTER: "It does not meet the filter: {failed}.",
+        LossStage.WINDOW: "It is of turn {turns} from the session's end; the last {threshold} turns are left out.",
+        LossStage.CANDIDATES: (
+            "It was not among the {pool} candidates of a path: {vector_rank} by meaning, {keyword_rank} by words."
+        ),
+        LossStage.ECHO: "It repeats the query itself.",
+        LossStage.MIN_SIMILARITY: "Its similarity is {value}, below the minimum of {threshold}; no word found it.",
+        LossStage.DUPLICATE: "A newer memory has the same text: {other}.",
+        LossStage.RANK: "Its place is {place}; there is room for {top_k} in the group {group}.",
+        LossStage.NEAR_TWIN: "It is a near-twin of {other}: their cosine is {value}, the bar {threshold}.",
+        LossStage.DIVERSITY: (
+            "By relevance its rank is {relevance_rank}, but others differ more from the better hits; "
+            "it is nearest to {other}, at a cosine of {value}."
+        ),
+    },
+    rank="rank {rank}",
+    no_rank="not found",
+    remedy=" With {changes} its rank would be {rank}.",
+    none=" No change of the request was found that brings it back.",
+    cleared="no {field}",
+    joint=" and ",
+)
+_ZH = _Words(
+    recalled="已召回：在 {group} 组中排第 {place}（最多 {top_k} 条）。",
+    not_found="该项目中没有这个 id 的记忆。",
+    lost={
+        LossStage.QUERY: "查询内容太少，不做召回。",
+        LossStage.GROUP: "本次召回没有任何一组接收它这一类记忆。",
+        LossStage.FILTER: "它不满足过滤条件：{failed}。",
+        LossStage.WINDOW: "它是本会话倒数第 {turns} 轮说的；最近 {threshold} 轮不参与召回。",
+        LossStage.CANDIDATES: "它不在每条路径的 {pool} 条候选之内：按语义{vector_rank}，按词语{keyword_rank}。",
+        LossStage.ECHO: "它只是重复了查询本身。",
+        LossStage.MIN_SIMILARITY: "它的相似度为 {value}，低于下限 {threshold}，词语也没有找到它。",
+        LossStage.DUPLICATE: "有一条更新的记忆内容与它相同：{other}。",
+        LossStage.RANK: "它排第 {place}，而 {group} 组只取 {top_k} 条。",
+        LossStage.NEAR_TWIN: "它与 {other} 几乎相同：余弦为 {value}，界限为 {threshold}。",
+        LossStage.DIVERSITY: (
+            "按相关度它排第 {relevance_rank}，但其他记忆与已选结果差别更大；与它最接近的是 {other}，余弦为 {value}。"
+        ),
+    },
+    rank="排第 {rank}",
+    no_rank="没有找到",
+    remedy="改为 {changes} 后，它会排第 {rank}。",
+    none="没有找到能让它被召回的请求改动。",
+    cleared="不设 {field}",
+    joint="，",
+)
+
+
+def sentence(verdict: Verdict | None, remedy: Remedy | None, *, in_chinese: bool) -> str:
+    """What happened, and what would help.
+
+    Args:
+        verdict: None when the project has no such memory.
+        remedy: None when it was recalled, or nothing helps.
+        in_chinese: Else in English.
+    """
+    words = _ZH if in_chinese else _EN
+    if verdict is None:
+        return words.not_found
+    if verdict.stage is None:
+        return words.recalled.format_map(_facts(verdict, words))
+    said = words.lost[verdict.stage].format_map(_facts(verdict, words))
+    if remedy is None:
+        return said + words.none
+    return said + words.remedy.format(changes=_listed(remedy.changes, words), rank=remedy.rank)
+
+
+def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
+    numbers = verdict.numbers or Numbers()
+    return {
+        "group": verdict.group,
+        "failed": words.joint.join(verdict.failed),
+        "other": verdict.others[0] if verdict.others else "",
+        "value": f"{verdict.value:.3f}",
+        "turns": f"{verdict.value:.0f}",
+        "threshold": f"{verdict.threshold:g}",
+        "place": numbers.place,
+        "top_k": numbers.top_k,
+        "pool": numbers.pool,
+        "relevance_rank": numbers.relevance_rank,
+        "vector_rank": _rank(numbers.vector_rank, words),
+        "keyword_rank": _rank(numbers.keyword_rank, words),
+    }
+
+
+def _rank(rank: int, words: _Words) -> str:
+    return words.rank.format(rank=rank) if rank else words.no_rank
+
+
+def _listed(changes: Sequence[Change], words: _Words) -> str:
+    return words.joint.join(
+        f"{change.field} = {change.value}" if change.value else words.cleared.format(field=change.field)
+        for change in changes
+    )

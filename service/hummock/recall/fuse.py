@@ -1,4 +1,4 @@
-"""One order out of several paths: drop echoes and duplicates, join the scores, let them decay."""
+"""One order out of several paths: drop echoes and duplicates, join the scores, let them decay, set near-twins apart."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates
+from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.quick import quick
-from hummock.core.recall import Decay, DecayMode, Plan
-from hummock.recall.gather import Probe
-from hummock.recall.times import time_match
+from hummock.core.recall import Decay, DecayMode, GroupPlan, Plan
+from hummock.recall.plan import DOMAINS, time_match
+from hummock.recall.query_features import Probe
+from hummock_kernels.mmr import mmr
 from hummock_kernels.rank import AGELESS, ASKING, CODE, SAID, SENTENCE, Weights, rank
 
 EVEN_SIMILARITY = 0.5
@@ -262,3 +263,29 @@ def _places(memory_ids: tuple[str, ...]) -> NDArray[np.int32]:
     places = np.empty(len(memory_ids), np.int32)
     places[sorted(range(len(memory_ids)), key=memory_ids.__getitem__)] = np.arange(len(memory_ids), dtype=np.int32)
     return places
+
+
+Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
+"""Places in the order of a `Fused`, best first, and which of them are near-twins of one before."""
+
+
+def pick(plan: Plan, group: GroupPlan, ranked: Fused) -> Picked:
+    """Places of a group's hits. What is looked up by name comes as it is: there is nothing to make different."""
+    if group.name == DOMAINS or (ranked.candidates.found_by[ranked.row] & FoundBy.HOLDER).any():
+        places = np.arange(min(group.top_k, len(ranked)))
+        return places, np.zeros(len(places), np.uint8)
+    return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
+
+
+def diversify(fused: Fused, relevance_weight: float, near_twin_bar: float, keep: int) -> Picked:
+    """Places in the order of `fused`, in the order picked, at most `keep`; and which of them are near-twins.
+
+    Near-twins of a picked one come last, then the others by maximal marginal relevance (S2-05, 1.1-7).
+
+    Args:
+        fused: Best first.
+        relevance_weight: In [0, 1]; 1 ignores difference.
+        near_twin_bar: Cosine from which two are near-twins; above 1 there are none.
+        keep: Upper bound on the result.
+    """
+    return mmr(fused.candidates.vector, fused.row, fused.relevance, relevance_weight, near_twin_bar, keep)

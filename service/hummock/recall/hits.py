@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.memory import Memory, Origin
 from hummock.core.recall import GroupCount, Hit
-from hummock.ports import Beside
+from hummock.ports.store import Beside
 from hummock.recall.fuse import ECHO_ORIGINS, Fused
 from hummock.text.normalise import short_hash
 

@@ -1,15 +1,172 @@
-"""From a query and its preset to a plan with every number filled in."""
+"""From a query, its preset and its project's settings to a plan with every number filled in."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hummock.core.candidates import SessionWindow
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.recall import Decay, GroupPlan, Intent, KeywordMode, Plan, Preset, RecallPath, RecallQuery
-from hummock.recall.presets import ALL_ORIGINS, PRESETS, Defaults
-from hummock.recall.times import times_of
+from hummock.core.recall import (
+    Decay,
+    DecayMode,
+    GroupPlan,
+    Intent,
+    KeywordMode,
+    Plan,
+    Preset,
+    RecallPath,
+    RecallQuery,
+    TimeInterval,
+)
+from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
+from hummock.text.time_words import time_intervals
+
+ALL_KINDS = frozenset(MemoryKind)
+ALL_ORIGINS = frozenset(Origin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a preset means, field by field as in `Plan`; `main_kinds` are the kinds of the main group."""
+
+    main_kinds: frozenset[MemoryKind]
+    origins: frozenset[Origin]
+    candidates: int
+    top_k: int
+    code_top_k: int
+    domain_top_k: int
+    min_similarity: float
+    decay_mode: DecayMode
+    half_life_days: float
+    relevance_weight: float
+    window_turns: int
+
+
+PRESETS: Mapping[Preset, Defaults] = {
+    Preset.CHAT: Defaults(
+        main_kinds=ALL_KINDS,
+        origins=frozenset({Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}),
+        candidates=20,
+        top_k=5,
+        code_top_k=0,
+        domain_top_k=0,
+        min_similarity=0.30,
+        decay_mode=DecayMode.EXPONENTIAL,
+        half_life_days=14.0,
+        relevance_weight=1.0,
+        window_turns=10,
+    ),
+    Preset.CODE: Defaults(
+        main_kinds=frozenset({MemoryKind.LEARNING_RECORD, MemoryKind.NOTE, MemoryKind.ENTRY}),
+        origins=ALL_ORIGINS,
+        candidates=50,
+        top_k=10,
+        code_top_k=10,
+        domain_top_k=3,
+        min_similarity=-1.0,
+        decay_mode=DecayMode.OFF,
+        half_life_days=14.0,
+        relevance_weight=0.7,
+        window_turns=0,
+    ),
+    Preset.AGENT: Defaults(
+        main_kinds=ALL_KINDS,
+        origins=ALL_ORIGINS,
+        candidates=50,
+        top_k=10,
+        code_top_k=0,
+        domain_top_k=0,
+        min_similarity=-1.0,
+        decay_mode=DecayMode.OFF,
+        half_life_days=14.0,
+        relevance_weight=0.7,
+        window_turns=0,
+    ),
+    Preset.CODEX: Defaults(
+        main_kinds=frozenset({MemoryKind.ENTRY}),
+        origins=ALL_ORIGINS,
+        candidates=50,
+        top_k=20,
+        code_top_k=0,
+        domain_top_k=0,
+        min_similarity=0.60,
+        decay_mode=DecayMode.OFF,
+        half_life_days=14.0,
+        relevance_weight=1.0,
+        window_turns=0,
+    ),
+}
+
+
+_ORIGINS: Final = "origins"
+_WINDOW: Final = "window_turns"
+_NUMBERS: Final = tuple(field.name for field in fields(PresetSettings) if field.name != _ORIGINS)
+"""Fields that a query has under the same name."""
+
+
+def tuned(query: RecallQuery, settings: ProjectSettings) -> tuple[RecallQuery, tuple[str, ...]]:
+    """The query with what the project says of its preset, and the paths of what came from there.
+
+    A value of the query stands; so do the origins of its filter.
+    """
+    if settings is NO_SETTINGS:
+        return query, ()
+    said = settings.preset(query.preset)
+    filled = [name for name in _numbers(query) if getattr(said, name) is not None and getattr(query, name) is None]
+    values = {name: getattr(said, name) for name in filled}
+    if said.origins is not None and not query.filter.origins:
+        filled.append(_ORIGINS)
+        values["filter"] = replace(query.filter, origins=said.origins)
+    group = query.preset.name.lower()
+    return (replace(query, **values), tuple(f"{group}.{name}" for name in filled)) if filled else (query, ())
+
+
+def _numbers(query: RecallQuery) -> Iterator[str]:
+    """Those that mean something to the query."""
+    return (name for name in _NUMBERS if query.session_id or name != _WINDOW)
+
+
+VAGUE_MATCH = 0.5
+"""The most that a time matches which the words leave open ("recently")."""
+
+SHORTEST_HALVING_S = 43_200.0
+"""Distance from an interval over which a match falls to its half: half a day, so that a day of UTC forgives the
+caller's own midnight; for longer intervals half of their length."""
+
+
+def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[TimeInterval, ...]:
+    """The times that a query is about: those of its intent, else those that its words speak of.
+
+    Args:
+        query: As it was asked for.
+        as_of: Unix seconds that its words are relative to.
+        joins_paths: Whether its words count where it does not say.
+    """
+    if query.intent is not None and query.intent.times:
+        return query.intent.times
+    counts = joins_paths if query.time_words is None else query.time_words
+    return time_intervals(query.text, as_of) if counts else ()
+
+
+def time_match(times: Sequence[TimeInterval], event_time: NDArray[np.float64]) -> NDArray[np.float32]:
+    """How far each time is one of these: (n,) Unix seconds, NaN when not known -> (n,) in [0, 1].
+
+    It is 1 inside an interval (a half inside a vague one) and halves with distance; 0 for a time that is not known.
+    """
+    best = np.zeros(len(event_time), np.float32)
+    for interval in times:
+        distance_s = np.maximum(0.0, np.maximum(interval.start - event_time, event_time - interval.end))
+        length_s = interval.end - interval.start
+        halving_s = max(SHORTEST_HALVING_S, length_s / 2) if np.isfinite(length_s) else SHORTEST_HALVING_S
+        match = (VAGUE_MATCH if interval.is_vague else 1.0) * np.exp2(-distance_s / halving_s)
+        best = np.fmax(best, match.astype(np.float32))
+    return best
+
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
 NO_TWINS = 2.0

@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from hummock.core.memory import Memory, MemoryKind
-from hummock.core.render import MemoryMark, RenderedMemory, Tier
+from hummock.core.render import MemoryMark, RenderedMemory, RenderForm, Tier
+from hummock.render.context import CONTEXT_BUDGET_TOKENS, render_context
 from hummock.render.entries import body_of
-from hummock.render.forms import FormOfText
-from hummock.render.listing import render_read
-from hummock.render.marks import marks_of, reading_as_orders
-from hummock.render.selection import Frame, Section, Selected
+from hummock.render.escape import marks_of, reading_as_orders
+from hummock.render.listing import LIST_BUDGET_TOKENS, render_index, render_memories, render_read
+from hummock.render.section import Form, Frame, Section, Selected
+from hummock.render.waterfall import WATERFALL_BUDGET_TOKENS, render_waterfall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormOfText:
+    """How a form is written.
+
+    Attributes:
+        budget_tokens: Where the caller says none.
+        tier: The most that it shows of a memory.
+        by_kind: Whether it keeps each kind by itself.
+    """
+
+    write: Form
+    budget_tokens: int
+    tier: Tier = Tier.FULL
+    by_kind: bool = False
+
+
+FORMS: Final[dict[RenderForm, FormOfText]] = {
+    RenderForm.CONTEXT: FormOfText(write=render_context, budget_tokens=CONTEXT_BUDGET_TOKENS, by_kind=True),
+    RenderForm.WATERFALL: FormOfText(write=render_waterfall, budget_tokens=WATERFALL_BUDGET_TOKENS),
+    RenderForm.INDEX: FormOfText(write=render_index, budget_tokens=LIST_BUDGET_TOKENS, tier=Tier.INDEX),
+    RenderForm.MEMORIES: FormOfText(write=render_memories, budget_tokens=LIST_BUDGET_TOKENS),
+    RenderForm.MESSAGES: FormOfText(write=render_memories, budget_tokens=LIST_BUDGET_TOKENS),
+}
 
 
 def compose(selected: Sequence[Selected], read: Sequence[Selected], frame: Frame, form: FormOfText) -> Section:

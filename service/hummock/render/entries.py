@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin, Payload
-from hummock.render import fence
-from hummock.render.headings import Wording
-from hummock.render.marks import shown
-from hummock.render.selection import Frame
+from hummock.render import escape
+from hummock.render.escape import shown
+from hummock.render.section import Frame, Wording
 from hummock.text.tokens import TokenCounter
 
 _SUMMARY_CHARACTERS: Final = 100
@@ -19,17 +18,17 @@ _TAGS: Final = 10
 
 def opening(wording: Wording) -> str:
     """What begins the text: it says that all of it is data."""
-    return f"<{fence.ENVELOPE}>\n{wording.data_notice}\n\n"
+    return f"<{escape.ENVELOPE}>\n{wording.data_notice}\n\n"
 
 
 def closing() -> str:
     """What ends the text."""
-    return f"</{fence.ENVELOPE}>\n"
+    return f"</{escape.ENVELOPE}>\n"
 
 
 def index_opening(frame: Frame) -> str:
     """What begins the index: it says how to read on."""
-    return f"<{fence.INDEX}>\n{frame.wording.index_notice.format(tool=frame.read_tool)}\n\n"
+    return f"<{escape.INDEX}>\n{frame.wording.index_notice.format(tool=frame.read_tool)}\n\n"
 
 
 def index_opening_with_rule(frame: Frame) -> str:
@@ -39,15 +38,15 @@ def index_opening_with_rule(frame: Frame) -> str:
 
 def index_closing() -> str:
     """What ends the index."""
-    return f"</{fence.INDEX}>\n"
+    return f"</{escape.INDEX}>\n"
 
 
 def full_entry(memory: Memory, frame: Frame) -> str:
     """The whole memory between its tags. A title that is the body's first line is left out."""
     wording = frame.wording
-    body = fence.clean(body_of(memory, wording)).strip("\n")
+    body = escape.clean(body_of(memory, wording)).strip("\n")
     title = memory.index.title
-    repeats = fence.one_line(body.partition("\n")[0]) in (title, f"{wording.question} {title}")
+    repeats = escape.one_line(body.partition("\n")[0]) in (title, f"{wording.question} {title}")
     attributes = {
         "id": memory.id,
         "kind": memory.kind.name.lower(),
@@ -56,11 +55,11 @@ def full_entry(memory: Memory, frame: Frame) -> str:
         "origin": memory.origin.name.lower(),
         "trust": "" if memory.trust >= 1 else f"{memory.trust:.2g}",
     }
-    written = "".join(f" {name}={fence.attribute(value)}" for name, value in attributes.items() if value)
+    written = "".join(f" {name}={escape.attribute(value)}" for name, value in attributes.items() if value)
     if marks := shown(memory, frame.as_of):
         written += f' note="{marks.strip()}"'
-    quoted = fence.quoted(body, is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
-    return f"<{fence.ENTRY}{written}>\n{quoted}\n</{fence.ENTRY}>\n\n"
+    quoted = escape.quoted(body, is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
+    return f"<{escape.ENTRY}{written}>\n{quoted}\n</{escape.ENTRY}>\n\n"
 
 
 def least_tokens(memories: Sequence[Memory], counter: TokenCounter) -> list[int]:
@@ -81,13 +80,13 @@ def numbered(number: int) -> str:
 
 def index_entry(memory: Memory, as_of: float) -> str:
     """Title, tags and summary; two lines, or one when there is no summary. An origin is named unless it is a person."""
-    title = fence.string(fence.clip(memory.index.title, _TITLE_CHARACTERS))
+    title = escape.string(escape.clip(memory.index.title, _TITLE_CHARACTERS))
     tags = _tags(memory.index.tags)
-    summary = fence.inline(fence.clip(memory.index.summary, _SUMMARY_CHARACTERS))
-    notes = [f" {fence.parenthesised(f'Tags: {tags}')}"] if tags else []
+    summary = escape.inline(escape.clip(memory.index.summary, _SUMMARY_CHARACTERS))
+    notes = [f" {escape.parenthesised(f'Tags: {tags}')}"] if tags else []
     if memory.origin is not Origin.MANUAL:
         notes.append(f" (Origin: {memory.origin.name.lower()})")
-    lines = [f"[ID: {fence.listed_id(memory.id)}] {title}{''.join(notes)}{shown(memory, as_of)}"]
+    lines = [f"[ID: {escape.listed_id(memory.id)}] {title}{''.join(notes)}{shown(memory, as_of)}"]
     if summary:
         lines.append(f"   > Summary: {summary}")
     return "".join(f"{line}\n" for line in lines)
@@ -106,14 +105,14 @@ def body_of(memory: Memory, wording: Wording) -> str:
         case DomainKnowledge(summary=summary, key_files=files):
             parts = [summary, _files(wording.key_files, files)]
         case CodeFragment() as code:
-            parts = [f"{wording.code_file} {fence.one_line(code.path)}{_span(code)}"]
+            parts = [f"{wording.code_file} {escape.one_line(code.path)}{_span(code)}"]
         case _:
             parts = []
     return "\n".join(dict.fromkeys(part for part in [*parts, payload.content] if part))
 
 
 def _files(label: str, files: Iterable[str]) -> str:
-    listed = ", ".join(line for name in files if (line := fence.one_line(name)))
+    listed = ", ".join(line for name in files if (line := escape.one_line(name)))
     return f"{label} {listed}" if listed else ""
 
 
@@ -124,4 +123,4 @@ def _span(code: CodeFragment) -> str:
 
 
 def _tags(tags: Iterable[str]) -> str:
-    return " ".join(f"#{line}" for tag in list(tags)[:_TAGS] if (line := fence.one_line(tag)))
+    return " ".join(f"#{line}" for tag in list(tags)[:_TAGS] if (line := escape.one_line(tag)))

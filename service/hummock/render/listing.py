@@ -10,7 +10,7 @@ from typing import Final
 
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Tier
-from hummock.render import fence
+from hummock.render import escape
 from hummock.render.entries import (
     body_of,
     closing,
@@ -21,8 +21,7 @@ from hummock.render.entries import (
     numbered,
     opening,
 )
-from hummock.render.selection import Frame, Section, Selected
-from hummock.render.tools import read_memory
+from hummock.render.section import Frame, Section, Selected, read_memory
 from hummock.text.tokens import TokenCounter
 
 LIST_BUDGET_TOKENS: Final = 2000
@@ -160,7 +159,7 @@ def _line(item: Selected, frame: Frame) -> str:
     seconds = min(max(moment + frame.utc_offset_minutes * 60, _FIRST_SECOND), _LAST_SECOND)
     # Not fromtimestamp: it knows no years that are far off.
     local = _EPOCH + timedelta(seconds=seconds)
-    text = fence.listed(_named(memory, frame), is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
+    text = escape.listed(_named(memory, frame), is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
     return f"- [{local:%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {text}\n"
 
 

@@ -17,8 +17,7 @@ from hummock.render.entries import (
     numbered,
     opening,
 )
-from hummock.render.selection import Frame, Section, Selected
-from hummock.render.tools import read_memory
+from hummock.render.section import Frame, Section, Selected, read_memory
 
 WATERFALL_BUDGET_TOKENS: Final = 2000
 

@@ -10,21 +10,26 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
 from google.protobuf.message_factory import GetMessageClass
 
-from hummock.rpc.calls import LearnStreamCall, MessageStreamCall, ReplyStreamCall, UnaryCall, reply_or_rest, reply_to
-from hummock.rpc.door import Door
-from hummock.rpc.feed import Feed
-from hummock.rpc.gates import Gates
-from hummock.rpc.parse.request import compile_rules
-from hummock.rpc.recall_call import recall_handler
-from hummock.rpc.reply_stream import ReplyStream
-from hummock.rpc.servicers.admin import AdminServicer
-from hummock.rpc.servicers.context import ContextServicer
-from hummock.rpc.servicers.learning import LearningServicer
-from hummock.rpc.servicers.memory import MemoryServicer
-from hummock.rpc.servicers.project import ProjectServicer
-from hummock.rpc.servicers.session import SessionServicer
-from hummock.rpc.services import SERVICES
+from hummock.rpc.admin_service import AdminServicer
+from hummock.rpc.admission import Door, Gates
+from hummock.rpc.context_service import ContextServicer
+from hummock.rpc.dispatch import (
+    LearnStreamCall,
+    MessageStreamCall,
+    ReplyStreamCall,
+    UnaryCall,
+    recall_handler,
+    reply_or_rest,
+    reply_to,
+)
+from hummock.rpc.learning_service import LearningServicer
+from hummock.rpc.listening import SERVICES
+from hummock.rpc.memory_service import MemoryServicer
+from hummock.rpc.project_service import ProjectServicer
+from hummock.rpc.session_service import SessionServicer
+from hummock.rpc.streams import Feed, ReplyStream
 from hummock.rpc.use_cases import UseCases
+from hummock.rpc.validation import compile_rules
 from hummock.v1 import recall_pb2
 
 

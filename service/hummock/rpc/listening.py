@@ -1,16 +1,157 @@
-"""How servers listen, and how they stop."""
+"""Where and what a server listens to, and how it stops."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import ipaddress
+import socket
+import stat
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
+from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
 
 from hummock.core.errors import StartError
-from hummock.rpc.address import Address, TcpAddress
-from hummock.rpc.door import Door
+from hummock.rpc.admission import Door
 from hummock.rpc.status import MAX_REPLY_BYTES
+from hummock.v1 import (
+    admin_service_pb2,
+    context_service_pb2,
+    learning_service_pb2,
+    memory_service_pb2,
+    project_service_pb2,
+    session_service_pb2,
+)
+
+SERVICES: tuple[ServiceDescriptor, ...] = tuple(
+    file.DESCRIPTOR.services_by_name[name]
+    for file, name in (
+        (context_service_pb2, "ContextService"),
+        (memory_service_pb2, "MemoryService"),
+        (session_service_pb2, "SessionService"),
+        (project_service_pb2, "ProjectService"),
+        (learning_service_pb2, "LearningService"),
+        (admin_service_pb2, "AdminService"),
+    )
+)
+
+
+DEFAULT_ADDRESS = "127.0.0.1:7420"
+LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TcpAddress:
+    """A host and a port; port 0 lets the system choose one."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnixAddress:
+    """A socket in the file system."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return f"unix:{self.path}"
+
+
+Address = TcpAddress | UnixAddress
+
+
+def parse_address(text: str) -> Address:
+    """The address that the text names. Raises: StartError."""
+    if text.startswith("unix:"):
+        path = Path(text.removeprefix("unix:").removeprefix("//"))
+        if not path.name:
+            raise StartError(f"{text} names no socket; write unix:/path/to/hummock.sock")
+        return UnixAddress(path=path.absolute())
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (colon and host and port.isascii() and port.isdecimal() and int(port) <= 65535):
+        raise StartError(f"{text} is no address; write host:port, for example {DEFAULT_ADDRESS}, or unix:/path")
+    return TcpAddress(host=host, port=int(port))
+
+
+def check_bindable(address: Address, *, allow_remote_plaintext: bool) -> None:
+    """Looks whether the address can be listened on, and says what is in the way.
+
+    Raises: StartError.
+    """
+    if isinstance(address, UnixAddress):
+        _check_socket_path(address.path)
+        return
+    if not (address.is_loopback or allow_remote_plaintext):
+        raise StartError(
+            f"{address} can be reached from other machines, and what is sent there is not encrypted: anyone on the "
+            f"way could read and write every memory; listen on {DEFAULT_ADDRESS}, or pass allow_remote_plaintext if "
+            "the network is trusted"
+        )
+    _check_port(address)
+
+
+def _check_port(address: TcpAddress) -> None:
+    try:
+        family, kind, protocol, _, target = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise StartError(f"{address.host} is no address of this machine: {error.strerror}") from error
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(target)
+            probe.listen()
+        except OSError as error:
+            raise StartError(_bind_advice(address, error)) from error
+
+
+def _bind_advice(address: TcpAddress, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {address.port} of {address.host} is taken by another process, perhaps by another hummock; stop it "
+            "or choose another port"
+        )
+    if error.errno == errno.EACCES:
+        return f"port {address.port} needs more rights than this user has; choose one above 1023"
+    return f"cannot listen on {address}: {error.strerror}"
+
+
+def _check_socket_path(path: Path) -> None:
+    if len(bytes(path)) > LONGEST_SOCKET_PATH_BYTES:
+        raise StartError(f"{path} has {len(bytes(path))} bytes; a socket's path may have {LONGEST_SOCKET_PATH_BYTES}")
+    if not path.parent.is_dir():
+        raise StartError(f"{path.parent} is no directory; make it or choose another path for the socket")
+    try:
+        is_socket = stat.S_ISSOCK(path.stat().st_mode)
+    except FileNotFoundError:
+        return
+    if not is_socket:
+        raise StartError(f"{path} exists and is no socket; choose another path")
+    # The core would silently take the path away from a service that listens on it.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return
+    raise StartError(f"{path} is taken by another process, perhaps by another hummock; stop it or choose another path")
+
 
 DRAIN_S = 10.0
 """That running calls have to end."""

@@ -1,29 +1,173 @@
-"""The server of a process that answers recalls and hands all else to the service beside it."""
+"""The server of a process that answers recalls and hands all else to the service beside it, bytes for bytes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
-from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from grpc import aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from hummock.rpc.address import Address
-from hummock.rpc.door import Door
-from hummock.rpc.forward import Forward, Handler
-from hummock.rpc.gate import Gate
-from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, bind, drain, server_options
-from hummock.rpc.parse.request import compile_rules
-from hummock.rpc.recall_call import RECALL, recall_handler
-from hummock.rpc.servicers.recall import recall_response
-from hummock.rpc.services import SERVICES
-from hummock.rpc.status import MAX_REPLY_BYTES
+from hummock.core.errors import Unavailable
+from hummock.rpc.admission import Door, Gate
+from hummock.rpc.dispatch import RECALL, Context, recall_handler, recall_response
+from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, SERVICES, Address, bind, drain, server_options
+from hummock.rpc.status import MAX_REPLY_BYTES, to_grpc
 from hummock.rpc.use_cases import Recall
+from hummock.rpc.validation import compile_rules
 from hummock.v1 import recall_pb2
+
+Value = TypeVar("Value")
+
+Handler: TypeAlias = "grpc.RpcMethodHandler[bytes, bytes]"
+
+_DETAILS = "grpc-status-details-bin"
+"""A trailer that the service puts on every error of its own."""
+
+_COULD_NOT_SEND = (grpc.StatusCode.INTERNAL, "Internal error from Core")
+_STATUS_S = 1.0
+
+_TRANSPORT_PREFIXES = ("grpc-", ":")
+_TRANSPORT_KEYS = frozenset({"user-agent", "content-type", "te"})
+
+
+class Forward:
+    """Hands calls on, with their deadline and their metadata; a caller who hangs up takes the call with him."""
+
+    def __init__(self, channel: aio.Channel, door: Door) -> None:
+        self._channel = channel
+        self._door = door
+
+    def handler(self, method: MethodDescriptor) -> Handler:
+        """For one method."""
+        name = f"/{method.containing_service.full_name}/{method.name}"
+        if method.client_streaming:
+            return self._stream(name)
+        return self._reply_stream(name) if method.server_streaming else self._unary(name)
+
+    def _unary(self, name: str) -> Handler:
+        call_there: aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(name)
+
+        async def answer(data: bytes, context: Context) -> bytes:
+            try:
+                with self._door.pass_through():
+                    return await call_there(data, timeout=context.time_remaining(), metadata=_metadata(context))
+            except (aio.AioRpcError, Unavailable) as error:
+                # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
+                del data
+                await _abort(context, error)
+
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+    def _reply_stream(self, name: str) -> Handler:
+        call_there: aio.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream(name)
+
+        async def answer(data: bytes, context: Context) -> AsyncIterator[bytes]:
+            try:
+                with self._door.pass_through():
+                    call = call_there(data, timeout=context.time_remaining(), metadata=_metadata(context))
+                    async with _until_left(call):
+                        async for reply in call:
+                            yield reply
+            except (aio.AioRpcError, Unavailable) as error:
+                await _abort(context, error)
+
+        return grpc.unary_stream_rpc_method_handler(answer)
+
+    def _stream(self, name: str) -> Handler:
+        """On the wire one message is a stream of one, so it does for a single reply as well."""
+        call_there: aio.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(name)
+
+        async def answer(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
+            try:
+                with self._door.pass_through():
+                    call = call_there(requests, timeout=context.time_remaining(), metadata=_metadata(context))
+                    async with _until_left(call):
+                        async for reply in _Ending(call).replies():
+                            yield reply
+            except (aio.AioRpcError, Unavailable) as error:
+                await _abort(context, error)
+
+        return grpc.stream_stream_rpc_method_handler(answer)
+
+
+@asynccontextmanager
+async def _until_left(call: aio.Call) -> AsyncIterator[None]:
+    """Ends the call when its reader stops reading."""
+    try:
+        yield
+    finally:
+        call.cancel()
+
+
+class _Ending:
+    """The status with which the service ended a call.
+
+    Where a message could not be sent any more, gRPC's client ends the call with a status of its own, before that of the
+    service has come or in place of it.
+    """
+
+    def __init__(self, call: aio.StreamStreamCall[bytes, bytes]) -> None:
+        self._call = call
+        self._status: tuple[grpc.StatusCode, aio.Metadata, aio.Metadata, str | None] | None = None
+        self._is_known = asyncio.Event()
+        # Called at each status that the call is given.
+        call.add_done_callback(self._note)
+
+    async def replies(self) -> AsyncIterator[bytes]:
+        """All of them. Raises: AioRpcError, with the status of the service."""
+        try:
+            async for reply in self._call:
+                yield reply
+        except aio.AioRpcError as error:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_STATUS_S):
+                    await self._is_known.wait()
+            if self._status is None:
+                raise
+            raise aio.AioRpcError(*self._status) from error
+
+    def _note(self, _: object) -> None:
+        call = self._call
+        code, details = _known(call.code()), _known(call.details())
+        if (code, details) != _COULD_NOT_SEND:
+            self._status = (code, aio.Metadata(), _known(call.trailing_metadata()), details)
+            self._is_known.set()
+
+
+def _known(value: Coroutine[Any, Any, Value]) -> Value:
+    """What need not be waited for any more."""
+    try:
+        value.send(None)
+    except StopIteration as done:
+        known: Value = done.value
+        return known
+    raise RuntimeError("a call that has ended does not know its status")
+
+
+def _metadata(context: Context) -> aio.Metadata:
+    """What the caller sent beside the request, without what belongs to its connection."""
+    sent: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
+    return aio.Metadata(
+        *((key, value) for key, value in sent if key not in _TRANSPORT_KEYS and not key.startswith(_TRANSPORT_PREFIXES))
+    )
+
+
+async def _abort(context: Context, error: aio.AioRpcError | Unavailable) -> NoReturn:
+    if isinstance(error, aio.AioRpcError):
+        trailers = error.trailing_metadata()
+        if error.code() is not grpc.StatusCode.UNAVAILABLE or _DETAILS in trailers:
+            await context.abort(error.code(), error.details() or "", tuple(trailers))
+        # What gRPC says of its connection is nothing to the caller, who has none to that process.
+        error = Unavailable("the process that answers this is starting or stopping; try again")
+    await context.abort_with_status(to_grpc(error))
+
 
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),

@@ -14,7 +14,7 @@ from typing import IO, Literal, Self
 import structlog
 
 from hummock.core.errors import StartError
-from hummock.rpc.address import Address
+from hummock.rpc.listening import Address
 
 LISTENING_ON = "listening on "
 """Begins the one line that a reader writes, once it lets calls in; its address follows."""

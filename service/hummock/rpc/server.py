@@ -15,13 +15,20 @@ from grpc import aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from hummock.rpc.address import Address, UnixAddress, check_bindable, parse_address
-from hummock.rpc.door import Door
-from hummock.rpc.feed import Feed
-from hummock.rpc.gates import Gates
+from hummock.rpc.admission import Door, Gates
 from hummock.rpc.handlers import handlers
-from hummock.rpc.listening import DRAIN_S, bind, drain, server_options
-from hummock.rpc.services import SERVICES
+from hummock.rpc.listening import (
+    DRAIN_S,
+    SERVICES,
+    Address,
+    UnixAddress,
+    bind,
+    check_bindable,
+    drain,
+    parse_address,
+    server_options,
+)
+from hummock.rpc.streams import Feed
 from hummock.rpc.use_cases import UseCases
 
 

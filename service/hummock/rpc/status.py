@@ -12,10 +12,18 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from hummock.core.errors import Exhausted, HummockError, InvalidRequest, NotFound, NotReady, Overloaded, Unavailable
-from hummock.core.traced import places_of
-from hummock.rpc.gate import DeadlinePassed
-from hummock.rpc.parse.request import RulesBroken, Violation
+from hummock.core.errors import (
+    Exhausted,
+    HummockError,
+    InvalidRequest,
+    NotFound,
+    NotReady,
+    Overloaded,
+    Unavailable,
+    places_of,
+)
+from hummock.rpc.admission import DeadlinePassed
+from hummock.rpc.validation import RulesBroken, Violation
 
 MAX_REPLY_BYTES = 16 * 1024 * 1024
 DOMAIN = "hummock"

@@ -7,25 +7,29 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hummock.core.explain import Explained, ExplainQuery
-from hummock.core.feedback import FeedbackCommand, FeedbackNoted
-from hummock.core.keyword_scan import ScanProgress, ScanScope
 from hummock.core.later import Later
-from hummock.core.learn import Changes, Deleted, LearnCommand, Learned, Updated
-from hummock.core.learning_events import LoggedEvent
-from hummock.core.learning_queries import LearningCommand, LearningPage, LearningUpdated, Replayed, SettingsChanges
-from hummock.core.memory import Filter, Memory, Origin
-from hummock.core.memory_events import EventPage
-from hummock.core.observe import ObserveCommand
-from hummock.core.project import Project
-from hummock.core.recall import Recalled, RecallQuery
+from hummock.core.learning import LoggedEvent
+from hummock.core.learning_requests import (
+    FeedbackCommand,
+    FeedbackNoted,
+    LearningCommand,
+    LearningPage,
+    LearningUpdated,
+    ObserveCommand,
+    Replayed,
+    ScanProgress,
+    ScanScope,
+    SettingsChanges,
+)
+from hummock.core.memory import Changes, Deleted, EventPage, Filter, LearnCommand, Learned, Memory, Origin, Updated
+from hummock.core.project import Project, ServiceStatus
+from hummock.core.recall import Recalled, RecallQuery, Searched, SearchQuery
 from hummock.core.render import Rendered, RenderQuery
-from hummock.core.search import Searched, SearchQuery
 from hummock.core.session import LearnedTurn, LearnTurnCommand, Session
 from hummock.core.settings import ProjectSettings, SettingsShown
-from hummock.core.status import ServiceStatus
 from hummock.core.transfer import Given, GivenMessage, Imported, KeptPage
-from hummock.ports import Page
-from hummock.usecases.sessions import Sessions
+from hummock.memories.sessions import Sessions
+from hummock.ports.store import Page
 
 
 class Recall(Protocol):

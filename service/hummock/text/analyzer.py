@@ -12,8 +12,7 @@ from typing import Final
 
 import Stemmer
 
-from hummock.text.cjk import CJK
-from hummock.text.normalise import nfkc
+from hummock.text.normalise import CJK, nfkc
 from hummock_kernels.analyzer import (
     MAX_NAME_CHARACTERS,
     MAX_STEM_CHARACTERS,
@@ -22,7 +21,7 @@ from hummock_kernels.analyzer import (
 )
 
 ANALYZER_VERSION: Final = 2
-"""Moves when the same text gives other terms or names: `store/writing/reanalyse.py` makes those of earlier versions
+"""Moves when the same text gives other terms or names: `store/lmdb/reanalyse.py` makes those of earlier versions
 anew."""
 
 MAX_TERM_CHARACTERS: Final = 64

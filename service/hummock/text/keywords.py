@@ -1,10 +1,160 @@
-"""Keywords of a sentence without a language model."""
+"""Keywords, names and phrases of a sentence, without a language model."""
+
+from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Final
 
-from hummock.text.cjk import CJK
-from hummock.text.normalise import nfkc
-from hummock.text.stopwords import CHINESE_STOP_WORDS, CHINESE_WORDS_WITH_STOP_CHARACTERS, ENGLISH_STOP_WORDS
+from hummock.text.analyzer import TOKEN, query_terms
+from hummock.text.normalise import CJK, nfkc
+from hummock.text.word_lists import (
+    CHINESE_COMMON_WORDS,
+    CHINESE_STOP_WORDS,
+    CHINESE_WORDS_WITH_STOP_CHARACTERS,
+    ENGLISH_COMMON_WORDS,
+    ENGLISH_STOP_WORDS,
+    EVERYDAY_WORDS,
+    FUNCTION_CHARACTERS,
+    LONE_CHARACTERS,
+)
+
+_LONGEST_WORD: Final = 4
+_REACH: Final = 6
+"""Characters on either side that are looked at; words begin and end anew within so many."""
+_KNOWN: Final = frozenset(
+    word
+    for word in (*EVERYDAY_WORDS, *CHINESE_COMMON_WORDS, *CHINESE_WORDS_WITH_STOP_CHARACTERS)
+    if 1 < len(word) <= _LONGEST_WORD
+)
+_WORD_COST: Final = 1.0
+_LONE_COST: Final = 1.5
+_RARE_COST: Final = 2.0
+_NAME_COST: Final = 1.5
+"""Of the word in question, which is less likely than an everyday one."""
+_SEPARATORS: Final = frozenset(" ")
+
+
+def is_word_at(text: str, start: int, end: int) -> bool:
+    """Whether text[start:end], all of it Chinese characters, is a word where it stands.
+
+    Args:
+        text: Folded; a space ends every word.
+        start: Where it begins.
+        end: Behind its last character.
+    """
+    first, last = _run(text, start, end)
+    crossing = [
+        (begin, stop)
+        for begin in range(first, end)
+        for stop in range(max(begin + 2, start + 1), min(begin + _LONGEST_WORD, last) + 1)
+        if (begin < start < stop or begin < end < stop) and text[begin:stop] in _KNOWN
+    ]
+    if not crossing:
+        return True
+    with_it = _cost(text[first:start]) + _NAME_COST + _cost(text[end:last])
+    without = min(_cost(text[first:begin]) + _WORD_COST + _cost(text[stop:last]) for begin, stop in crossing)
+    return with_it <= without
+
+
+def _run(text: str, start: int, end: int) -> tuple[int, int]:
+    """The stretch without separators in which the word stands, as far as is looked."""
+    first, last = start, end
+    while first > max(0, start - _REACH) and text[first - 1] not in _SEPARATORS:
+        first -= 1
+    while last < min(len(text), end + _REACH) and text[last] not in _SEPARATORS:
+        last += 1
+    return first, last
+
+
+@lru_cache(1 << 12)
+def _cost(stretch: str) -> float:
+    """Of the cheapest way to cut it into words."""
+    costs = [0.0]
+    for end in range(1, len(stretch) + 1):
+        ways = [costs[end - 1] + _alone(stretch[end - 1])]
+        ways += [
+            costs[begin] + _WORD_COST
+            for begin in range(max(0, end - _LONGEST_WORD), end - 1)
+            if stretch[begin:end] in _KNOWN
+        ]
+        costs.append(min(ways))
+    return costs[-1]
+
+
+def _alone(character: str) -> float:
+    if character in FUNCTION_CHARACTERS:
+        return _WORD_COST
+    return _LONE_COST if character in LONE_CHARACTERS else _RARE_COST
+
+
+_TOKEN: Final = re.compile(rf"(?P<cjk>[{CJK}]+)|[^\W{CJK}]+(?:[-_.'’/][^\W{CJK}]+)*(?:\+\+|#)?")
+_LONGEST_COMMON_WORD: Final = max(map(len, CHINESE_COMMON_WORDS | CHINESE_WORDS_WITH_STOP_CHARACTERS))
+_LAST: Final = "".join(sorted(FUNCTION_CHARACTERS))
+_FIRST: Final = f"{_LAST}块座艘枚颗根匹届幅批串堆把"
+"""Measure words as well: "那块硬木头"."""
+
+
+def phrases(text: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
+    """The phrases of a text, in its order, repeats included; folded to NFKC, with its own capitals.
+
+    A Chinese one is a longest run of characters of which every pair is distinctive, cut at common words; it has two
+    characters or more, is no everyday word, and neither begins with a measure word nor has a particle at either end. In
+    other scripts it is a word that is neither common nor a number, and all of whose terms are distinctive; of a name of
+    code the whole counts, and not what it is made of.
+
+    Args:
+        text: Any text.
+        is_distinctive: Whether a term (`analyzer.query_terms`) is.
+    """
+    for token in _TOKEN.finditer(nfkc(text)):
+        if token["cjk"]:
+            for piece in _cut(token.group()):
+                yield from _runs(piece, is_distinctive)
+        elif _may_name(token.group()):
+            terms = _terms_that_count(token.group())
+            if terms and all(map(is_distinctive, terms)):
+                yield token.group()
+
+
+def _may_name(word: str) -> bool:
+    return len(word) > 1 and word.casefold() not in ENGLISH_COMMON_WORDS and not all(map(str.isdigit, word))
+
+
+def _terms_that_count(word: str) -> list[str]:
+    terms = query_terms(word)
+    return terms[:1] if TOKEN.fullmatch(word) else terms
+
+
+def _cut(run: str) -> Iterator[str]:
+    """The pieces between common words; the longest word that begins at a place counts."""
+    start = at = 0
+    while at < len(run):
+        for end in range(min(at + _LONGEST_COMMON_WORD, len(run)), at, -1):
+            word = run[at:end]
+            if word in CHINESE_COMMON_WORDS:
+                yield run[start:at]
+                start = at = end
+                break
+            if word in CHINESE_WORDS_WITH_STOP_CHARACTERS:
+                at = end
+                break
+        else:
+            at += 1
+    yield run[start:]
+
+
+def _runs(piece: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
+    start = 0
+    for second in range(1, len(piece) + 1):
+        if second < len(piece) and is_distinctive(piece[second - 1 : second + 1]):
+            continue
+        run = piece[start:second].lstrip(_FIRST).rstrip(_LAST)
+        if len(run) > 1 and run not in EVERYDAY_WORDS:
+            yield run
+        start = second
+
 
 _MIN_CHARACTERS = 2
 

@@ -1,4 +1,6 @@
-"""Normal forms: what counts as the same text."""
+"""Normal forms: what counts as the same text, and in which script it is."""
+
+from __future__ import annotations
 
 import hashlib
 import re
@@ -6,6 +8,39 @@ import sys
 import unicodedata
 from functools import cache
 from itertools import pairwise
+from typing import Final
+
+CJK: Final = (
+    "\u3005-\u3007\u303b"  # iteration and closing marks, ideographic zero
+    "\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
+    "\u3105-\u312f\u31a0-\u31bf"  # bopomofo
+    "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb"  # hangul
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"  # ideographs
+)
+"""Scripts written without spaces between words (and hangul, whose words are inflected): indexed by character pairs."""
+
+LAST_IDEOGRAPH: Final = 0x3FFFD
+"""Beyond it no character belongs to a word."""
+
+
+_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]+")
+
+
+def is_han(text: str) -> bool:
+    """Whether the text has a Chinese character."""
+    return _HAN.search(text) is not None
+
+
+def known_share(text: str, scripts: frozenset[str]) -> float:
+    """Share of the text's words whose script is one of these ("han", "latin"), in [0, 1]; 1 for a text without any.
+
+    Two Chinese characters count as a word, as does a run of Latin letters.
+    """
+    weights = {"han": len(_HAN.findall(text)) / 2, "latin": float(len(_LATIN.findall(text)))}
+    total = sum(weights.values())
+    return sum(weight for script, weight in weights.items() if script in scripts) / total if total else 1.0
+
 
 _HASH_BYTES = 16
 _SHORT_BYTES = 8

@@ -1,13 +1,33 @@
-"""Which words of a memory are embedded, searched, compared and shown.
-
-The version of the template is part of the embedding space: change it with every change of what is embedded.
-"""
+"""Which words of a memory are embedded, searched, compared and shown."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, LearningRecord, MemoryIndex, MemoryKind, Payload
+from hummock.core.facets import facets_of
+from hummock.core.memory import (
+    CodeFragment,
+    DomainKnowledge,
+    Draft,
+    LearningRecord,
+    Memory,
+    MemoryIndex,
+    MemoryKind,
+    Payload,
+)
+from hummock.text.normalise import prose
+from hummock.text.terms import A_FACET, Piece
+from hummock_kernels.analyzer import BODY, TAGS, TITLE
+
+_ASKS = re.compile(r"[?？][\s\"'”’」』)）]*\Z")
+_END_CHARACTERS = 16
+
+
+def asks(text: str) -> bool:
+    """Whether a text ends in a question, so that its answer is to be expected in what is said next."""
+    return _ASKS.search(text, max(0, len(text) - _END_CHARACTERS)) is not None
+
 
 TEMPLATE_VERSION = 1
 
@@ -114,3 +134,40 @@ def _cut(text: str, limit: int) -> str:
 
 def _lines(*parts: str) -> str:
     return "\n".join(dict.fromkeys(part for part in parts if part))
+
+
+def as_draft(memory: Memory) -> Draft:
+    """The draft that a memory with a payload was made from; what the server had derived is left open again."""
+    if memory.payload is None:
+        raise ValueError("the memory was read without its payload")
+    return left_open(
+        Draft(
+            id=memory.id,
+            kind=memory.kind,
+            origin=memory.origin,
+            index=memory.index,
+            payload=memory.payload,
+            session_id=memory.session_id,
+            speaker=memory.speaker,
+            event_time=memory.event_time,
+            emotion_label=memory.emotion_label,
+            trust=memory.trust,
+            supersedes=memory.supersedes,
+            create_time=memory.create_time,
+            source_hash=memory.source_hash,
+        )
+    )
+
+
+def pieces_of(draft: Draft) -> list[Piece]:
+    """What a memory is searched by."""
+    fields = searched(draft)
+    facets = facets_of(draft, _domain_names(draft))
+    return [(facet, A_FACET) for facet in facets] + [(fields.title, TITLE), (fields.tags, TAGS), (fields.body, BODY)]
+
+
+def _domain_names(draft: Draft) -> tuple[str, ...]:
+    detail = draft.payload.detail
+    if not isinstance(detail, DomainKnowledge):
+        return ()
+    return tuple(name for name in (prose(name) for name in (detail.domain, *detail.aliases)) if name)

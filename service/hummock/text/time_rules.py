@@ -1,4 +1,4 @@
-"""Forms of words for times: patterns that stand in one table, searched for together."""
+"""Spans of time around a moment, and patterns for the words that name them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,157 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import IntEnum
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from hummock.text.time_spans import Span
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+
+_SATURDAY = 5
+_LEAP_CYCLE_YEARS = 8
+"""Years between two leap days at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """From `start` to `end`, exclusive; vague when the words leave open how long ago."""
+
+    start: datetime
+    end: datetime
+    is_vague: bool = False
+
+
+class Unit(IntEnum):
+    """What time is counted in."""
+
+    HOUR = 1
+    DAY = 2
+    WEEK = 3
+    MONTH = 4
+    YEAR = 5
+
+
+_FEW_FROM = 2
+FEW_UP_TO = {Unit.HOUR: 6, Unit.DAY: 7, Unit.WEEK: 5, Unit.MONTH: 6, Unit.YEAR: 6}
+"""How many of a unit "a few" are at least and at most."""
+
+
+def unit_span(now: datetime, unit: Unit, offset: int) -> Span:
+    """The calendar's day, week, month or year that lies `offset` after `now`'s; an hour lies around its middle."""
+    if unit is Unit.HOUR:
+        middle = now + offset * HOUR
+        return Span(start=middle - HOUR / 2, end=middle + HOUR / 2)
+    return Span(start=_first(now, unit, offset), end=_first(now, unit, offset + 1))
+
+
+def few_ago(now: datetime, unit: Unit) -> Span:
+    """The units that lie a few before `now`'s."""
+    return some_ago(now, unit, _FEW_FROM, FEW_UP_TO[unit])
+
+
+def some_ago(now: datetime, unit: Unit, fewest: int, most: int) -> Span:
+    """The units that lie so many before `now`'s, from the first to the last of them."""
+    start = unit_span(now, unit, -most).start
+    return Span(start=start, end=unit_span(now, unit, -fewest).end, is_vague=True)
+
+
+def rolling(now: datetime, unit: Unit, count: int, *, is_vague: bool = False) -> Span:
+    """So many units up to `now`."""
+    match unit:
+        case Unit.HOUR:
+            start = now - count * HOUR
+        case Unit.DAY | Unit.WEEK:
+            start = midnight(now) - count * DAY * (7 if unit is Unit.WEEK else 1)
+        case _:
+            start = _month(now, -count * (12 if unit is Unit.YEAR else 1)) + (now.day - 1) * DAY
+    return Span(start=start, end=now, is_vague=is_vague)
+
+
+def weekday_span(now: datetime, weekday: int, week_offset: int) -> Span:
+    """A weekday (0 is Monday) of the week that lies `week_offset` after the one of `now`."""
+    return _day(_first(now, Unit.WEEK, week_offset) + weekday * DAY)
+
+
+def last_weekday(now: datetime, weekday: int, *, or_today: bool) -> Span:
+    """The last such weekday before today, or today itself."""
+    days_ago = (now.weekday() - weekday) % 7
+    return _day(midnight(now) - (days_ago if days_ago or or_today else 7) * DAY)
+
+
+def next_weekday(now: datetime, weekday: int) -> Span:
+    """The first such weekday after today."""
+    return _day(midnight(now) + ((weekday - now.weekday() - 1) % 7 + 1) * DAY)
+
+
+def weekend(now: datetime, week_offset: int) -> Span:
+    """Saturday and Sunday of the week that lies `week_offset` after the one of `now`."""
+    monday = _first(now, Unit.WEEK, week_offset)
+    return Span(start=monday + _SATURDAY * DAY, end=monday + 7 * DAY)
+
+
+def last_weekend(now: datetime) -> Span:
+    """The last weekend that has begun."""
+    return weekend(now, 0 if now.weekday() >= _SATURDAY else -1)
+
+
+def year_span(now: datetime, year: int) -> Span:
+    """A year."""
+    return unit_span(now.replace(year=year, month=1, day=1), Unit.YEAR, 0)
+
+
+def month_span(now: datetime, month: int, year: int | None) -> Span:
+    """A month of a year; without one, the last such month that has begun."""
+    if year is None:
+        year = now.year if month <= now.month else now.year - 1
+    return unit_span(now.replace(year=year, month=month, day=1), Unit.MONTH, 0)
+
+
+def day_span(now: datetime, month: int, day: int, year: int | None) -> Span | None:
+    """A day of a month; without a year, the last such day that has begun. None when the calendar has no such day."""
+    years = range(now.year, now.year - _LEAP_CYCLE_YEARS - 1, -1) if year is None else (year,)
+    for candidate in years:
+        try:
+            start = midnight(now).replace(year=candidate, month=month, day=day)
+        except ValueError:
+            continue
+        if year is not None or start <= now:
+            return _day(start)
+    return None
+
+
+def hours_of(day: Span, first_hour: int, end_hour: int, now: datetime) -> Span:
+    """Some hours of a day; those above 24 are of the next one. A day that is over has none that are to come."""
+    end = day.start + end_hour * HOUR
+    return Span(start=day.start + first_hour * HOUR, end=min(end, now) if day.end <= now else end)
+
+
+def midnight(now: datetime) -> datetime:
+    """The beginning of the day."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _day(start: datetime) -> Span:
+    return Span(start=start, end=start + DAY)
+
+
+def _first(now: datetime, unit: Unit, offset: int) -> datetime:
+    """The first moment of a unit of the calendar."""
+    match unit:
+        case Unit.DAY:
+            return midnight(now) + offset * DAY
+        case Unit.WEEK:
+            return midnight(now) + (7 * offset - now.weekday()) * DAY
+        case Unit.MONTH:
+            return _month(now, offset)
+        case _:
+            return midnight(now).replace(year=now.year + offset, month=1, day=1)
+
+
+def _month(now: datetime, offset: int) -> datetime:
+    months = 12 * now.year + now.month - 1 + offset
+    return midnight(now).replace(year=months // 12, month=months % 12 + 1, day=1)
+
 
 NOT_INSIDE_A_NAME: Final = r"(?<![A-Za-z0-9_$@#/\\.:-])"
 NOT_BEFORE_A_NAME: Final = r"(?![A-Za-z0-9_(]|[./:\\-][A-Za-z0-9_])"

@@ -12,10 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from hummock.core.recall import TimeInterval
-from hummock.text.cjk import CJK
-from hummock.text.normalise import nfkc
-from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules
-from hummock.text.time_spans import Span, day_span, month_span
+from hummock.text.normalise import CJK, nfkc
+from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Span, day_span, month_span
 from hummock.text.time_words_en import ENGLISH
 from hummock.text.time_words_zh import CHINESE
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from hummock.text import time_spans as spans
-from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules
-from hummock.text.time_spans import Span, Unit
+from hummock.text import time_rules
+from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Span, Unit
 
 _UNITS: Final = {"hour": Unit.HOUR, "day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
 _COUNTED: Final = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -27,88 +26,88 @@ _DAYS: Final = {"day before yesterday": -2, "yesterday": -1, "today": 0, "day af
 
 
 def _named_day(match: re.Match[str], now: datetime) -> Span:
-    return _part_of(spans.unit_span(now, Unit.DAY, _DAYS[match["name"].lower()]), match, now)
+    return _part_of(time_rules.unit_span(now, Unit.DAY, _DAYS[match["name"].lower()]), match, now)
 
 
 def _last_night(_: re.Match[str], now: datetime) -> Span:
-    return spans.hours_of(spans.unit_span(now, Unit.DAY, -1), *_HOURS["night"], now)
+    return time_rules.hours_of(time_rules.unit_span(now, Unit.DAY, -1), *_HOURS["night"], now)
 
 
 def _tonight(_: re.Match[str], now: datetime) -> Span:
-    return spans.hours_of(spans.unit_span(now, Unit.DAY, 0), *_HOURS["night"], now)
+    return time_rules.hours_of(time_rules.unit_span(now, Unit.DAY, 0), *_HOURS["night"], now)
 
 
 def _part_of_today(match: re.Match[str], now: datetime) -> Span:
-    return _part_of(spans.unit_span(now, Unit.DAY, 0), match, now)
+    return _part_of(time_rules.unit_span(now, Unit.DAY, 0), match, now)
 
 
 def _ago(match: re.Match[str], now: datetime) -> Span:
     unit = _UNITS[match["unit"].lower()]
-    return spans.few_ago(now, unit) if match["few"] else spans.unit_span(now, unit, -_count(match["count"]))
+    return time_rules.few_ago(now, unit) if match["few"] else time_rules.unit_span(now, unit, -_count(match["count"]))
 
 
 def _up_to_now(match: re.Match[str], now: datetime) -> Span:
     unit = _UNITS[match["unit"].lower()]
     if match["few"]:
-        return spans.rolling(now, unit, spans.FEW_UP_TO[unit], is_vague=True)
-    return spans.rolling(now, unit, _count(match["count"] or "a"))
+        return time_rules.rolling(now, unit, time_rules.FEW_UP_TO[unit], is_vague=True)
+    return time_rules.rolling(now, unit, _count(match["count"] or "a"))
 
 
 def _calendar_unit(match: re.Match[str], now: datetime) -> Span:
-    return spans.unit_span(now, _UNITS[match["unit"].lower()], _OFFSETS[match["which"].lower()])
+    return time_rules.unit_span(now, _UNITS[match["unit"].lower()], _OFFSETS[match["which"].lower()])
 
 
 def _weekend(match: re.Match[str], now: datetime) -> Span:
     which = match["which"].lower()
-    return spans.weekend(now, _OFFSETS[which]) if which in _OFFSETS else spans.last_weekend(now)
+    return time_rules.weekend(now, _OFFSETS[which]) if which in _OFFSETS else time_rules.last_weekend(now)
 
 
 def _weekday(match: re.Match[str], now: datetime) -> Span:
     weekday = _WEEKDAYS[match["weekday"].lower()]
     which = (match["which"] or "").lower()
     if which == "next":
-        day = spans.next_weekday(now, weekday)
+        day = time_rules.next_weekday(now, weekday)
     elif which == "this":
-        day = spans.weekday_span(now, weekday, 0)
+        day = time_rules.weekday_span(now, weekday, 0)
     else:
-        day = spans.last_weekday(now, weekday, or_today=which != "last")
+        day = time_rules.last_weekday(now, weekday, or_today=which != "last")
     return _part_of(day, match, now)
 
 
 def _date(match: re.Match[str], now: datetime) -> Span | None:
-    day = spans.day_span(now, _MONTHS[match["month"].lower()], int(match["day"]), _year(match, now))
+    day = time_rules.day_span(now, _MONTHS[match["month"].lower()], int(match["day"]), _year(match, now))
     return None if day is None else _part_of(day, match, now)
 
 
 def _month(match: re.Match[str], now: datetime) -> Span:
-    return spans.month_span(now, _MONTHS[match["month"].lower()], _year(match, now))
+    return time_rules.month_span(now, _MONTHS[match["month"].lower()], _year(match, now))
 
 
 def _last_month(match: re.Match[str], now: datetime) -> Span:
     """The month before this one that has the name: said in May, "last May" is a year ago."""
     month = _MONTHS[match["month"].lower()]
-    return spans.month_span(now, month, now.year - (month >= now.month))
+    return time_rules.month_span(now, month, now.year - (month >= now.month))
 
 
 def _of_year(match: re.Match[str], now: datetime) -> Span:
-    return spans.year_span(now, int(match["year"]))
+    return time_rules.year_span(now, int(match["year"]))
 
 
 def _recently(_: re.Match[str], now: datetime) -> Span:
-    return spans.rolling(now, Unit.WEEK, 2, is_vague=True)
+    return time_rules.rolling(now, Unit.WEEK, 2, is_vague=True)
 
 
 def _the_other_day(_: re.Match[str], now: datetime) -> Span:
-    return spans.few_ago(now, Unit.DAY)
+    return time_rules.few_ago(now, Unit.DAY)
 
 
 def _just_now(_: re.Match[str], now: datetime) -> Span:
-    return spans.rolling(now, Unit.HOUR, 1)
+    return time_rules.rolling(now, Unit.HOUR, 1)
 
 
 def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
     part = match["part"]
-    return spans.hours_of(day, *_HOURS[part.lower()], now) if part else day
+    return time_rules.hours_of(day, *_HOURS[part.lower()], now) if part else day
 
 
 def _count(word: str) -> int:

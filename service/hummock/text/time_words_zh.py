@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from hummock.text import time_spans as spans
-from hummock.text.time_rules import Rule, Rules
-from hummock.text.time_spans import Span, Unit
+from hummock.text import time_rules
+from hummock.text.time_rules import Rule, Rules, Span, Unit
 
 _DIGITS: Final = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TEN: Final = "十"
@@ -54,79 +53,79 @@ _WEEKDAYS: Final = {character: value for value, character in enumerate("一二�
 
 
 def _named_day(match: re.Match[str], now: datetime) -> Span:
-    return _part_of(spans.unit_span(now, Unit.DAY, _DAYS[match["name"]]), match, now)
+    return _part_of(time_rules.unit_span(now, Unit.DAY, _DAYS[match["name"]]), match, now)
 
 
 def _ago(match: re.Match[str], now: datetime) -> Span:
     unit = _UNITS[match["unit"]]
     fewest, most = _counted(match["count"])
-    return spans.unit_span(now, unit, -most) if fewest == most else spans.some_ago(now, unit, fewest, most)
+    return time_rules.unit_span(now, unit, -most) if fewest == most else time_rules.some_ago(now, unit, fewest, most)
 
 
 def _few_ago(match: re.Match[str], now: datetime) -> Span:
-    return spans.few_ago(now, _UNITS[match["unit"]])
+    return time_rules.few_ago(now, _UNITS[match["unit"]])
 
 
 def _up_to_now(match: re.Match[str], now: datetime) -> Span:
     unit = _UNITS[match["unit"]]
     if match["count"] is None:
-        return spans.rolling(now, unit, spans.FEW_UP_TO[unit], is_vague=True)
+        return time_rules.rolling(now, unit, time_rules.FEW_UP_TO[unit], is_vague=True)
     fewest, most = _counted(match["count"])
-    return spans.rolling(now, unit, most, is_vague=fewest < most)
+    return time_rules.rolling(now, unit, most, is_vague=fewest < most)
 
 
 def _weekday(match: re.Match[str], now: datetime) -> Span:
     weekday = _WEEKDAYS[match["weekday"]]
     which = match["which"]
     if not which:
-        return _part_of(spans.last_weekday(now, weekday, or_today=True), match, now)
-    return _part_of(spans.weekday_span(now, weekday, _OFFSETS[which]), match, now)
+        return _part_of(time_rules.last_weekday(now, weekday, or_today=True), match, now)
+    return _part_of(time_rules.weekday_span(now, weekday, _OFFSETS[which]), match, now)
 
 
 def _weekend(match: re.Match[str], now: datetime) -> Span:
     which = match["which"]
-    return spans.last_weekend(now) if which is None else spans.weekend(now, _OFFSETS[which])
+    return time_rules.last_weekend(now) if which is None else time_rules.weekend(now, _OFFSETS[which])
 
 
 def _calendar_unit(match: re.Match[str], now: datetime) -> Span:
-    return spans.unit_span(now, _UNITS[match["unit"]], _OFFSETS[match["which"]])
+    return time_rules.unit_span(now, _UNITS[match["unit"]], _OFFSETS[match["which"]])
 
 
 def _date(match: re.Match[str], now: datetime) -> Span | None:
-    day = spans.day_span(now, _number(match["month"]), _number(match["day"]), _year(match, now))
+    day = time_rules.day_span(now, _number(match["month"]), _number(match["day"]), _year(match, now))
     return None if day is None else _part_of(day, match, now)
 
 
 def _day_of_month(match: re.Match[str], now: datetime) -> Span | None:
-    month = spans.unit_span(now, Unit.MONTH, _OFFSETS[match["which"]]).start
-    day = spans.day_span(now, month.month, _number(match["day"]), month.year)
+    month = time_rules.unit_span(now, Unit.MONTH, _OFFSETS[match["which"]]).start
+    day = time_rules.day_span(now, month.month, _number(match["day"]), month.year)
     return None if day is None else _part_of(day, match, now)
 
 
 def _month(match: re.Match[str], now: datetime) -> Span:
-    return spans.month_span(now, _number(match["month"]), _year(match, now))
+    return time_rules.month_span(now, _number(match["month"]), _year(match, now))
 
 
 def _of_year(match: re.Match[str], now: datetime) -> Span | None:
     year = _year(match, now)
-    return None if year is None else spans.year_span(now, year)
+    return None if year is None else time_rules.year_span(now, year)
 
 
 def _recently(_: re.Match[str], now: datetime) -> Span:
-    return spans.rolling(now, Unit.WEEK, 2, is_vague=True)
+    return time_rules.rolling(now, Unit.WEEK, 2, is_vague=True)
 
 
 def _few_days_ago(_: re.Match[str], now: datetime) -> Span:
-    return spans.few_ago(now, Unit.DAY)
+    return time_rules.few_ago(now, Unit.DAY)
 
 
 def _just_now(_: re.Match[str], now: datetime) -> Span:
-    return spans.rolling(now, Unit.HOUR, 1)
+    return time_rules.rolling(now, Unit.HOUR, 1)
 
 
 def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
     part = match["part"]
-    return spans.hours_of(day, *_HOURS[part], now) if part else day
+    return time_rules.hours_of(day, *_HOURS[part], now) if part else day
 
 
 def _year(match: re.Match[str], now: datetime) -> int | None:

@@ -13,14 +13,29 @@ from typing import TYPE_CHECKING
 from hummock import models
 from hummock.config import LlmSettings, Settings
 from hummock.core.recall import CrossEncoding, IntentMode
-from hummock.ports import Clock, Embedder, Recallable, Reranker
-from hummock.usecases.ask_intent import AskIntent
-from hummock.usecases.cached_recall import CachedRecall
-from hummock.usecases.cross_encode import CrossEncode
-from hummock.usecases.recall import Recall
+from hummock.ports.models import Clock, Embedder, Reranker
+from hummock.ports.store import Recallable
+from hummock.recall.cache import CachedRecall
+from hummock.recall.intent import AskIntent
+from hummock.recall.pipeline import Recall
+from hummock.recall.rerank import CrossEncode
+from hummock.text.terms import characters
+from hummock.text.time_words import time_intervals
+from hummock.text.tokens import EstimatedTokens
 
 if TYPE_CHECKING:
     from hummock.llm import OpenAiCompatible
+
+
+_WORDS_OF_ALL_TABLES = "2020-01-01 yesterday 昨天"
+
+
+def warm() -> None:
+    """Make the tables of analysing, of counting and of words for times: two tenths of a second, once a process."""
+    characters()
+    EstimatedTokens().count("")
+    time_intervals(_WORDS_OF_ALL_TABLES, 0.0)
+
 
 Say = Callable[[str], None]
 
@@ -83,7 +98,10 @@ def llm(chosen: LlmSettings, clock: Clock) -> Iterator[OpenAiCompatible | None]:
     if not chosen.is_set:
         yield None
         return
-    from hummock.llm import Endpoint, OpenAiCompatible  # few have one, and it brings an HTTP client
+    from hummock.llm import (
+        Endpoint,
+        OpenAiCompatible,  # few have one, and it brings an HTTP client
+    )
 
     endpoint = Endpoint(
         base_url=chosen.base_url,

@@ -12,12 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from hummock import models, store
 from hummock.config import Settings
-from hummock.rpc.address import Address, parse_address
-from hummock.rpc.gate import Gate
-from hummock.rpc.gates import loop_gate
+from hummock.rpc.admission import Gate, loop_gate
+from hummock.rpc.listening import Address, parse_address
 from hummock.rpc.reader import serve_recalls
-from hummock.text.warm import warm as warm_texts
 from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, recalling
+from hummock.wiring.parts import warm as warm_texts
 
 Where = tuple[str, str]
 """The address to listen on, and that of the service."""

@@ -21,40 +21,34 @@ from hummock import models, store
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
-from hummock.core.status import LearnerStatus
-from hummock.learn import ProjectReferences
-from hummock.learn.ask import AskKeywords
-from hummock.learn.offline import LearnOffline
-from hummock.ports import Clock, KeywordLearner, LlmUsage
-from hummock.rpc.address import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress
-from hummock.rpc.gate import Gate
-from hummock.rpc.gates import Gates, loop_gate
+from hummock.core.project import LearnerStatus
+from hummock.learning.background import BackgroundLearner, LearnKeywords
+from hummock.learning.entries import Entries
+from hummock.learning.keywords import AskKeywords
+from hummock.learning.observe import Feedback, Observe
+from hummock.learning.offline import LearnOffline
+from hummock.learning.references import ProjectReferences
+from hummock.learning.state import Learning
+from hummock.memories.garden import Garden
+from hummock.memories.learn import Learn, Preparation
+from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.sessions import Sessions
+from hummock.ports.models import Clock, KeywordLearner, LlmUsage
+from hummock.projects.projects import Projects, Status
+from hummock.projects.projects import Settings as ProjectsSettings
+from hummock.projects.transfer import Export, Import
+from hummock.recall.remedy import Explain
+from hummock.render.pipeline import Render
+from hummock.render.search import Search, SearchTrails
+from hummock.render.turn import RenderTurn
+from hummock.rpc.admission import Gate, Gates, loop_gate
+from hummock.rpc.listening import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress
 from hummock.rpc.readers import Readers
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
-from hummock.text.warm import warm as warm_texts
-from hummock.usecases.background_learner import BackgroundLearner
-from hummock.usecases.entries import Entries
-from hummock.usecases.explain import Explain
-from hummock.usecases.export import Export
-from hummock.usecases.feedback import Feedback
-from hummock.usecases.garden import Garden
-from hummock.usecases.import_parts import Import
-from hummock.usecases.learn import Learn, Preparation
-from hummock.usecases.learn_keywords import LearnKeywords
-from hummock.usecases.learn_turn import LearnTurn
-from hummock.usecases.learning import Learning
-from hummock.usecases.observe import Observe
-from hummock.usecases.projects import Projects
-from hummock.usecases.render import Render
-from hummock.usecases.render_turn import RenderTurn
-from hummock.usecases.search import Search
-from hummock.usecases.search_trail import SearchTrails
-from hummock.usecases.sessions import Sessions
-from hummock.usecases.settings import Settings as ProjectsSettings
-from hummock.usecases.status import Status
 from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, llm, recalling
+from hummock.wiring.parts import warm as warm_texts
 
 WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""

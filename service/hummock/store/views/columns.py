@@ -1,7 +1,4 @@
-"""What ranking and filters need of every memory, as columns over ordinals.
-
-An ordinal is a memory's place in one view: 0 is the oldest. Document numbers ascend with it.
-"""
+"""The columns of a view: one value a memory, and where it stands in its session."""
 
 from __future__ import annotations
 
@@ -10,16 +7,132 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hummock.core.memory import Memory
-from hummock.store.views.growing import Growing
-from hummock.store.views.turns import TurnIndex
 from hummock.text.normalise import short_hash
-from hummock.text.questions import asks
+from hummock.text.template import asks
+from hummock_kernels.turns import FREE, add_turns, neighbours
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+_LARGE_BYTES = 1024 * 1024
+"""Of so large an array, pages that nothing was written to take no memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Growing(Generic[Scalar]):
+    """The first `size` rows of a buffer that may have room for more.
+
+    What one holder sees never changes. Rows behind it belong to whoever appends, so only the newest of a line of
+    arrays may be extended, by one thread at a time.
+    """
+
+    buffer: NDArray[Scalar]
+    size: int
+
+    @classmethod
+    def of(cls, values: NDArray[Scalar]) -> Self:
+        """An array of these rows."""
+        return cls(values, len(values))
+
+    @property
+    def values(self) -> NDArray[Scalar]:
+        """The rows; not to be written to."""
+        return self.buffer[: self.size]
+
+    @classmethod
+    def with_room(cls, count: int, shape: tuple[int, ...], dtype: DTypeLike) -> Self:
+        """No rows, and a buffer that takes at least so many."""
+        return cls(np.empty((_capacity(count, 0, shape, dtype), *shape), dtype), 0)
+
+    def taken(self, places: NDArray[np.int64]) -> Growing[Scalar]:
+        """The rows of these places, which must be there, with room behind them: the next append copies none."""
+        buffer = Growing[Scalar].with_room(len(places), self.buffer.shape[1:], self.buffer.dtype).buffer
+        # To check each place, NumPy would make a copy of the result first.
+        np.take(self.values, places, axis=0, out=buffer[: len(places)], mode="clip")
+        return Growing(buffer, len(places))
+
+    def extended(self, rows: NDArray[Any]) -> Growing[Scalar]:
+        """This array with more rows behind it; the buffer at least doubles when it has no room."""
+        size = self.size + len(rows)
+        buffer = self.buffer
+        # A read-only buffer lies over foreign bytes.
+        if size > len(buffer) or not buffer.flags.writeable:
+            shape = buffer.shape[1:]
+            buffer = np.empty((_capacity(size, self.size, shape, buffer.dtype), *shape), buffer.dtype)
+            buffer[: self.size] = self.values
+        buffer[self.size : size] = rows
+        return Growing(buffer, size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows; the room behind them takes address space."""
+        return self.values.nbytes
+
+
+def _capacity(count: int, before: int, shape: tuple[int, ...], dtype: DTypeLike) -> int:
+    """Rows of a buffer for `count` of them, of which there were `before`."""
+    if count * math.prod(shape) * np.dtype(dtype).itemsize >= _LARGE_BYTES:
+        return 2 * count
+    return max(count, 2 * before)
+
+
+_FEWEST_SLOTS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TurnIndex:
+    """A hash table of the turns of some columns; older columns share it with newer ones.
+
+    Attributes:
+        slots: A power of two of them, at most half of them taken.
+        taken: (1,) int64, how many are.
+    """
+
+    slots: NDArray[np.int32]
+    taken: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, session: NDArray[np.uint64], session_position: NDArray[np.int32]) -> TurnIndex:
+        """A table of all turns, with room for as many again."""
+        turns = int(np.count_nonzero(session_position >= 0))
+        slots = np.full(max(_FEWEST_SLOTS, 1 << (4 * turns).bit_length()), FREE, np.int32)
+        return cls(slots=slots, taken=np.array([add_turns(slots, session, session_position, 0)], np.int64))
+
+    def extended(self, session: NDArray[np.uint64], session_position: NDArray[np.int32], first: int) -> TurnIndex:
+        """With the turns from ordinal `first` on; only the table of the newest columns is extended."""
+        added = int(np.count_nonzero(session_position[first:] >= 0))
+        if not added:
+            return self
+        if 2 * (int(self.taken[0]) + added) > len(self.slots):
+            return TurnIndex.of(session, session_position)
+        self.taken[0] += add_turns(self.slots, session, session_position, first)
+        return self
+
+    def neighbours(
+        self,
+        session: NDArray[np.uint64],
+        session_position: NDArray[np.int32],
+        alive: NDArray[np.uint8],
+        ordinals: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """(n,) ordinals -> (n, 2), the turns before and after each; -1 where there is none, or it was removed."""
+        return neighbours(self.slots, session, session_position, alive, ordinals)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is any turn at all."""
+        return bool(self.taken[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.slots.nbytes
+
 
 ROW = np.dtype(
     [

@@ -1,7 +1,4 @@
-"""The inverted index of one view: a base that is built now and then, and the newer memories' forward lists.
-
-How many memories hold a term is exact at every seq, so that a restart scores the same.
-"""
+"""The words of a view: a compressed matrix with a small delta, exact counts, bits for frequent terms."""
 
 from __future__ import annotations
 
@@ -11,12 +8,132 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.store.records.terms import ForwardLists
-from hummock.store.views.counts import TermCounts
-from hummock.store.views.frequent import FrequentTerms
-from hummock.store.views.growing import Growing
-from hummock_kernels.bm25 import best_by_bm25, bm25_scores, invert, mark_term
+from hummock.store.limits import FREQUENT_ONE_IN
+from hummock.store.lmdb.term_dictionary import ForwardLists
+from hummock.store.views.columns import Growing
+from hummock_kernels.bm25 import best_by_bm25, bm25_scores, invert, mark_term, paged_counts
+from hummock_kernels.frequent import greatest_shares, presence_of
 from hummock_kernels.merge import merge_postings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrequentTerms:
+    """Of one inverted index.
+
+    Attributes:
+        greatest: (terms,) float32, the greatest share of its gain that each term gives to a memory.
+        mean_length: Of the memories, for which these shares hold.
+        numbers: (frequent,) int64, the terms that many memories hold, ascending.
+        presence: (frequent, words) uint64, who holds each, 64 ordinals a word.
+        before: (frequent, words) int32, how many do before each word.
+    """
+
+    greatest: NDArray[np.float32]
+    mean_length: float
+    numbers: NDArray[np.int64]
+    presence: NDArray[np.uint64]
+    before: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        index: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]],
+        lengths: NDArray[np.float32],
+        k1: float,
+        b: float,
+    ) -> FrequentTerms:
+        """Of an index, given the lengths of all memories in it."""
+        indptr, post_doc, _ = index
+        mean_length = float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0
+        least = max(1, len(lengths) // FREQUENT_ONE_IN)
+        numbers = np.flatnonzero(np.diff(indptr) >= least)
+        presence, before = presence_of(indptr, post_doc, numbers, len(lengths))
+        greatest = greatest_shares(*index, lengths, mean_length, k1, b)
+        return cls(greatest=greatest, mean_length=mean_length, numbers=numbers, presence=presence, before=before)
+
+    def shares(self, terms: NDArray[np.uint32], mean_length: float) -> NDArray[np.float32]:
+        """The greatest share of each of these terms, for another mean length as well; 1 where nothing is known."""
+        if not len(self.greatest) or mean_length <= 0:
+            return np.ones(len(terms), np.float32)
+        known = self.greatest[np.minimum(terms, len(self.greatest) - 1)]
+        # Where memories are longer on average counts saturate later, but at most by as much later.
+        growth = max(1.0, mean_length / self.mean_length) if self.mean_length > 0 else 1.0
+        shares: NDArray[np.float32] = np.minimum(known * np.float32(growth), np.float32(1))
+        return shares
+
+    def rows(self, terms: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """The row of each of these terms in `presence`, -1 for those that are not frequent."""
+        if not len(self.numbers):
+            return np.full(len(terms), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.numbers, terms), len(self.numbers) - 1)
+        found: NDArray[np.int64] = np.where(self.numbers[at] == terms, at, -1)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.greatest.nbytes + self.numbers.nbytes + self.presence.nbytes + self.before.nbytes
+
+
+_PAGE_TERMS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TermCounts:
+    """A number for each term. It never changes: `changed` makes another one, which shares the pages that stay.
+
+    Attributes:
+        pages: (pages, 64) int32; those behind what this holder knows belong to whoever changes the newest one.
+        place: (terms / 64,) int32, the page of each run of 64 terms. Page 0 is all zeros.
+    """
+
+    pages: Growing[np.int32]
+    place: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, counts: NDArray[np.int32]) -> TermCounts:
+        """The counts of the first terms; all others have none."""
+        runs = -(-len(counts) // _PAGE_TERMS)
+        pages = np.zeros((1 + runs, _PAGE_TERMS), np.int32)
+        pages[1:].reshape(-1)[: len(counts)] = counts
+        return cls(pages=Growing.of(pages), place=np.arange(1, 1 + runs, dtype=np.int32))
+
+    def at(self, terms: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """The counts of these terms."""
+        return paged_counts(self.pages.buffer, self.place, terms)
+
+    def changed(self, terms: NDArray[np.uint32], by: int) -> TermCounts:
+        """With `by` added for every occurrence of a term. Takes time by the terms given, on average.
+
+        Only the newest of a line of counts may be changed, by one thread at a time.
+        """
+        if not len(terms):
+            return self
+        run, column = np.divmod(terms, np.uint32(_PAGE_TERMS))
+        place = np.zeros(max(len(self.place), int(run.max()) + 1), np.int32)
+        place[: len(self.place)] = self.place
+        is_touched = np.zeros(len(place), np.bool_)
+        is_touched[run] = True
+        runs = np.flatnonzero(is_touched)
+        newer = self.pages.buffer[place[runs]]
+        place[runs] = np.arange(len(runs), dtype=np.int32)
+        np.add.at(newer, (place[run], column), np.int32(by))
+        place[runs] += np.int32(self.pages.size)
+        pages = self.pages.extended(newer)
+        if pages.size > 2 * len(place) + _PAGE_TERMS:
+            # More than half of the pages are older counts': those that are not are copied.
+            return TermCounts(pages=pages, place=place).copied()
+        return TermCounts(pages=pages, place=place)
+
+    def copied(self) -> TermCounts:
+        """The same counts in pages of their own."""
+        return TermCounts.of(self.pages.buffer[self.place].reshape(-1))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.pages.nbytes + self.place.nbytes
+
 
 K1 = 1.2
 B = 0.75

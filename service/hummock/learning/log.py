@@ -1,0 +1,282 @@
+"""The learning log: what an event changes, and what replaying shows. Nothing here reads a clock, a text or a model."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import astuple, replace
+from hashlib import sha256
+from typing import Final
+
+from hummock.core.learning import (
+    MAX_KEYWORDS,
+    FeedbackCounts,
+    FeedbackGiven,
+    Forgotten,
+    Injected,
+    Judgement,
+    KeywordsLearned,
+    KeywordsSet,
+    LearningChanges,
+    LearningEvent,
+    LearningSettings,
+    LearningState,
+    LoggedEvent,
+    Profile,
+    SettingsChanged,
+    Switched,
+    TurnObserved,
+    Usage,
+    forgetting,
+)
+from hummock.core.learning_requests import Fork, ForkedTurn
+from hummock.learning.inject import injected_ids
+from hummock.ports.store import LearningRows, LearningUnit, LearningView
+
+
+def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
+    """What the event makes of the learning as it was before it."""
+    state = replace(before.state(), events=before.state().events + 1)
+    match event:
+        case TurnObserved():
+            return _moved(before, state, event.scope, event.turn)
+        case Injected():
+            return replace(
+                _moved(before, state, event.scope, event.turn),
+                usage={(event.scope, memory_id): used for memory_id, used in _used(before, event)},
+            )
+        case KeywordsLearned():
+            profiles = dict(_learned(before, event))
+            return LearningChanges(state=_noting_keywords(before, state, profiles), profiles=profiles)
+        case KeywordsSet():
+            profile = before.profile(event.memory_id) or Profile()
+            profiles = {event.memory_id: replace(profile, keywords=merged((), event.keywords))}
+            return LearningChanges(state=_noting_keywords(before, state, profiles), profiles=profiles)
+        case Switched():
+            return LearningChanges(state=_switched(state, enabled=event.enabled))
+        case SettingsChanged():
+            return LearningChanges(state=replace(state, settings=event.settings))
+        case Forgotten():
+            return forgetting(before.state(), event.memory_ids)
+        case FeedbackGiven():
+            return LearningChanges(state=replace(state, feedback=_counted(state.feedback, event)))
+
+
+def merged(known: tuple[str, ...], found: Iterable[str]) -> tuple[str, ...]:
+    """The keywords of both, each once, the known ones first; at most MAX_KEYWORDS, but never fewer than known."""
+    together = tuple(dict.fromkeys((*known, *found)))
+    return together[: max(MAX_KEYWORDS, len(known))]
+
+
+def _counted(counts: FeedbackCounts, event: FeedbackGiven) -> FeedbackCounts:
+    said = Counter(verdict.judgement for verdict in event.verdicts)
+    return FeedbackCounts(
+        helpful=counts.helpful + said[Judgement.HELPFUL],
+        not_helpful=counts.not_helpful + said[Judgement.NOT_HELPFUL],
+        wrong=counts.wrong + said[Judgement.WRONG],
+    )
+
+
+def _moved(before: LearningView, state: LearningState, scope: str, turn: int) -> LearningChanges:
+    """The scope is at a turn. Where it goes back, as when a conversation is taken up earlier, the clock stays."""
+    last = before.turn(scope)
+    advance = max(0, turn - (last or 0))
+    missed = 0 if state.enabled else _missed(last, turn)
+    return LearningChanges(
+        state=replace(state, turns=state.turns + advance, missed_turns=state.missed_turns + missed),
+        turns={scope: turn},
+    )
+
+
+def _missed(last: int | None, turn: int) -> int:
+    """Turns that went by; of those before a scope's first nothing is known."""
+    return 1 if last is None else max(0, turn - last)
+
+
+def _used(before: LearningView, event: Injected) -> Iterable[tuple[str, Usage]]:
+    referenced = set(event.referenced_ids)
+    sent = set(event.injected_ids).difference(event.dropped_ids)
+    for memory_id in dict.fromkeys((*event.referenced_ids, *event.injected_ids)):
+        usage = before.used(event.scope, memory_id) or Usage()
+        if memory_id in referenced:
+            usage = replace(usage, frequency=usage.frequency + 1)
+        if memory_id in sent:
+            usage = replace(usage, last_sent_turn=event.turn)
+        yield memory_id, usage
+
+
+def _learned(before: LearningView, event: KeywordsLearned) -> Iterable[tuple[str, Profile]]:
+    found = {update.memory_id: update.keywords for update in event.updates}
+    for memory_id in dict.fromkeys((*event.analyzed_ids, *found)):
+        profile = before.profile(memory_id) or Profile()
+        keywords = merged(profile.keywords, found.get(memory_id, ()))
+        has_new = len(keywords) > len(profile.keywords)
+        yield (
+            memory_id,
+            Profile(
+                keywords=keywords,
+                last_analyzed_turn=event.turn,
+                miss_count=0 if has_new else profile.miss_count + 1,
+            ),
+        )
+
+
+def _noting_keywords(before: LearningView, state: LearningState, profiles: dict[str, Profile]) -> LearningState:
+    for memory_id, profile in profiles.items():
+        if profile.keywords != (before.profile(memory_id) or Profile()).keywords:
+            return replace(state, keywords_event=state.events)
+    return state
+
+
+def _switched(state: LearningState, *, enabled: bool) -> LearningState:
+    return replace(state, enabled=enabled, missed_turns=0 if enabled else state.missed_turns)
+
+
+def record(learning: LearningUnit, event: LearningEvent) -> None:
+    """Logs the event and stores what it changes. What it names must exist in the project."""
+    learning.append(event, fold(learning, event))
+
+
+class Rebuilt:
+    """The learning after some events; at first after none. It keeps no log."""
+
+    def __init__(self) -> None:
+        self._state = LearningState()
+        self._turns: dict[str, int] = {}
+        self._usage: dict[str, dict[str, Usage]] = {}
+        self._profiles: dict[str, Profile] = {}
+
+    def apply(self, event: LearningEvent) -> None:
+        """One event more."""
+        self._change(fold(self, event))
+
+    def state(self) -> LearningState:
+        """What concerns the whole project."""
+        return self._state
+
+    def turn(self, scope: str) -> int | None:
+        """The scope's newest turn; None for one that has had none."""
+        return self._turns.get(scope)
+
+    def used(self, scope: str, memory_id: str) -> Usage | None:
+        """How the scope has used a memory; None when it never did."""
+        return self._usage.get(scope, {}).get(memory_id)
+
+    def profile(self, memory_id: str) -> Profile | None:
+        """What was learnt of a memory; None when it was never analysed and has no keywords."""
+        return self._profiles.get(memory_id)
+
+    def scope(self, scope: str) -> Mapping[str, Usage]:
+        """All that the scope has used, by memory id, in no particular order; it follows further events."""
+        return self._usage.get(scope, {})
+
+    def usage(self, scope: str) -> dict[str, Usage]:
+        """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
+        return dict(sorted(self.scope(scope).items()))
+
+    def profiles(self) -> Iterator[tuple[str, Profile]]:
+        """All profiles with their memory ids, in the order of their UTF-8 bytes."""
+        return iter(sorted(self._profiles.items()))
+
+    def scopes(self) -> Iterator[tuple[str, int]]:
+        """All scopes that have had a turn, with their newest."""
+        return iter(self._turns.items())
+
+    def _change(self, changes: LearningChanges) -> None:
+        self._state = changes.state
+        self._turns.update(changes.turns)
+        for (scope, memory_id), usage in changes.usage.items():
+            self._usage.setdefault(scope, {})[memory_id] = usage
+        self._profiles.update(changes.profiles)
+        for memory_id in changes.forgotten:
+            self._profiles.pop(memory_id, None)
+            for used in self._usage.values():
+                used.pop(memory_id, None)
+
+
+def digest(learning: LearningRows) -> str:
+    """SHA-256 in hexadecimal over the project's state, its scopes with their turns and usage, and its profiles.
+
+    It depends on nothing but these values: not on the order of events that led to them, nor on the store.
+    """
+    hashed = sha256()
+    for row in _rows(learning):
+        hashed.update(json.dumps(row).encode())
+        hashed.update(b"\n")
+    return hashed.hexdigest()
+
+
+def _rows(learning: LearningRows) -> Iterator[tuple[object, ...]]:
+    yield ("state", *astuple(learning.state()))
+    for scope, turn in sorted(learning.scopes()):
+        yield ("scope", scope, turn)
+        for memory_id, usage in learning.usage(scope).items():
+            yield ("usage", memory_id, usage.frequency, usage.last_sent_turn)
+    for memory_id, profile in learning.profiles():
+        yield ("profile", memory_id, profile.keywords, profile.last_analyzed_turn, profile.miss_count)
+
+
+MOST_DIFFERING: Final = 1000
+"""Turns that a fork lists."""
+
+
+class ForkedHistory:
+    """What would have been injected, had the numbers been others from the beginning.
+
+    What was said, and so what was referred to, stays as it was. What had no room then has none in the fork; whatever
+    else it injects is taken to have had room.
+    """
+
+    def __init__(self, changed: Callable[[LearningSettings], LearningSettings]) -> None:
+        """Args: what the fork makes of the numbers that were in use at a time."""
+        self._changed = changed
+        self._rebuilt = Rebuilt()
+        self._turn_count = 0
+        self._injected_count = 0
+        self._forked_count = 0
+        self._differing_count = 0
+        self._differing: list[ForkedTurn] = []
+
+    def apply(self, logged: LoggedEvent) -> None:
+        """One event more. Raises: what the numbers raise that do not fit those of the time."""
+        event = logged.event
+        if isinstance(event, Injected) and self._rebuilt.state().enabled:
+            event = self._decided_anew(logged.number, event)
+        self._rebuilt.apply(event)
+
+    def report(self) -> Fork:
+        """What it came to so far."""
+        return Fork(
+            settings=self._changed(self._rebuilt.state().settings),
+            turn_count=self._turn_count,
+            injected_count=self._injected_count,
+            forked_injected_count=self._forked_count,
+            differing_count=self._differing_count,
+            differing=tuple(self._differing),
+        )
+
+    def _decided_anew(self, number: int, event: Injected) -> Injected:
+        settings = self._changed(self._rebuilt.state().settings)
+        injected = injected_ids(self._rebuilt.scope(event.scope), event.referenced_ids, event.turn, settings)
+        chosen = set(injected)
+        self._note(number, event, injected)
+        return replace(
+            event,
+            injected_ids=injected,
+            dropped_ids=tuple(memory_id for memory_id in event.dropped_ids if memory_id in chosen),
+        )
+
+    def _note(self, number: int, event: Injected, injected: tuple[str, ...]) -> None:
+        self._turn_count += 1
+        self._injected_count += len(event.injected_ids)
+        self._forked_count += len(injected)
+        added = tuple(sorted(set(injected).difference(event.injected_ids)))
+        removed = tuple(sorted(set(event.injected_ids).difference(injected)))
+        if not added and not removed:
+            return
+        self._differing_count += 1
+        if len(self._differing) < MOST_DIFFERING:
+            self._differing.append(
+                ForkedTurn(event=number, scope=event.scope, turn=event.turn, added_ids=added, removed_ids=removed)
+            )

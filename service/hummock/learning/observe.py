@@ -1,0 +1,155 @@
+"""What a turn and a verdict add to the log: durable when it is answered, and whoever learns is told."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final
+
+from hummock.core.errors import ProjectNotFound
+from hummock.core.learning import FeedbackGiven, Injected, TurnObserved, next_turn
+from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted, ObserveCommand
+from hummock.core.session import ObservedTurn
+from hummock.learning.log import record
+from hummock.ports.store import LearningReader, Store, UnitOfWork, WriteRequest, Written
+from hummock.text.normalise import text_hash
+
+_NAMESPACE: Final = uuid.UUID("5f1e0c1b-6a55-4d1b-9b0e-6f8a52c3c7d1")
+_EVENTS_LOOKED_AT = 64
+"""Of the newest, for the last turn of a scope."""
+
+Seen = Callable[[str, str], None]
+"""Is told of a project and of what its user said; returns at once and raises nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedReply:
+    """What is kept of an observation for repeats of its request_id: only that it happened."""
+
+
+class Observe:
+    """Writes turns down. Safe to call from several threads."""
+
+    def __init__(self, store: Store, seen: Seen) -> None:
+        """Args are where turns are written down, and who is told of them."""
+        self._store = store
+        self._seen = seen
+
+    def __call__(self, command: ObserveCommand) -> int:
+        """Write a turn down; when this returns it is durable. Gives the project's seq.
+
+        Raises: RequestIdReused, StorageFull.
+        """
+        seq = self._write(command).result().seq
+        self._seen(command.project, command.user_text)
+        return seq
+
+    def follow(self, turn: ObservedTurn) -> None:
+        """Takes note of a turn that was stored; does not wait for the disk.
+
+        In a project that has never learnt, turns are nothing to write down.
+        """
+        number = self._store.read_learning(turn.project, lambda learning: _turn_of(learning, turn.session_id))
+        if number is None:
+            return
+        command = ObserveCommand(
+            project=turn.project,
+            scope=turn.session_id,
+            turn=number,
+            user_text=turn.user_text,
+            assistant_text=turn.assistant_text,
+            used_ids=turn.used_memory_ids,
+            # A repeated Learn(turn) is told of again: one write is one turn.
+            request_id=str(uuid.uuid5(_NAMESPACE, str(turn.seq))),
+            fingerprint=b"",
+        )
+        written = self._write(command)
+        written.add_done_callback(lambda future: self._tell(future, turn))
+
+    def _tell(self, written: Future[Written[ObservedReply]], turn: ObservedTurn) -> None:
+        if written.exception() is None:
+            self._seen(turn.project, turn.user_text)
+
+    def _write(self, command: ObserveCommand) -> Future[Written[ObservedReply]]:
+        def apply(work: UnitOfWork) -> ObservedReply:
+            is_on = work.learning.state().enabled
+            observed = TurnObserved(
+                scope=command.scope,
+                turn=command.turn,
+                # Off, turns are counted and nothing is learnt of them, so that what was said is not kept.
+                user_text=command.user_text if is_on else "",
+                assistant_hash=text_hash(command.assistant_text, is_code=False) if command.assistant_text else b"",
+                used_ids=tuple(one for one in dict.fromkeys(command.used_ids) if work.get(one) is not None),
+            )
+            record(work.learning, observed)
+            return ObservedReply()
+
+        request = WriteRequest(
+            request_id=command.request_id, fingerprint=command.fingerprint, reply_type=ObservedReply, apply=apply
+        )
+        return self._store.write(command.project, request)
+
+
+def _turn_of(learning: LearningReader, scope: str) -> int | None:
+    """The number of the turn that is over: the one that was rendered last, else the one behind the last observed.
+
+    None in a project that has never learnt.
+    """
+    state = learning.state()
+    if not state.events:
+        return None
+    first = max(0, state.events - _EVENTS_LOOKED_AT)
+    for logged in reversed(learning.events(first, _EVENTS_LOOKED_AT)):
+        event = logged.event
+        if isinstance(event, Injected) and event.scope == scope:
+            return event.turn
+        if isinstance(event, TurnObserved) and event.scope == scope:
+            return next_turn(event.turn)
+    return next_turn(learning.turn(scope))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackReply:
+    """What is kept of feedback for repeats of its request_id."""
+
+    recorded: int
+    unknown_ids: tuple[str, ...]
+
+
+class Feedback:
+    """Takes feedback. Safe to call from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, command: FeedbackCommand) -> FeedbackNoted:
+        """Log the verdicts on memories that the project has; without any of them and without a note, nothing.
+
+        Raises: ProjectNotFound, RequestIdReused, StorageFull.
+        """
+        if self._store.project(command.project) is None:
+            raise ProjectNotFound(command.project)
+
+        def apply(work: UnitOfWork) -> FeedbackReply:
+            known = tuple(verdict for verdict in command.verdicts if work.get(verdict.memory_id) is not None)
+            if known or command.note:
+                event = FeedbackGiven(
+                    query_text=command.query_text, verdicts=known, note=command.note, session_id=command.session_id
+                )
+                record(work.learning, event)
+            kept = {verdict.memory_id for verdict in known}
+            unknown = tuple(one.memory_id for one in command.verdicts if one.memory_id not in kept)
+            return FeedbackReply(recorded=len(known), unknown_ids=unknown)
+
+        written = self._store.write(
+            command.project,
+            WriteRequest(
+                request_id=command.request_id,
+                fingerprint=command.fingerprint,
+                reply_type=FeedbackReply,
+                apply=apply,
+            ),
+        ).result()
+        return FeedbackNoted(seq=written.seq, recorded=written.reply.recorded, unknown_ids=written.reply.unknown_ids)

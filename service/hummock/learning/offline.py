@@ -1,0 +1,295 @@
+"""Learns keywords from what was observed, without a language model."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from threading import Lock
+from typing import Final
+
+from hummock.core.learning import (
+    MAX_KEYWORD_CHARACTERS,
+    FeedbackGiven,
+    Forgotten,
+    Judgement,
+    KeywordUpdate,
+    Learner,
+    LoggedEvent,
+    TurnObserved,
+)
+from hummock.learning.keywords import MAX_NEW_KEYWORDS
+from hummock.ports.models import EntryText, KeywordQuestion
+from hummock.ports.store import Store
+from hummock.text.analyzer import document_terms, query_terms
+from hummock.text.keywords import phrases
+from hummock.text.normalise import prose
+from hummock.text.word_lists import EVERYDAY_WORDS
+
+LEAST_EVIDENCE: Final = 10.83
+"""Log-likelihood ratio from which a term is taken to belong to an entry: by chance alone, one in a thousand does."""
+
+LEAST_SHARE: Final = 0.9
+"""Of the turns that hold the term, so many have to be the entry's."""
+
+MOST_CHARACTERS: Final = 2000
+"""Of what was said in a turn that are looked at."""
+
+_DIGEST_BYTES = 16
+_LENGTH_WORTH = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Turn:
+    number: int
+    text: str
+    terms: frozenset[str]
+    used_ids: tuple[str, ...]
+    key: bytes
+
+
+@dataclass(slots=True, eq=False)
+class _Uses:
+    """The turns of one entry, and how many of them hold each term."""
+
+    turns: deque[_Turn] = field(default_factory=deque)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class Observed:
+    """The last turns of a project, as far as somebody said something in them. For one thread at a time."""
+
+    def __init__(self) -> None:
+        self._turns: deque[_Turn] = deque()
+        self._keys: set[bytes] = set()
+        self._counts: Counter[str] = Counter()
+        self._uses: dict[str, _Uses] = {}
+
+    @property
+    def turn_count(self) -> int:
+        """Turns that count."""
+        return len(self._turns)
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """Entries that turns used, those that were used first before the others."""
+        return tuple(self._uses)
+
+    def add(self, number: int, text: str, used_ids: Iterable[str]) -> None:
+        """Counts a turn; the same words for the same entries count once, however often they are said.
+
+        Args:
+            number: Greater than that of every turn before.
+            text: What the user said, or looked for.
+            used_ids: Entries that the answer rests on, or that were of use; often none.
+        """
+        said, used = text[:MOST_CHARACTERS], tuple(sorted(set(used_ids)))
+        key = _key(said, used)
+        terms = frozenset(query_terms(said))
+        if not terms or key in self._keys:
+            return
+        turn = _Turn(number, said, terms, used, key)
+        self._turns.append(turn)
+        self._keys.add(key)
+        self._counts.update(terms)
+        for memory_id in used:
+            uses = self._uses.setdefault(memory_id, _Uses())
+            uses.turns.append(turn)
+            uses.counts.update(terms)
+
+    def drop_before(self, number: int) -> None:
+        """Forgets the turns of smaller numbers."""
+        while self._turns and self._turns[0].number < number:
+            turn = self._turns.popleft()
+            self._keys.remove(turn.key)
+            _subtract(self._counts, turn.terms)
+            for memory_id in turn.used_ids:
+                uses = self._uses.get(memory_id)
+                if uses is None or uses.turns[0] is not turn:
+                    continue  # the entry was forgotten since
+                uses.turns.popleft()
+                _subtract(uses.counts, turn.terms)
+                if not uses.turns:
+                    del self._uses[memory_id]
+
+    def forget(self, memory_ids: Iterable[str]) -> None:
+        """Forgets which turns used these entries: another one may get an id of theirs."""
+        for memory_id in memory_ids:
+            self._uses.pop(memory_id, None)
+
+    def keywords(self, entry: EntryText) -> tuple[str, ...]:
+        """New keywords for an entry, the best supported first; with those that it has, at most MAX_NEW_KEYWORDS.
+
+        They are phrases of turns that used it, made of terms which belong to it: so often in its turns and so seldom in
+        others that chance does not explain it (log-likelihood ratio). A term of its own title or text is no news.
+
+        Source: Dunning, Computational Linguistics 1993.
+        """
+        uses = self._uses.get(entry.memory_id)
+        room = MAX_NEW_KEYWORDS - len(entry.keywords)
+        if uses is None or room <= 0:
+            return ()
+        own = frozenset((*document_terms(entry.title), *document_terms(entry.text)))
+        evidence = {term: self._evidence(term, uses) for term in uses.counts if term not in own}
+
+        def belongs(term: str) -> bool:
+            return evidence.get(term, 0.0) >= LEAST_EVIDENCE
+
+        found = {phrase for turn in uses.turns for phrase in phrases(turn.text, belongs)}
+        worth = {phrase: _worth(phrase, evidence) for phrase in found if len(phrase) <= MAX_KEYWORD_CHARACTERS}
+        best_first = sorted(worth, key=lambda phrase: (-worth[phrase], phrase))
+        return tuple(_without_parts(best_first, entry.keywords))[:room]
+
+    def _evidence(self, term: str, uses: _Uses) -> float:
+        """Log-likelihood ratio of the term and the entry; 0 where the term is too often said of other things.
+
+        An everyday word says something only when it is said again.
+        """
+        both = uses.counts[term]
+        elsewhere = self._counts[term] - both
+        if both < LEAST_SHARE * (both + elsewhere) or (both == 1 and term in EVERYDAY_WORDS):
+            return 0.0
+        without = len(uses.turns) - both
+        return _log_likelihood_ratio(both, elsewhere, without, len(self._turns) - both - elsewhere - without)
+
+
+def _key(text: str, used_ids: tuple[str, ...]) -> bytes:
+    parts = "\0".join((prose(text), *used_ids))
+    return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+
+
+def _subtract(counts: Counter[str], terms: frozenset[str]) -> None:
+    for term in terms:
+        counts[term] -= 1
+        if not counts[term]:
+            del counts[term]
+
+
+def _worth(phrase: str, evidence: dict[str, float]) -> float:
+    """Of two phrases with the same evidence the longer one says more."""
+    terms = query_terms(phrase)
+    return sum(evidence[term] for term in terms) / len(terms) + _LENGTH_WORTH * len(phrase)
+
+
+def _without_parts(phrases_found: list[str], known: tuple[str, ...]) -> list[str]:
+    """Those that are no part of one before them, nor of a known keyword, whatever the case."""
+    kept: list[str] = []
+    whole = [prose(keyword) for keyword in known]
+    for phrase in phrases_found:
+        folded = prose(phrase)
+        if not any(folded in longer for longer in whole):
+            whole.append(folded)
+            kept.append(phrase)
+    return kept
+
+
+def _log_likelihood_ratio(both: int, first: int, second: int, neither: int) -> float:
+    """How much more likely two events' counts are if they go together than if they are independent; from 0."""
+    cells = _information(both, first, second, neither)
+    rows, columns = _information(both + first, second + neither), _information(both + second, first + neither)
+    return 2 * (cells - rows - columns)
+
+
+def _information(*counts: int) -> float:
+    total = sum(counts)
+    return sum(count * math.log(count / total) for count in counts if count)
+
+
+WINDOW_EVENTS: Final = 6000
+"""Of a project's log that are counted, the newest ones; a turn is two or three."""
+MAX_PROJECTS: Final = 64
+"""Whose counts are kept in memory; those of others are read from their logs again."""
+MOST_DUE: Final = 20
+
+_PAGE: Final = 500
+
+
+class LearnOffline:
+    """`ports.KeywordLearner` by counting. What it knows is a function of the newest events of a project's log."""
+
+    kind = Learner.OFFLINE
+
+    def __init__(self, store: Store) -> None:
+        """Args are where the logs are."""
+        self._store = store
+        self._projects: OrderedDict[str, _Project] = OrderedDict()
+        self._lock = Lock()
+
+    def due(self, project: str) -> tuple[str, ...]:
+        """The entries of the turns since it was asked last, the newest first, then some of the others in turn.
+
+        As more is said of other things, what was said of an entry long ago may become evidence.
+        """
+        with self._lock:
+            return self._current(project).due()
+
+    def keywords(self, question: KeywordQuestion) -> tuple[KeywordUpdate, ...]:
+        """What is new of each entry.
+
+        After a turn, entries of which nothing is new have not been read: it costs nothing to look at them again.
+        """
+        with self._lock:
+            observed = self._current(question.project).observed
+            found = [
+                KeywordUpdate(memory_id=entry.memory_id, keywords=observed.keywords(entry))
+                for entry in question.entries
+            ]
+        return tuple(update for update in found if update.keywords or not question.user_text)
+
+    def _current(self, project: str) -> _Project:
+        """The project's counts, with all that its log holds by now."""
+        known = self._projects.pop(project, None) or _Project()
+        while events := self._store.read_learning(
+            project, lambda learning: learning.events(known.after(learning.state().events), _PAGE)
+        ):
+            known.follow(events)
+        self._projects[project] = known
+        if len(self._projects) > MAX_PROJECTS:
+            self._projects.popitem(last=False)
+        return known
+
+
+class _Project:
+    """What is known of a project's log."""
+
+    def __init__(self) -> None:
+        self.observed = Observed()
+        self._last = 0
+        self._newest: OrderedDict[str, None] = OrderedDict()
+        self._others: deque[str] = deque()
+
+    def after(self, events: int) -> int:
+        """Behind which event to read on, in a log of so many."""
+        return max(self._last, events - WINDOW_EVENTS)
+
+    def follow(self, events: Sequence[LoggedEvent]) -> None:
+        """Counts the next events."""
+        for logged in events:
+            match logged.event:
+                case TurnObserved(user_text=text, used_ids=used_ids):
+                    self._count(logged.number, text, used_ids)
+                case FeedbackGiven(query_text=text, verdicts=verdicts):
+                    useful = tuple(verdict.memory_id for verdict in verdicts if verdict.judgement is Judgement.HELPFUL)
+                    self._count(logged.number, text, useful)
+                case Forgotten(memory_ids=memory_ids):
+                    self.observed.forget(memory_ids)
+        self._last = events[-1].number
+        self.observed.drop_before(self._last - WINDOW_EVENTS + 1)
+
+    def due(self) -> tuple[str, ...]:
+        """Entries that were used since it was asked last, the newest first, then others; at most MOST_DUE."""
+        newest = tuple(reversed(self._newest))[:MOST_DUE]
+        self._newest.clear()
+        room = MOST_DUE - len(newest)
+        if not self._others:
+            self._others.extend(self.observed.memory_ids)
+        others = [self._others.popleft() for _ in range(min(room, len(self._others)))]
+        return tuple(dict.fromkeys((*newest, *others)))
+
+    def _count(self, number: int, text: str, used_ids: tuple[str, ...]) -> None:
+        self.observed.add(number, text, used_ids)
+        for memory_id in used_ids:
+            self._newest[memory_id] = None
+            self._newest.move_to_end(memory_id)

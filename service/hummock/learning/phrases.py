@@ -1,0 +1,210 @@
+"""What an entry is called, and a text in which it may be called so, in the one form in which they are compared.
+
+Both are folded (NFKC, lower case, one space for all that is no letter or digit), and fall into units: a Chinese
+character, or a word of another script without its plural's "s".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hummock.text.keywords import is_word_at
+from hummock.text.normalise import CJK, nfkc
+from hummock.text.word_lists import ENGLISH_STOP_WORDS
+
+MAX_PHRASE_CHARACTERS = 128
+"""What is longer is no name; nobody says it in passing."""
+
+LETTERS_AN_EDIT = 8
+"""One edit is taken for a slip in so many letters, of which a Chinese character counts two."""
+MAX_EDITS = 3
+
+_LETTERS_OF_CJK = 2
+_PLURAL_LETTERS = 4
+_SHORT_CHARACTERS = 3
+_EDITED_GRAMS_CJK = 3
+_EDITED_GRAMS = 4
+
+_UNIT = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
+_CJK = re.compile(f"[{CJK}]")
+_BRACKETED = re.compile(r"[(（\[【〔《「『][^)）\]】〕》」』]*[)）\]】〕》」』]")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+_DOTS = re.compile(r"[·•・‧]")
+_NO_PLURAL = ("ss", "us", "is")
+_NUMERALS = re.compile("[0-9〇零一二三四五六七八九十百千万两]+")
+_NEGATIONS = re.compile("[不非未无没]")
+
+_ALSO_NAMES = frozenset(
+    ["may", "might", "mark", "rose", "drew", "bill", "grant", "frank", "rich", "sue", "rob", "pat", "chase", "wade"]
+)
+"""Everyday words that are names when they are written with a capital."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phrase:
+    """A name or keyword.
+
+    Attributes:
+        text: Folded.
+        written: As it is written, where that counts: of a name that is an everyday word as well; else empty.
+        edits: How many a similarity of 0.6 stands for; 0 where only the phrase itself will do.
+        grams: Each once, with its offset in the text.
+        edited_grams: How many of them one edit takes away at most.
+        is_short: Whether it is all of Chinese characters, and not many.
+    """
+
+    text: str
+    written: str
+    edits: int
+    grams: tuple[tuple[str, int], ...]
+    edited_grams: int
+    is_short: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spoken:
+    """A text in which phrases are looked for.
+
+    Attributes:
+        text: Folded.
+        starts: Where units begin.
+        ends: Where units end.
+        written: Each word as it is written, by where it begins; Chinese characters are not in it.
+        grams: Where each stands.
+    """
+
+    text: str
+    starts: frozenset[int]
+    ends: frozenset[int]
+    written: dict[int, str]
+    grams: dict[str, list[int]]
+
+
+@lru_cache(1 << 16)
+def phrases_of(name: str) -> tuple[Phrase, ...]:
+    """What stands for the name in a text: itself, and itself without what is in brackets, or as several words.
+
+    Of a foreign name in Chinese characters its parts do, too.
+    """
+    if len(name) > MAX_PHRASE_CHARACTERS:
+        return ()
+    forms = [name, _BRACKETED.sub(" ", name), _HUMP.sub(" ", name)]
+    forms += [part for part in _DOTS.split(name) if len(_CJK.findall(part)) > 1]
+    found: dict[str, Phrase] = {}
+    for form in dict.fromkeys(forms):
+        phrase = _phrase(form)
+        if phrase is not None:
+            found.setdefault(phrase.text, phrase)
+    return tuple(found.values())
+
+
+def spoken(text: str) -> Spoken:
+    """The text as phrases are looked for in it."""
+    folded, units, written = _folded(text)
+    grams: dict[str, list[int]] = {}
+    for gram, at in _grams(folded, units):
+        grams.setdefault(gram, []).append(at)
+    return Spoken(
+        text=folded,
+        starts=frozenset(start for start, _ in units),
+        ends=frozenset(end for _, end in units),
+        written=written,
+        grams=grams,
+    )
+
+
+def may_stand_for(before: str, part: str, phrase: Phrase) -> bool:
+    """Whether a part of a text that resembles a phrase may mean it: numbers, a "not", first letters are never slips.
+
+    `before` is the character before it, if there is one.
+    """
+    if part[0].isascii() and part[0] != phrase.text[0]:
+        return False
+    has_same_numbers = _NUMERALS.findall(part) == _NUMERALS.findall(phrase.text)
+    return has_same_numbers and len(_NEGATIONS.findall(before + part)) == len(_NEGATIONS.findall(phrase.text))
+
+
+def stands(phrase: Phrase, start: int, said: Spoken) -> bool:
+    """Whether the phrase, which a text holds as it is, is a word there."""
+    if phrase.is_short:
+        return is_word_at(said.text, start, start + len(phrase.text))
+    return not phrase.written or said.written.get(start) == phrase.written
+
+
+def _phrase(form: str) -> Phrase | None:
+    """None where nothing is left to look for."""
+    folded, units, written = _folded(form)
+    characters = len(_CJK.findall(folded))
+    letters = sum(end - start for start, end in units) + characters * (_LETTERS_OF_CJK - 1)
+    is_word = len(units) == 1 and not characters
+    word = next(iter(written.values())) if is_word else ""
+    is_common = folded in ENGLISH_STOP_WORDS or folded in _ALSO_NAMES or (is_word and len(folded) == 1)
+    if not units or (is_common and word == word.lower()):
+        return None
+    grams: dict[str, int] = {}
+    for gram, at in _grams(folded, units):
+        grams.setdefault(gram, at)
+    return Phrase(
+        text=folded,
+        written=word if is_common else "",
+        edits=min(letters // LETTERS_AN_EDIT, MAX_EDITS),
+        grams=tuple(grams.items()),
+        edited_grams=_EDITED_GRAMS_CJK if characters == len(units) else _EDITED_GRAMS,
+        is_short=characters == len(folded) <= _SHORT_CHARACTERS,
+    )
+
+
+def _folded(text: str) -> tuple[str, list[tuple[int, int]], dict[int, str]]:
+    """The folded text, where its units begin and end, and its words as they are written by where they begin."""
+    pieces: list[str] = []
+    units: list[tuple[int, int]] = []
+    written: dict[int, str] = {}
+    size = behind = 0
+    was_cjk = False
+    for found in _UNIT.finditer(nfkc(text)):
+        unit = found[0]
+        is_cjk = _CJK.match(unit) is not None
+        # Between Chinese and other words a space is a matter of taste.
+        if size and found.start() > behind and is_cjk == was_cjk:
+            pieces.append(" ")
+            size += 1
+        behind, was_cjk = found.end(), is_cjk
+        if not is_cjk:
+            written[size] = unit
+            unit = _singular(unit.casefold())
+        pieces.append(unit)
+        units.append((size, size + len(unit)))
+        size += len(unit)
+    return "".join(pieces), units, written
+
+
+def _singular(word: str) -> str:
+    if len(word) < _PLURAL_LETTERS or not word.endswith("s") or word.endswith(_NO_PLURAL):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") and len(word) > _PLURAL_LETTERS else word[:-1]
+
+
+def _grams(folded: str, units: list[tuple[int, int]]) -> Iterator[tuple[str, int]]:
+    """Chinese characters and pairs of neighbours, and the trigrams of words, with their places.
+
+    A character or word that stands alone has spaces for neighbours.
+    """
+    last = -1
+    for number, (start, end) in enumerate(units):
+        if not _CJK.match(folded[start]):
+            word = f" {folded[start:end]} "
+            for at in range(len(word) - 2):
+                yield word[at : at + 3], start + at - 1
+            continue
+        follower = units[number + 1][0] if number + 1 < len(units) else -1
+        has_follower = follower == end and _CJK.match(folded[end]) is not None
+        if last != start and not has_follower:
+            yield f" {folded[start]} ", start
+            continue
+        yield folded[start], start
+        if has_follower:
+            yield folded[start : end + 1], start
+        last = end

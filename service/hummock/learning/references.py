@@ -1,0 +1,251 @@
+"""Which entries a text refers to: by their names and keywords, as they are or with a slip.
+
+A phrase and a stretch of the text are compared by their optimal string alignment distance (rapidfuzz), in which an
+edit is a letter more, less, changed, or swapped with its neighbour. The similarity is 1 - 0.4 · edits / tolerated, so
+that 0.6, a distance of 0.4, is what is tolerated: no edit in a short phrase, which would be like almost anything, and
+one for each eight letters of a longer one, of which a Chinese character counts two. Words are compared whole: a name is
+never found inside another word.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Final
+
+import numpy as np
+from rapidfuzz.distance import OSA
+
+from hummock.core.learning import Entry, Reference
+from hummock.learning.phrases import Phrase, Spoken, may_stand_for, phrases_of, spoken, stands
+
+MAX_PROJECTS: Final = 64
+"""Whose names are kept; those of a thousand entries are about a megabyte."""
+
+_TOLERATED_DISTANCE: Final = 0.4
+_ALMOST = 1e-9
+_NEVER = np.iinfo(np.int32).max
+_LEAST_DEAD = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """The names of a project, and who may look at them."""
+
+    index: NameIndex = field(default_factory=lambda: NameIndex())
+    lock: Lock = field(default_factory=Lock)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Match:
+    """A stretch of the text that a phrase resembles; `memory_ids` are the entries that have it."""
+
+    start: int
+    end: int
+    similarity: float
+    phrase: str
+    memory_ids: frozenset[str]
+
+
+class ProjectReferences:
+    """`ports.FindReferences` that keeps the names of the projects that were asked about last."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /) -> list[Reference]:
+        """The entries that a text refers to, the most similar first, equal ones by id; each once."""
+        with self._lock:
+            kept = self._kept.setdefault(project, _Kept())
+            self._kept.move_to_end(project)
+            if len(self._kept) > MAX_PROJECTS:
+                self._kept.popitem(last=False)
+        with kept.lock:
+            kept.index.follow(entries)
+            return kept.index.references(text, min_similarity)
+
+
+def references(text: str, entries: Sequence[Entry], min_similarity: float) -> list[Reference]:
+    """The entries that a text refers to, the most similar first, equal ones by id; each once.
+
+    Who asks of the same entries again and again keeps a `NameIndex`.
+    """
+    index = NameIndex()
+    index.follow(entries)
+    return index.references(text, min_similarity)
+
+
+class NameIndex:
+    """The names of a project's entries, by the pairs and trigrams that they are made of. For one thread at a time.
+
+    A text is compared only with phrases that share enough of them to be in it: of ten thousand entries, with a few.
+    """
+
+    def __init__(self) -> None:
+        self._entries: Sequence[Entry] = ()
+        self._known: dict[str, tuple[Entry, list[int]]] = {}
+        self._phrases: list[tuple[Phrase, str]] = []
+        self._postings: dict[str, array[int]] = {}
+        self._gram_counts = array("i")
+        self._edits = array("i")
+        self._edited_grams = array("i")
+        self._dead = 0
+
+    def follow(self, entries: Sequence[Entry]) -> None:
+        """Takes these entries for the project's; what has not changed costs next to nothing."""
+        if entries is self._entries:
+            return
+        wanted = {entry.memory_id: entry for entry in entries}
+        for memory_id in [known for known in self._known if known not in wanted]:
+            self._forget(memory_id)
+        for memory_id, entry in wanted.items():
+            known = self._known.get(memory_id)
+            if known is None or (known[0] is not entry and known[0] != entry):
+                self._forget(memory_id)
+                self._remember(entry)
+        self._entries = entries
+        if self._dead > max(_LEAST_DEAD, len(self._phrases) // 2):
+            self.__init__()  # type: ignore[misc] # as it was when it was made
+            self.follow(entries)
+
+    def references(self, text: str, min_similarity: float) -> list[Reference]:
+        """The entries that a text refers to, the most similar first, equal ones by id; each once."""
+        said = spoken(text)
+        # Many entries may have one phrase, which is looked for once.
+        owners: dict[tuple[str, str], list[str]] = {}
+        looked_for: dict[tuple[str, str], tuple[Phrase, int]] = {}
+        for number, edits in self._candidates(said, min_similarity):
+            phrase, memory_id = self._phrases[number]
+            key = phrase.text, phrase.written
+            owners.setdefault(key, []).append(memory_id)
+            looked_for[key] = phrase, edits
+        matches = [
+            match
+            for key, (phrase, edits) in looked_for.items()
+            for match in _matches(phrase, frozenset(owners[key]), edits, said)
+        ]
+        best: dict[str, float] = {}
+        for match in _undisputed(matches):
+            for memory_id in match.memory_ids:
+                best[memory_id] = max(best.get(memory_id, 0.0), match.similarity)
+        found = [Reference(memory_id=memory_id, similarity=similarity) for memory_id, similarity in best.items()]
+        return sorted(found, key=lambda one: (-one.similarity, one.memory_id))
+
+    def _remember(self, entry: Entry) -> None:
+        phrases = {phrase.text: phrase for name in (entry.title, *entry.keywords) for phrase in phrases_of(name)}
+        numbers = []
+        for phrase in phrases.values():
+            number = len(self._phrases)
+            self._phrases.append((phrase, entry.memory_id))
+            self._gram_counts.append(len(phrase.grams))
+            self._edits.append(phrase.edits)
+            self._edited_grams.append(phrase.edited_grams)
+            for gram, _ in phrase.grams:
+                self._postings.setdefault(gram, array("i")).append(number)
+            numbers.append(number)
+        self._known[entry.memory_id] = (entry, numbers)
+
+    def _forget(self, memory_id: str) -> None:
+        """Its phrases stay in the lists, where nothing finds them, until there are too many such."""
+        _, numbers = self._known.pop(memory_id, (None, []))
+        for number in numbers:
+            self._gram_counts[number] = _NEVER
+        self._dead += len(numbers)
+
+    def _candidates(self, said: Spoken, min_similarity: float) -> list[tuple[int, int]]:
+        """Phrases that share enough grams with the text, with the edits that each may have."""
+        lists = [np.frombuffer(self._postings[gram], np.int32) for gram in said.grams if gram in self._postings]
+        if not lists:
+            return []
+        shared = np.bincount(np.concatenate(lists), minlength=len(self._phrases))
+        near = np.flatnonzero(shared)
+        share = (1 - min_similarity) / _TOLERATED_DISTANCE + _ALMOST
+        edits = (np.frombuffer(self._edits, np.int32)[near] * share).astype(np.int32)
+        lost = edits * np.frombuffer(self._edited_grams, np.int32)[near]
+        enough = shared[near] >= np.maximum(np.frombuffer(self._gram_counts, np.int32)[near] - lost, 1)
+        # A dead one has more grams than any edit takes away.
+        return list(zip(near[enough].tolist(), edits[enough].tolist(), strict=True))
+
+
+def _matches(phrase: Phrase, memory_ids: frozenset[str], edits: int, said: Spoken) -> list[_Match]:
+    """Where the phrase is, as it is; where it is not, whatever is nearest to it."""
+    found: list[_Match] = []
+    least = edits
+    for start, end in _stretches(phrase, edits, said):
+        part = said.text[start:end]
+        distance = OSA.distance(phrase.text, part, score_cutoff=least)
+        if distance > least or not (
+            may_stand_for(said.text[max(0, start - 1) : start], part, phrase)
+            if distance
+            else stands(phrase, start, said)
+        ):
+            continue
+        if distance < least:
+            found, least = [], distance
+        similarity = 1 - _TOLERATED_DISTANCE * distance / phrase.edits if distance else 1.0
+        found.append(_Match(start, end, similarity, phrase.text, memory_ids))
+    return found
+
+
+def _stretches(phrase: Phrase, edits: int, said: Spoken) -> list[tuple[int, int]]:
+    """Stretches of whole units, not far from where a pair or trigram of the phrase stands, and about as long."""
+    starts = {
+        start
+        for gram, offset in phrase.grams
+        if len(gram) > 1
+        for at in said.grams.get(gram, ())
+        for start in range(at - offset - edits, at - offset + edits + 1)
+        if start in said.starts
+    }
+    length = len(phrase.text)
+    return [
+        (start, end)
+        for start in sorted(starts)
+        for end in range(start + max(1, length - edits), start + length + edits + 1)
+        if end in said.ends
+    ]
+
+
+def _undisputed(matches: Sequence[_Match]) -> list[_Match]:
+    """Each stretch of text refers to what it resembles most.
+
+    A phrase inside a longer one is part of that one's name; a slip that could be of several names is of none.
+    """
+    kept: list[_Match] = []
+    # Only what shares a character with a match says anything of it: a long text may have hundreds of them.
+    kept_at: defaultdict[int, list[_Match]] = defaultdict(list)
+    for match in sorted(_unambiguous(matches), key=lambda one: (-one.similarity, one.start - one.end, one.start)):
+        near = (other for at in range(match.start, match.end) for other in kept_at.get(at, ()))
+        if not any(_yields_to(match, other) for other in near if other.phrase != match.phrase):
+            kept.append(match)
+            for at in range(match.start, match.end):
+                kept_at[at].append(match)
+    return kept
+
+
+def _unambiguous(matches: Sequence[_Match]) -> Iterator[_Match]:
+    """The matches without those entries that a slip means no more than others."""
+    alike: defaultdict[tuple[int, int, float], list[_Match]] = defaultdict(list)
+    for match in matches:
+        alike[match.start, match.end, match.similarity].append(match)
+    for match in matches:
+        rivals = [other for other in alike[match.start, match.end, match.similarity] if other.phrase != match.phrase]
+        if match.similarity == 1 or not rivals:
+            yield match
+            continue
+        others = frozenset[str]().union(*(other.memory_ids for other in rivals))
+        # Other names of the entry itself are no rivals.
+        if len(others) == 1 and others <= match.memory_ids:
+            yield replace(match, memory_ids=others)
+
+
+def _yields_to(match: _Match, other: _Match) -> bool:
+    """Whether a match that is as good or better leaves nothing of this one."""
+    length, overlap = match.end - match.start, min(match.end, other.end) - max(match.start, other.start)
+    if overlap == length:
+        return other.end - other.start > length or other.similarity > match.similarity
+    return match.similarity < other.similarity and 2 * overlap > length

@@ -1,0 +1,196 @@
+"""How a project learns: its state, its settings, its log, its history played again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from hummock.core.errors import InvalidRequest, MemoryNotFound
+from hummock.core.learning import (
+    Injection,
+    KeywordsSet,
+    LearningSettings,
+    LearningState,
+    LoggedEvent,
+    SettingsChanged,
+    Switched,
+    Usage,
+    next_turn,
+)
+from hummock.core.learning_requests import (
+    EntryState,
+    LearningCommand,
+    LearningPage,
+    LearningUpdated,
+    Replayed,
+    SettingsChanges,
+)
+from hummock.core.memory import MemoryKind
+from hummock.learning.entries import ENTRIES, Entries
+from hummock.learning.inject import decide, idle, plain
+from hummock.learning.log import ForkedHistory, Rebuilt, digest, record
+from hummock.ports.store import LearningReader, Store, UnitOfWork, WriteRequest
+
+_EVENTS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateReply:
+    """What is kept of a change for repeats of its request_id."""
+
+    state: LearningState
+    missed_turns: int
+    has_begun: bool = False
+
+
+class Learning:
+    """Shows and changes how projects learn. Safe to call from several threads."""
+
+    def __init__(self, store: Store, entries: Entries, switched_on: Callable[[str], bool]) -> None:
+        """Args are the store, its entries, and who is told that a project has begun to learn.
+
+        It returns at once, and says whether entries are now read that have no keywords.
+        """
+        self._store = store
+        self._entries = entries
+        self._switched_on = switched_on
+
+    def page(self, project: str, scope: str, turn: int | None, after: int, limit: int) -> LearningPage:
+        """At most `limit` entries behind position `after` (0: the first), as the scope's turn would inject them.
+
+        Args:
+            project: An unknown one has learnt nothing.
+            scope: Whose use decides.
+            turn: None means the one behind the scope's newest.
+            after: Where the page begins.
+            limit: Its size.
+        """
+        page = self._store.page(project, ENTRIES, after, limit, full=False)
+        titles = {memory.id: memory.index.title for memory in page.memories}
+        state, turn, entries = self._read(project, scope, turn, titles)
+        return LearningPage(state=state, turn=turn, entries=entries, next_after=page.next_after)
+
+    def whole(self, project: str, scope: str) -> LearningPage:
+        """All entries, as the turn behind the scope's newest would inject them."""
+        titles = {entry.memory_id: entry.title for entry in self._entries.of(project)}
+        state, turn, entries = self._read(project, scope, None, titles)
+        return LearningPage(state=state, turn=turn, entries=entries, next_after=None)
+
+    def version(self, project: str) -> tuple[int, int] | None:
+        """Of all that `whole` shows: as long as it stays, `whole` gives the same.
+
+        None in the moment in which a write of entries is durable and not yet read by all.
+        """
+        version = self._store.read_learning(project, lambda learning: (learning.entries_seq(), learning.state().events))
+        return version if self._store.generation(project).seq >= version[0] else None
+
+    def events(self, project: str, after: int, limit: int) -> Sequence[LoggedEvent]:
+        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+        return self._store.read_learning(project, lambda learning: learning.events(after, limit))
+
+    def event_count(self, project: str) -> int:
+        """Events in the log."""
+        return self._store.read_learning(project, lambda learning: learning.state().events)
+
+    def update(self, command: LearningCommand) -> LearningUpdated:
+        """Change all of it or nothing; what is so already is no event.
+
+        Raises: InvalidRequest, MemoryNotFound, RequestIdReused, StorageFull.
+        """
+
+        def apply(work: UnitOfWork) -> UpdateReply:
+            before = work.learning.state()
+            _change_settings(work, command.changes)
+            for keywords in command.keywords:
+                _set_keywords(work, keywords)
+            is_switched = command.enabled is not None and command.enabled != before.enabled
+            if is_switched:
+                record(work.learning, Switched(enabled=not before.enabled))
+            has_begun = is_switched and bool(command.enabled)
+            missed = before.missed_turns if has_begun else 0
+            return UpdateReply(state=work.learning.state(), missed_turns=missed, has_begun=has_begun)
+
+        request = WriteRequest(
+            request_id=command.request_id, fingerprint=command.fingerprint, reply_type=UpdateReply, apply=apply
+        )
+        written = self._store.write(command.project, request).result()
+        reply = written.reply
+        cold_start = reply.has_begun and self._switched_on(command.project)
+        return LearningUpdated(
+            seq=written.seq, state=reply.state, missed_turns=reply.missed_turns, cold_start=cold_start
+        )
+
+    def replay(self, project: str, fork: SettingsChanges | None) -> Replayed:
+        """Fold the log again, and compare. With a fork, decide every turn anew with these numbers beside it.
+
+        Raises: InvalidRequest, in `fork`, when its numbers do not fit those of some time.
+        """
+        count, live = self._store.read_learning(project, lambda learning: (learning.state().events, digest(learning)))
+        rebuilt = Rebuilt()
+        history = None if fork is None else ForkedHistory(_changing(fork, "fork."))
+        for logged in self._log(project, count):
+            rebuilt.apply(logged.event)
+            if history is not None:
+                history.apply(logged)
+        return Replayed(
+            events=count,
+            digest=live,
+            replayed_digest=digest(rebuilt),
+            fork=None if history is None else history.report(),
+        )
+
+    def _log(self, project: str, count: int) -> Iterator[LoggedEvent]:
+        """The first events. They never change, so that they need not be read at one moment."""
+        for after in range(0, count, _EVENTS_AT_ONCE):
+            yield from self.events(project, after, min(_EVENTS_AT_ONCE, count - after))
+
+    def _read(
+        self, project: str, scope: str, turn: int | None, titles: dict[str, str]
+    ) -> tuple[LearningState, int, tuple[EntryState, ...]]:
+        def read(learning: LearningReader) -> tuple[LearningState, int, tuple[EntryState, ...]]:
+            state = learning.state()
+            asked = next_turn(learning.turn(scope)) if turn is None else turn
+            row_of = _rows(state, learning.usage(scope), asked)
+            entries = tuple(
+                EntryState(memory_id=one, title=title, profile=learning.profile(one), injection=row_of(one))
+                for one, title in titles.items()
+            )
+            return state, asked, entries
+
+        return self._store.read_learning(project, read)
+
+
+def _rows(state: LearningState, usage: dict[str, Usage], turn: int) -> Callable[[str], Injection]:
+    if not state.enabled:
+        return lambda memory_id: plain(memory_id, usage.get(memory_id))
+    table = {row.memory_id: row for row in decide(usage, (), turn, state.settings)}
+    return lambda memory_id: table.get(memory_id) or idle(memory_id)
+
+
+def _changing(changes: SettingsChanges, prefix: str) -> Callable[[LearningSettings], LearningSettings]:
+    named = {name: value for name, value in asdict(changes).items() if value is not None}
+
+    def changed(settings: LearningSettings) -> LearningSettings:
+        try:
+            return replace(settings, **named)
+        except InvalidRequest as error:
+            error.move_into(prefix)
+            raise
+
+    return changed
+
+
+def _change_settings(work: UnitOfWork, changes: SettingsChanges) -> None:
+    before = work.learning.state().settings
+    after = _changing(changes, "settings.")(before)
+    if after != before:
+        record(work.learning, SettingsChanged(settings=after))
+
+
+def _set_keywords(work: UnitOfWork, keywords: KeywordsSet) -> None:
+    memory = work.get(keywords.memory_id)
+    if memory is None or memory.kind is not MemoryKind.ENTRY:
+        raise MemoryNotFound(keywords.memory_id)
+    known = work.learning.profile(keywords.memory_id)
+    if keywords.keywords != (() if known is None else known.keywords):
+        record(work.learning, keywords)

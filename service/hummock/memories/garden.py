@@ -1,0 +1,185 @@
+"""The garden: memories read, changed and removed one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from hummock.core.errors import MemoryNotFound, Unavailable
+from hummock.core.facets import passes
+from hummock.core.memory import (
+    Changes,
+    Deleted,
+    Draft,
+    EventPage,
+    Filter,
+    Memory,
+    MemoryEvent,
+    MemoryEventType,
+    MemoryIndex,
+    Payload,
+    Updated,
+)
+from hummock.memories.learn import Preparation, make_memory
+from hummock.ports.models import Clock
+from hummock.ports.store import Page, Store, UnitOfWork, WriteRequest
+from hummock.text.template import as_draft
+
+Value = TypeVar("Value", Draft, MemoryIndex, Payload)
+
+_ATTEMPTS = 8
+"""Times that an update starts again because another write changed the memory in between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateReply:
+    """What is kept of an update for repeats of its request_id."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteReply:
+    """What is kept of a delete for repeats of its request_id."""
+
+    deleted_count: int
+    missing_ids: tuple[str, ...]
+
+
+class Garden:
+    """Reads and tends memories by id. Safe to call from several threads."""
+
+    def __init__(self, store: Store, preparation: Preparation, clock: Clock) -> None:
+        self._store = store
+        self._preparation = preparation
+        self._clock = clock
+
+    def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
+        """The memories with these ids, in order; None where there is none."""
+        return self._store.get(project, ids, min_seq, full=full)
+
+    def page(
+        self,
+        project: str,
+        where: Filter,
+        after: int,
+        limit: int,
+        *,
+        full: bool,
+        newest_first: bool = False,
+        contains: str = "",
+    ) -> Page:
+        """At most `limit` memories behind position `after` (0: the first), in the order of their writes or against it.
+
+        Only those that hold `contains`; then a page that is not full may have another one behind it.
+        """
+        return self._store.page(project, where, after, limit, full=full, newest_first=newest_first, contains=contains)
+
+    def seq(self, project: str) -> int:
+        """Writes that the project has accepted; 0 for an unknown one."""
+        return self._store.generation(project).seq
+
+    def events(self, project: str, after: int, where: Filter, *, full: bool) -> EventPage:
+        """What happened behind the write `after` to memories that pass the filter, and all removals."""
+        page = self._store.memory_events(project, after, full=full or bool(where.paths))
+        told = (_told(event, where, full=full) for event in page.events)
+        return replace(page, events=tuple(event for event in told if event is not None))
+
+    def update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
+        """Change some fields of a memory; it is embedded again. A repeat is answered with the memory as it is by then.
+
+        Raises: MemoryNotFound, InvalidRequest, RequestIdReused, StorageFull; Unavailable when others kept changing it.
+        """
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._update(project, request_id, memory_id, changes, fingerprint)
+            except _Changed:
+                continue
+        raise Unavailable(f"memory {memory_id} is being changed by others all the time; try again")
+
+    def delete(self, project: str, request_id: str, ids: Sequence[str], fingerprint: bytes) -> Deleted:
+        """Remove memories in one write; ids that do not exist are reported, not an error."""
+        unique = tuple(dict.fromkeys(ids))
+        if self._store.project(project) is None:
+            return Deleted(seq=0, deleted_count=0, missing_ids=unique)
+
+        def apply(work: UnitOfWork) -> DeleteReply:
+            missing = tuple(memory_id for memory_id in unique if not work.delete(memory_id))
+            return DeleteReply(deleted_count=len(unique) - len(missing), missing_ids=missing)
+
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=DeleteReply, apply=apply)
+        written = self._store.write(project, request).result()
+        reply = written.reply
+        return Deleted(seq=written.seq, deleted_count=reply.deleted_count, missing_ids=reply.missing_ids)
+
+    def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
+        before = self._existing(project, memory_id)
+        (prepared,) = self._preparation.prepare(project, [changed(as_draft(before), changes)])
+        (embeddings,) = self._preparation.embed([prepared])
+        stored: Memory | None = None
+
+        def apply(work: UnitOfWork) -> UpdateReply:
+            nonlocal stored
+            existing = work.get(memory_id)
+            if existing is None:
+                raise MemoryNotFound(memory_id)
+            if existing.fingerprint != before.fingerprint:
+                raise _Changed
+            stored = make_memory(prepared, existing, chunk_count=len(embeddings), now=self._clock.now())
+            work.put(stored, prepared.key, prepared.words.terms, embeddings)
+            return UpdateReply(memory_id=memory_id)
+
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
+        written = self._store.write(project, request).result()
+        # By now another call may have removed it, which does not undo what this one did.
+        return Updated(memory=stored or self._existing(project, written.reply.memory_id), seq=written.seq)
+
+    def _existing(self, project: str, memory_id: str) -> Memory:
+        (memory,) = self._store.get(project, [memory_id], 0, full=True)
+        if memory is None:
+            raise MemoryNotFound(memory_id)
+        return memory
+
+
+class _Changed(Exception):
+    """The memory was changed between its read and its write."""
+
+
+def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | None:
+    """The event as it is told: to whoever asks for others, a memory that passes no longer is gone."""
+    memory = event.memory
+    if event.memory_id in where.excluded_ids:
+        return None
+    if memory is None:
+        return event
+    if passes(memory, where):
+        return event if full else replace(event, memory=replace(memory, payload=None))
+    if event.type is MemoryEventType.CREATED:
+        return None
+    return replace(event, type=MemoryEventType.DELETED, memory=None)
+
+
+_PLAIN_FIELDS = (
+    "origin",
+    "session_id",
+    "speaker",
+    "emotion_label",
+    "trust",
+    "supersedes",
+    "source_hash",
+)
+
+
+def changed(draft: Draft, changes: Changes) -> Draft:
+    """The draft with the changes made. Raises InvalidRequest when payload and kind do not fit."""
+    index = _replaced(draft.index, changes, ("title", "summary", "tags"))
+    payload = _replaced(changes.payload or draft.payload, changes, ("content",))
+    event_time = changes.event_time if changes.event_time_set else draft.event_time
+    return replace(_replaced(draft, changes, _PLAIN_FIELDS), index=index, payload=payload, event_time=event_time)
+
+
+def _replaced(value: Value, changes: Changes, names: Sequence[str]) -> Value:
+    """The value with those of the named fields that the changes hold."""
+    given = {name: getattr(changes, name) for name in names}
+    return replace(value, **{name: new for name, new in given.items() if new is not None})

@@ -1,0 +1,252 @@
+"""Whether an answer says anything that no memory says, and which of its sentences only quote."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from hummock.core.candidates import GroupQuery
+from hummock.core.memory import DomainKnowledge, Filter, LearningRecord, Memory, Origin
+from hummock.ports.store import Store
+from hummock.text.analyzer import query_terms
+from hummock.text.keywords import phrases
+from hummock.text.normalise import CJK, code, prose
+
+LEAST_SHARED: Final = 0.6
+"""Share of a sentence's shingles that a sentence which it nearly repeats has to hold.
+
+On our list of near-quotes the other conditions decide: from .1 to 1 nothing that adds a fact passes for a quote. Below
+.4 a sentence may leave out half of the other, and with it a condition."""
+
+_SHINGLE = 3
+_MOST_HOLDERS = 8
+"""Sentences that a shingle is known by, so that a text of one word over and over costs no more than another."""
+
+_FENCE = re.compile(r"^(?:```|~~~)[^\n]*\n(.*?)(?:^(?:```|~~~)[^\S\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_SENTENCE = re.compile(r"[^。！？!?；;\n]*?(?:[。！？!?；;\n]+|\.(?=\s|$)|：|:(?=\s|[\"“「『]|$)|$)")
+_TOKEN = re.compile(rf"[{CJK}]|[^\W_{CJK}]+(?:[._'’-][^\W_{CJK}]+)*|[%‰°]")
+_CLAUSE = re.compile(r"[,，、。！？!?；;:：…\n()（）\[\]【】—]|\.(?=\s|$)")
+_PARTICLES: Final = frozenset("的了着过地得呢吧啊嘛哦呀就也都还是")
+_ARTICLES: Final = frozenset(
+    ["a", "an", "the", "is", "are", "was", "were", "that", "this", "also", "so", "and", "then"]
+)
+_LIGHT: Final = _PARTICLES | _ARTICLES
+_NEGATIONS: Final = frozenset(
+    ["不", "没", "无", "未", "非", "别", "勿", "莫", "否", "not", "no", "never", "none", "nor", "without", "cannot"]
+)
+_SOURCES_NAMED: Final = frozenset(
+    [
+        "记忆",
+        "记录",
+        "记得",
+        "资料",
+        "笔记",
+        "知识库",
+        "文档",
+        "memory",
+        "memories",
+        "notes",
+        "note",
+        "noted",
+        "recorded",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sentence:
+    """A sentence as it is compared.
+
+    Attributes:
+        clauses: Its clauses without marks, each between two line feeds.
+        tokens: Words and characters, folded.
+        content: Those that are no particles or articles.
+    """
+
+    clauses: str
+    tokens: tuple[str, ...]
+    content: tuple[str, ...]
+
+
+class Sources:
+    """What is known, ready to be compared with. For one text, or several."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        """Args are texts of memories; further ones are added."""
+        self._clauses: list[str] = []
+        self._lines: list[str] = []
+        self._sentences: list[_Sentence] = []
+        self._holders: dict[tuple[str, ...], list[int]] = {}
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """One text more."""
+        self._lines.append(_lines(text))
+        self._clauses.append(_clauses(text))
+        for written in _sentences(text):
+            sentence = _sentence(written)
+            for shingle in set(_shingles(sentence.content)):
+                holders = self._holders.setdefault(shingle, [])
+                if len(holders) < _MOST_HOLDERS:
+                    holders.append(len(self._sentences))
+            self._sentences.append(sentence)
+
+    def quote(self, passage: Passage) -> bool:
+        """Whether a passage only repeats one of the texts."""
+        if passage.is_code:
+            lines = _lines(passage.text)
+            return any(lines in known for known in self._lines)
+        sentence = _sentence(passage.text)
+        return any(sentence.clauses in known for known in self._clauses) or self._is_near(sentence)
+
+    def _is_near(self, sentence: _Sentence) -> bool:
+        shingles = set(_shingles(sentence.content))
+        held = Counter(holder for shingle in shingles for holder in self._holders.get(shingle, ()))
+        likely = [
+            holder for holder, shared in held.most_common(_MOST_HOLDERS) if shared >= LEAST_SHARED * len(shingles)
+        ]
+        return any(_adds_nothing(sentence, self._sentences[holder]) for holder in likely)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A sentence as it is written, or the code of a block."""
+
+    text: str
+    is_code: bool = False
+
+
+def passages(text: str) -> Iterator[Passage]:
+    """The sentences and blocks of code that say something, in order.
+
+    What only announces a quotation ("As I noted:", 根据记忆：) says nothing.
+    """
+    at = 0
+    for block in _FENCE.finditer(text):
+        yield from _said(text[at : block.start()])
+        if _lines(block[1]).strip():
+            yield Passage(block[1], is_code=True)
+        at = block.end()
+    yield from _said(text[at:])
+
+
+def _said(text: str) -> Iterator[Passage]:
+    for sentence in _sentences(text):
+        if not _announces(sentence):
+            yield Passage(sentence)
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for match in _SENTENCE.finditer(text):
+        sentence = match.group().strip()
+        if _TOKEN.search(sentence):
+            yield sentence
+
+
+def _announces(sentence: str) -> bool:
+    if not sentence.endswith((":", "：")):
+        return False
+    return all(prose(phrase) in _SOURCES_NAMED for phrase in phrases(sentence, lambda term: True))
+
+
+def _sentence(written: str) -> _Sentence:
+    tokens = tuple(_TOKEN.findall(prose(written)))
+    content = tuple(token for token in tokens if token not in _LIGHT)
+    return _Sentence(clauses=_clauses(written), tokens=tokens, content=content)
+
+
+def _clauses(text: str) -> str:
+    # Folding takes line feeds away, so that it comes after cutting.
+    parts = ("".join(_TOKEN.findall(prose(part))) for part in _CLAUSE.split(text))
+    return "\n".join(("", *(part for part in parts if part), ""))
+
+
+def _lines(text: str) -> str:
+    parts = (" ".join(line.split()) for line in code(text).splitlines())
+    return "\n".join(("", *(part for part in parts if part), ""))
+
+
+def _shingles(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    if len(tokens) < _SHINGLE:
+        return iter([tuple(tokens)] if tokens else [])
+    return zip(*(islice(tokens, start, None) for start in range(_SHINGLE)), strict=False)
+
+
+def _adds_nothing(said: _Sentence, known: _Sentence) -> bool:
+    """Whether all that is said stands in what is known, in its order, and nothing that turns its sense is left out."""
+    rest = iter(known.content)
+    if not all(token in rest for token in said.content):
+        return False
+    left_out = Counter(known.tokens) - Counter(said.tokens)
+    return not any(token in _NEGATIONS or token.endswith(("n't", "n’t")) for token in left_out)
+
+
+MOST_LOOKED_UP = 64
+"""Passages that no memory named by the caller holds and that are looked for among all others."""
+
+SAID_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
+
+_NEAREST = 4
+_MOST_TERMS = 32
+_MOST_CHARACTERS = 2000
+
+
+class Quoted:
+    """Finds the memories that an answer quotes: those that it used, and those that hold its words."""
+
+    def __init__(self, store: Store) -> None:
+        """Args are where memories are."""
+        self._store = store
+
+    def __call__(self, project: str, session_id: str, text: str, used_ids: Sequence[str]) -> bool:
+        """Whether every sentence and block of code of the text repeats a memory (1.1-14).
+
+        What the session itself has said before is no such memory, unless it was used: who says the same again says it
+        again. What is new ends the search, so that an ordinary answer costs one look-up by words.
+        """
+        said = tuple(passages(text))
+        if not said:
+            return False
+        used = self._store.get(project, used_ids, 0, full=True)
+        sources = Sources(part for memory in used for part in _texts(memory))
+        unknown = [passage for passage in said if not sources.quote(passage)]
+        return len(unknown) <= MOST_LOOKED_UP and all(
+            self._is_held(project, session_id, passage, sources) for passage in unknown
+        )
+
+    def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources) -> bool:
+        if sources.quote(passage):
+            return True  # by a memory that a passage before it has found
+        terms = tuple(dict.fromkeys(query_terms(passage.text[:_MOST_CHARACTERS])))[:_MOST_TERMS]
+        # Not a recall, which leaves out what was said in just these words.
+        queries = [
+            GroupQuery(name=name, filter=Filter(origins=origins), terms=terms, pool=_NEAREST)
+            for name, origins in (("said", SAID_ORIGINS), ("kept", frozenset(Origin) - SAID_ORIGINS))
+        ]
+        groups = self._store.candidates(project, queries, 0).groups
+        docs = [doc for found in groups for doc in found.doc.tolist()]
+        for memory in self._store.load(project, docs, full=True):
+            if memory is None or (memory.session_id == session_id and memory.origin in SAID_ORIGINS):
+                continue
+            for part in _texts(memory):
+                sources.add(part)
+        return sources.quote(passage)
+
+
+def _texts(memory: Memory | None) -> tuple[str, ...]:
+    """What a memory says, apart from its name."""
+    if memory is None or memory.payload is None:
+        return ()
+    content = memory.payload.content
+    match memory.payload.detail:
+        case LearningRecord(question=question, answer=answer):
+            return question, answer, content
+        case DomainKnowledge(summary=summary):
+            return summary, content
+        case _:
+            return memory.index.summary, content

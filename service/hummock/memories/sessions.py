@@ -1,0 +1,282 @@
+"""Sessions: created, listed, changed and removed, and messages appended to them and read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from hummock.core.errors import MessageIdTaken, SessionExists, SessionNotFound
+from hummock.core.session import (
+    Active,
+    AppendedMessage,
+    AppendMessage,
+    ChangeSession,
+    CreateSession,
+    DeletedSession,
+    DeleteSession,
+    MessagePage,
+    PromptRole,
+    Session,
+    SessionMessage,
+    SessionPage,
+    WrittenSession,
+)
+from hummock.ports.models import Clock
+from hummock.ports.store import SessionWork, Store, UnitOfWork, WriteRequest
+
+TITLE_CHARACTERS = 40
+
+# But for tabs: control characters, and those that turn the direction of writing.
+_UNSEEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+_CLEARED_AT_ONCE = 1024
+"""Messages that one write removes: some milliseconds, for which other writes wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionReply:
+    """What is kept of a write that leaves a session, for repeats of its request_id."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveReply:
+    """What is kept of the creation of an active session."""
+
+    session: Session
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteReply:
+    """What is kept of a removal; `is_left` says that messages were still to be removed."""
+
+    message_count: int
+    is_left: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearReply:
+    """Whether messages of removed sessions are still there."""
+
+    is_left: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendReply:
+    """What is kept of an appended message."""
+
+    message_id: str
+    position: int
+
+
+class Sessions:
+    """Keeps sessions. Safe to call from several threads."""
+
+    def __init__(self, store: Store, clock: Clock, make_id: Callable[[], str]) -> None:
+        self._store = store
+        self._clock = clock
+        self._make_id = make_id
+
+    def active(self, project: str) -> Active:
+        """The session, of those not archived, that moved last; a new one where there is none. Raises: StorageFull."""
+        newest = self._store.sessions.page(project, None, 1, archived=False).sessions
+        if newest:
+            return Active(session=newest[0], is_new=False)
+        made = self._new(self._make_id(), "")
+
+        def apply(work: UnitOfWork) -> ActiveReply:
+            known = work.sessions.active()
+            if known is None:
+                work.sessions.create(made)
+            return ActiveReply(session=known or made, is_new=known is None)
+
+        request = WriteRequest(request_id="", fingerprint=b"", reply_type=ActiveReply, apply=apply)
+        reply = self._store.write(project, request).result().reply
+        return Active(session=reply.session, is_new=reply.is_new)
+
+    def create(self, asked: CreateSession) -> WrittenSession:
+        """Create a session. Raises: SessionExists, RequestIdReused, StorageFull."""
+        made = self._new(asked.session_id or self._make_id(), asked.title)
+
+        def apply(work: UnitOfWork) -> SessionReply:
+            if work.sessions.get(made.id) is not None:
+                raise SessionExists(made.id)
+            work.sessions.create(made)
+            return SessionReply(session=made)
+
+        return self._session_written(asked, apply)
+
+    def get(self, project: str, session_id: str) -> Session:
+        """One session. Raises: SessionNotFound."""
+        return self._store.sessions.get(project, session_id)
+
+    def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
+        """At most `limit` sessions, the one that moved last first; see `ports.Sessions`."""
+        return self._store.sessions.page(project, behind, limit, archived=archived)
+
+    def change(self, asked: ChangeSession) -> WrittenSession:
+        """Change a session. Raises: SessionNotFound, RequestIdReused, StorageFull."""
+        self._require_project(asked.project, asked.session_id)
+
+        def apply(work: UnitOfWork) -> SessionReply:
+            session = present(work.sessions, asked.session_id)
+            changed = replace(
+                session,
+                title=session.title if asked.title is None else asked.title,
+                is_archived=session.is_archived if asked.is_archived is None else asked.is_archived,
+            )
+            work.sessions.change(changed)
+            return SessionReply(session=changed)
+
+        return self._session_written(asked, apply)
+
+    def delete(self, asked: DeleteSession) -> DeletedSession:
+        """Remove a session in one write, and its messages in as many as it takes. Memories stay.
+
+        Where the service is killed in between, the session is gone, and the next removal in the project takes what
+        is left.
+
+        Raises: SessionNotFound, RequestIdReused.
+        """
+        self._require_project(asked.project, asked.session_id)
+
+        def apply(work: UnitOfWork) -> DeleteReply:
+            session = present(work.sessions, asked.session_id)
+            work.sessions.delete(session.id)
+            return DeleteReply(message_count=session.message_count, is_left=work.sessions.clear(_CLEARED_AT_ONCE))
+
+        request = WriteRequest(
+            request_id=asked.request_id, fingerprint=asked.fingerprint, reply_type=DeleteReply, apply=apply
+        )
+        written = self._store.write(asked.project, request).result()
+        seq, is_left = written.seq, written.reply.is_left
+        while is_left:
+            cleared = self._store.write(asked.project, _clear()).result()
+            seq, is_left = cleared.seq, cleared.reply.is_left
+        return DeletedSession(message_count=written.reply.message_count, seq=seq)
+
+    def append(self, asked: AppendMessage) -> AppendedMessage:
+        """Append a message. Raises: SessionNotFound, MessageIdTaken, RequestIdReused, StorageFull."""
+        self._require_project(asked.project, asked.session_id)
+        message = SessionMessage(
+            id=asked.message_id or self._make_id(),
+            role=asked.role,
+            content=asked.content,
+            raw=asked.raw,
+            send_time=self._clock.now(),
+        )
+
+        def apply(work: UnitOfWork) -> AppendReply:
+            placed = place(work.sessions, asked.session_id, message, "id")
+            return AppendReply(message_id=placed.id, position=placed.position)
+
+        request = WriteRequest(
+            request_id=asked.request_id, fingerprint=asked.fingerprint, reply_type=AppendReply, apply=apply
+        )
+        written = self._store.write(asked.project, request).result()
+        return AppendedMessage(message_id=written.reply.message_id, position=written.reply.position, seq=written.seq)
+
+    def messages(
+        self, project: str, session_id: str, before: int | None, limit: int, *, characters: int | None, most_bytes: int
+    ) -> MessagePage:
+        """The newest messages before a position (None: of all), in the order of time.
+
+        Args:
+            project: Of the session.
+            session_id: The session.
+            before: A position.
+            limit: Most messages.
+            characters: Most of all contents together; the newest message comes whatever its length. None is no limit.
+            most_bytes: Most of all messages as stored; one comes at least.
+
+        Raises: SessionNotFound.
+        """
+        page = self._store.sessions.before(project, session_id, before, limit, most_bytes)
+        return page if characters is None else newest_within(page, characters)
+
+    def behind(self, project: str, session: Session, position: int, most_bytes: int) -> tuple[SessionMessage, ...]:
+        """The messages of this very session behind a position; see `ports.Sessions`. Raises: SessionNotFound."""
+        return self._store.sessions.behind(project, session.id, position, most_bytes, session.number)
+
+    def _new(self, session_id: str, title: str) -> Session:
+        now = self._clock.now()
+        return Session(id=session_id, title=title, create_time=now, update_time=now)
+
+    def _require_project(self, project: str, session_id: str) -> None:
+        """A write would create it. Raises: SessionNotFound."""
+        if self._store.project(project) is None:
+            raise SessionNotFound(session_id)
+
+    def _session_written(
+        self, asked: CreateSession | ChangeSession, apply: Callable[[UnitOfWork], SessionReply]
+    ) -> WrittenSession:
+        request = WriteRequest(
+            request_id=asked.request_id, fingerprint=asked.fingerprint, reply_type=SessionReply, apply=apply
+        )
+        written = self._store.write(asked.project, request).result()
+        return WrittenSession(session=written.reply.session, seq=written.seq)
+
+
+def present(work: SessionWork, session_id: str) -> Session:
+    """The session as the write sees it. Raises: SessionNotFound."""
+    session = work.get(session_id)
+    if session is None:
+        raise SessionNotFound(session_id)
+    return session
+
+
+def place(work: SessionWork, session_id: str, message: SessionMessage, field: str) -> SessionMessage:
+    """The message where it stands: it is appended unless one with its id is there, of the same role and content.
+
+    Args:
+        work: The write.
+        session_id: The session.
+        message: Its time is put off to that of the message before it, if that is later.
+        field: Of the request, with the id.
+
+    Raises: SessionNotFound, MessageIdTaken.
+    """
+    session = present(work, session_id)
+    known = work.message(session_id, message.id)
+    if known is not None:
+        if (known.role, known.content) != (message.role, message.content):
+            raise MessageIdTaken(field, message.id)
+        return known
+    placed = replace(message, send_time=max(message.send_time, session.update_time))
+    title = session.title or (title_of(message.content) if message.role is PromptRole.USER else "")
+    return work.append(replace(session, title=title, update_time=placed.send_time), placed)
+
+
+def title_of(content: str) -> str:
+    """The first line that is not blank, its spaces folded, cut at TITLE_CHARACTERS; nothing in it turns a display."""
+    lines = (" ".join(_UNSEEN.sub("", line).split()) for line in content.splitlines())
+    line = next(filter(None, lines), "")
+    return line if len(line) <= TITLE_CHARACTERS else line[: TITLE_CHARACTERS - 1].rstrip() + "…"
+
+
+def newest_within(page: MessagePage, characters: int) -> MessagePage:
+    """The newest messages of a page with so many characters at most; the newest of all whatever its length."""
+    kept = tuple(_newest_within(page, characters))
+    if len(kept) == len(page.messages):
+        return page
+    return MessagePage(messages=tuple(reversed(kept)), has_before=True)
+
+
+def _newest_within(page: MessagePage, characters: int) -> Iterator[SessionMessage]:
+    for age, message in enumerate(reversed(page.messages)):
+        characters -= len(message.content)
+        if age and characters < 0:
+            return
+        yield message
+
+
+def _clear() -> WriteRequest[ClearReply]:
+    return WriteRequest(
+        request_id="",
+        fingerprint=b"",
+        reply_type=ClearReply,
+        apply=lambda work: ClearReply(is_left=work.sessions.clear(_CLEARED_AT_ONCE)),
+    )

@@ -1,0 +1,183 @@
+"""Projects: what is known of them, what they set for themselves, and how the service is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from hummock.core.errors import ProjectNotFound
+from hummock.core.memory import Origin
+from hummock.core.project import LearnerStatus, Project, ServiceStatus
+from hummock.core.recall import Preset
+from hummock.core.render import PartialQuotas, Quotas, RenderForm
+from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES
+from hummock.core.settings import (
+    SETTING_PATHS,
+    FormBudgets,
+    HistorySettings,
+    PresetSettings,
+    ProjectSettings,
+    Setting,
+    SettingOrigin,
+    SettingsShown,
+)
+from hummock.ports.models import Clock, Embedder
+from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.recall.plan import PRESETS
+from hummock.render.compose import FORMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateReply:
+    """What is kept of an update for repeats of its request_id: only that it happened."""
+
+
+class Projects:
+    """Reads and changes projects' information. Safe to call from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, name: str) -> Project:
+        """A project. Raises: ProjectNotFound."""
+        project = self._store.project(name)
+        if project is None:
+            raise ProjectNotFound(name)
+        return replace(project, feedback=self._store.read_learning(name, lambda learning: learning.state().feedback))
+
+    def page(self, after: str, limit: int) -> list[Project]:
+        """At most `limit` projects whose names come behind `after`."""
+        return self._store.projects(after, limit)
+
+    def update(
+        self,
+        name: str,
+        request_id: str,
+        tech_stack: tuple[str, ...] | None,
+        path: str | None,
+        origin: Origin,
+        fingerprint: bytes,
+    ) -> Project:
+        """Change what is not None, as `ProjectInfo.said` does; the project is created when it does not exist."""
+
+        def apply(work: UnitOfWork) -> UpdateReply:
+            work.set_info(work.info().said(origin, tech_stack=tech_stack, path=path))
+            return UpdateReply()
+
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
+        self._store.write(name, request).result()
+        return self.get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReply:
+    """What is kept of a change for repeats of its request_id: only that it happened."""
+
+
+class Settings:
+    """Reads and changes projects' settings. Safe to call from several threads."""
+
+    def __init__(self, store: Store, near_twin_bar: float) -> None:
+        """Args are the store, and the bar that the model's registry entry names."""
+        self._store = store
+        self._defaults = _defaults(near_twin_bar)
+
+    def get(self, project: str) -> SettingsShown:
+        """What applies to a project. Raises: ProjectNotFound."""
+        if self._store.project(project) is None:
+            raise ProjectNotFound(project)
+        generation = self._store.generation(project)
+        return SettingsShown(
+            own=generation.settings,
+            settings=tuple(self._setting(generation.settings, path) for path in SETTING_PATHS),
+            seq=generation.seq,
+            content_seq=generation.content_seq,
+        )
+
+    def change(
+        self, project: str, request_id: str, values: ProjectSettings, paths: Collection[str], fingerprint: bytes
+    ) -> SettingsShown:
+        """Give the named settings these values, None the default; the project is created when it does not exist."""
+
+        def apply(work: UnitOfWork) -> ChangeReply:
+            work.set_settings(work.settings().changed(values, paths))
+            return ChangeReply()
+
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=ChangeReply, apply=apply)
+        self._store.write(project, request).result()
+        return self.get(project)
+
+    def _setting(self, own: ProjectSettings, path: str) -> Setting:
+        said, default = own.value(path), self._defaults.value(path)
+        return Setting(
+            path=path,
+            value=default if said is None else said,
+            origin=SettingOrigin.DEFAULT if said is None else SettingOrigin.PROJECT,
+            default=default,
+        )
+
+
+def _defaults(near_twin_bar: float) -> ProjectSettings:
+    usual = Quotas()
+    return ProjectSettings(
+        chat=_preset(Preset.CHAT, near_twin_bar),
+        code=_preset(Preset.CODE, near_twin_bar),
+        agent=_preset(Preset.AGENT, near_twin_bar),
+        codex=_preset(Preset.CODEX, near_twin_bar),
+        budget_tokens=FormBudgets(**{form.name.lower(): FORMS[form].budget_tokens for form in RenderForm}),
+        quotas=PartialQuotas(
+            domains=usual.domains,
+            learning_records=usual.learning_records,
+            code_fragments=usual.code_fragments,
+        ),
+        history=HistorySettings(messages=HISTORY_MESSAGES, characters=HISTORY_CHARACTERS),
+    )
+
+
+def _preset(preset: Preset, near_twin_bar: float) -> PresetSettings:
+    usual = PRESETS[preset]
+    return PresetSettings(
+        candidates=usual.candidates,
+        top_k=usual.top_k,
+        code_top_k=usual.code_top_k,
+        domain_top_k=usual.domain_top_k,
+        min_similarity=usual.min_similarity,
+        origins=frozenset[Origin](usual.origins),
+        decay_mode=usual.decay_mode,
+        half_life_days=usual.half_life_days,
+        relevance_weight=usual.relevance_weight,
+        near_twin_bar=near_twin_bar,
+        window_turns=usual.window_turns,
+    )
+
+
+class Status:
+    """Says what runs, on what, and how full it is."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        clock: Clock,
+        version: str,
+        advice: str,
+        learner: Callable[[], LearnerStatus],
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._version = version
+        self._advice = advice
+        self._learner = learner
+        self._start = clock.monotonic()
+
+    def __call__(self) -> ServiceStatus:
+        """The present state."""
+        return ServiceStatus(
+            version=self._version,
+            uptime_s=self._clock.monotonic() - self._start,
+            space=self._embedder.space,
+            advice=self._advice,
+            store=self._store.status(),
+            learner=self._learner(),
+        )

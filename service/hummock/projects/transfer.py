@@ -1,0 +1,323 @@
+"""Export and import: all of a project page by page, and parts of one taken in as they were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.errors import InvalidRequest, SessionNotFound, Unavailable
+from hummock.core.memory import Memory
+from hummock.core.project import Project
+from hummock.core.session import Session
+from hummock.core.transfer import (
+    Given,
+    GivenChunk,
+    GivenMemory,
+    GivenMessage,
+    GivenProject,
+    GivenRemoval,
+    Imported,
+    KeptPage,
+)
+from hummock.memories.learn import Preparation, Prepared, make_memory, require_past
+from hummock.ports.models import Clock, Embedder
+from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.text.template import left_open
+
+_MESSAGE_BYTES = 1024 * 1024
+
+
+class Export:
+    """Gives out projects. Safe to call from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
+        """The memories of a project in the order of their writes, then the ids of those removed meanwhile.
+
+        Pages are read one by one, so that nothing is held while the reader is slow. What is written meanwhile comes
+        behind what was there, and of what came twice the later one counts: all pages together are the project as it is
+        when the last one is read.
+
+        Raises: Unavailable when more was written between two pages than is kept.
+        """
+        after, seq = 0, project.seq
+        gone: dict[str, None] = {}
+        while True:
+            page = self._store.kept(project.name, after, seq, with_vectors=with_vectors)
+            if page.is_reset:
+                raise Unavailable(f"project {project.name} changes faster than it is read; export it again")
+            gone.update(dict.fromkeys(page.removed_ids))
+            for kept in page.memories:
+                gone.pop(kept.memory.id, None)
+            is_last = page.next_after is None
+            yield KeptPage(
+                memories=page.memories,
+                removed_ids=tuple(gone) if is_last else (),
+                next_after=page.next_after,
+                seq=page.seq,
+            )
+            if page.next_after is None:
+                return
+            after, seq = page.next_after, page.seq
+
+    def conversations(self, project: str) -> Iterator[Session | GivenMessage]:
+        """The sessions that a project has when this begins, each before its messages.
+
+        Archived ones come first, and what moved last at the end.
+        """
+        for session in self._store.sessions.all(project):
+            yield session
+            yield from self._messages(project, session)
+
+    def _messages(self, project: str, session: Session) -> Iterator[GivenMessage]:
+        position = 0
+        # One that is removed meanwhile ends there.
+        with suppress(SessionNotFound):
+            while messages := self._store.sessions.behind(
+                project, session.id, position, _MESSAGE_BYTES, session.number
+            ):
+                yield from (GivenMessage(session_id=session.id, message=message) for message in messages)
+                position = messages[-1].position
+
+
+_UNIT_TOLERANCE = 1e-3
+"""Stored vectors have length 1 within the precision of float16: they stay what they are, to the bit."""
+
+_MAX_TOKENS = 128
+"""Token vectors of a chunk."""
+
+
+class _Outcome(IntEnum):
+    """What became of a part."""
+
+    NOTHING = 0
+    CREATED = 1
+    UPDATED = 2
+    UNCHANGED = 3
+    REMOVED = 4
+    SESSION = 5
+    MESSAGE = 6
+    NO_SESSION = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """Outcomes of the parts."""
+
+    outcomes: tuple[_Outcome, ...]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Arrival:
+    """A memory on its way in; its embeddings are None while it seems to be there already."""
+
+    given: GivenMemory
+    prepared: Prepared
+    embeddings: tuple[Embedding, ...] | None
+
+
+class Import:
+    """Takes in parts of projects. Safe to call from several threads."""
+
+    def __init__(self, store: Store, embedder: Embedder, preparation: Preparation, clock: Clock) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._preparation = preparation
+        self._clock = clock
+
+    def __call__(self, project: str, parts: Sequence[Given]) -> Imported:
+        """Take in parts in their order, in one write; those that are wrong are left out and reported.
+
+        A memory replaces the one with its id. Nothing is merged, and what is there already is not written.
+
+        Raises: StorageFull.
+        """
+        now = self._clock.now()
+        failures: list[tuple[int, InvalidRequest]] = []
+        accepted: list[Given] = []
+        places: list[int] = []
+        given_embeddings: list[tuple[Embedding, ...]] = []
+        for place, part in enumerate(parts):
+            try:
+                _check_times(part, now)
+                if isinstance(part, GivenMemory):
+                    given_embeddings.append(_checked(part, self._embedder.space))
+                accepted.append(part)
+                places.append(place)
+            except InvalidRequest as error:
+                failures.append((place, error))
+        memories = [part for part in accepted if isinstance(part, GivenMemory)]
+        arrivals = self._arrivals(project, memories, given_embeddings)
+        embedded = self._embed([one for one in arrivals if one.embeddings == ()])
+        try:
+            seq, outcomes = self._write(project, accepted, arrivals, now)
+        except _VectorsMissing:  # one that seemed to be there was changed meanwhile, or by an earlier part
+            embedded += self._embed([one for one in arrivals if not one.embeddings])
+            seq, outcomes = self._write(project, accepted, arrivals, now)
+        counts = Counter(outcomes)
+        return Imported(
+            seq=seq,
+            created=counts[_Outcome.CREATED],
+            updated=counts[_Outcome.UPDATED],
+            unchanged=counts[_Outcome.UNCHANGED],
+            removed=counts[_Outcome.REMOVED],
+            embedded=embedded,
+            sessions=counts[_Outcome.SESSION],
+            messages=counts[_Outcome.MESSAGE],
+            failures=(*failures, *_without_session(outcomes, places)),
+        )
+
+    def _arrivals(
+        self,
+        project: str,
+        memories: Sequence[GivenMemory],
+        given_embeddings: Sequence[tuple[Embedding, ...]],
+    ) -> list[_Arrival]:
+        prepared = self._preparation.prepare(project, [left_open(given.draft) for given in memories])
+        stored = self._store.get(project, [given.draft.id for given in memories], 0, full=True)
+        arrivals = []
+        for given, one, embeddings, existing in zip(memories, prepared, given_embeddings, stored, strict=True):
+            is_there = existing is not None and _is_as_given(existing, given, one)
+            arrivals.append(_Arrival(given=given, prepared=one, embeddings=embeddings or (None if is_there else ())))
+        return arrivals
+
+    def _embed(self, arrivals: Sequence[_Arrival]) -> int:
+        """Makes the embeddings of these, and says how many they are."""
+        made = self._preparation.embed([one.prepared for one in arrivals])
+        for one, embeddings in zip(arrivals, made, strict=True):
+            one.embeddings = embeddings
+        return len(arrivals)
+
+    def _write(
+        self, project: str, parts: Sequence[Given], arrivals: Sequence[_Arrival], now: float
+    ) -> tuple[int, tuple[_Outcome, ...]]:
+        def apply(work: UnitOfWork) -> Reply:
+            waiting = iter(arrivals)
+            return Reply(outcomes=tuple(_take_in(work, part, waiting, now) for part in parts))
+
+        request = WriteRequest(request_id="", fingerprint=b"", reply_type=Reply, apply=apply)
+        written = self._store.write(project, request).result()
+        return written.seq, written.reply.outcomes
+
+
+class _VectorsMissing(Exception):
+    """A memory must be stored that has not been embedded."""
+
+
+def _take_in(work: UnitOfWork, part: Given, arrivals: Iterator[_Arrival], now: float) -> _Outcome:
+    match part:
+        case GivenProject():
+            work.set_info(part.info)
+            work.set_settings(part.settings)
+            return _Outcome.NOTHING
+        case GivenRemoval(memory_id=memory_id):
+            return _Outcome.REMOVED if work.delete(memory_id) else _Outcome.NOTHING
+        case GivenMemory():
+            return _put(work, next(arrivals), now)
+        case Session():
+            return _begin(work, part)
+        case GivenMessage():
+            return _append(work, part)
+
+
+def _begin(work: UnitOfWork, session: Session) -> _Outcome:
+    if work.sessions.get(session.id) is not None:
+        return _Outcome.NOTHING
+    work.sessions.create(session)
+    return _Outcome.SESSION
+
+
+def _append(work: UnitOfWork, given: GivenMessage) -> _Outcome:
+    session = work.sessions.get(given.session_id)
+    if session is None:
+        return _Outcome.NO_SESSION
+    if work.sessions.message(session.id, given.message.id) is not None:
+        return _Outcome.NOTHING
+    send_time = max(given.message.send_time, session.update_time)
+    work.sessions.append(replace(session, update_time=send_time), replace(given.message, send_time=send_time))
+    return _Outcome.MESSAGE
+
+
+def _without_session(outcomes: Sequence[_Outcome], places: Sequence[int]) -> Iterator[tuple[int, InvalidRequest]]:
+    for outcome, place in zip(outcomes, places, strict=True):
+        if outcome is _Outcome.NO_SESSION:
+            yield place, InvalidRequest("message.session_id", "names no session of the project; its record comes first")
+
+
+def _check_times(part: Given, now: float) -> None:
+    """Raises: InvalidRequest."""
+    match part:
+        case GivenMemory():
+            require_past("memory.memory.create_time", part.draft.create_time, now)
+            require_past("memory.update_time", part.update_time, now)
+        case Session():
+            require_past("session.create_time", part.create_time, now)
+        case GivenMessage():
+            require_past("message.send_time", part.message.send_time, now)
+
+
+def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
+    one, given = arrival.prepared, arrival.given
+    existing = work.get(one.memory_id)
+    if existing is not None and _is_as_given(existing, given, one):
+        return _Outcome.UNCHANGED
+    if not arrival.embeddings:
+        raise _VectorsMissing
+    update_time = now if given.update_time is None else given.update_time
+    memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=update_time)
+    work.put(memory, one.key, one.words.terms, arrival.embeddings, given.session_position)
+    return _Outcome.CREATED if existing is None else _Outcome.UPDATED
+
+
+def _is_as_given(existing: Memory, given: GivenMemory, one: Prepared) -> bool:
+    """Whether a memory is there already; where no time of change is given, whenever it changed."""
+    update_time = existing.update_time if given.update_time is None else given.update_time
+    wanted = make_memory(one, existing, chunk_count=existing.chunk_count, now=update_time)
+    return _as_told(wanted) == _as_told(existing)
+
+
+def _as_told(memory: Memory) -> Memory:
+    """A memory in the precision of the wire: microseconds, and a trust of float32; without its fingerprint."""
+    return replace(
+        memory,
+        fingerprint=b"",
+        trust=float(np.float32(memory.trust)),
+        create_time=round(memory.create_time * 1e6),
+        update_time=round(memory.update_time * 1e6),
+        event_time=None if memory.event_time is None else round(memory.event_time * 1e6),
+    )
+
+
+def _checked(given: GivenMemory, space: EmbeddingSpace) -> tuple[Embedding, ...]:
+    """The embeddings that came and can be used. Raises: InvalidRequest."""
+    if not given.draft.id:
+        raise InvalidRequest("memory.memory.id", "is empty; it is required")
+    if given.emb_space != space.id:
+        return ()
+    return tuple(_embedding(f"memory.chunks[{at}]", chunk, space) for at, chunk in enumerate(given.chunks))
+
+
+def _embedding(field: str, chunk: GivenChunk, space: EmbeddingSpace) -> Embedding:
+    if len(chunk.values) != space.dim:
+        raise InvalidRequest(f"{field}.values", f"has {len(chunk.values)} components; the space has {space.dim}")
+    length = float(np.linalg.norm(chunk.values.astype(np.float64)))
+    if not (np.isfinite(length) and length > 0):
+        raise InvalidRequest(f"{field}.values", "is all zero, or not finite")
+    if len(chunk.tokens) % space.token_dim or len(chunk.tokens) > _MAX_TOKENS * space.token_dim:
+        raise InvalidRequest(
+            f"{field}.tokens",
+            f"has {len(chunk.tokens)} bytes; a token vector has {space.token_dim}, and there are at most {_MAX_TOKENS}",
+        )
+    values = chunk.values
+    if abs(length - 1) > _UNIT_TOLERANCE:
+        values = (values.astype(np.float64) / length).astype(np.float32)
+    tokens = np.frombuffer(chunk.tokens, np.int8).reshape(-1, space.token_dim)
+    return Embedding(vector=values, tokens=tokens)

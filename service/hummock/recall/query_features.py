@@ -1,0 +1,99 @@
+"""From a plan to the questions for the store."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.candidates import GroupQuery
+from hummock.core.quick import quick
+from hummock.core.recall import GroupPlan, Plan, RecallPath
+from hummock.recall.plan import ALL_KINDS
+from hummock.text.normalise import CJK
+
+MAX_TERMS = 32
+"""Terms of a query that are scored; each has one bit of `Candidates.matched`."""
+
+
+_WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
+_CJK_RUN = re.compile(f"[{CJK}]+")
+_NAME_CHARACTERS = re.compile(r"[\w$@#.:/-]{1,64}")
+_CJK_NAME_CHARACTERS = range(2, 5)
+_JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Probe:
+    """The query in the forms that the paths need.
+
+    Attributes:
+        vector: (dim,) float32 unit vector; None when there is none.
+        tokens: (q, token_dim) int8 token vectors for late interaction; none where it does not run.
+        terms: Analysed terms, unique, at most MAX_TERMS.
+        domain_names: Domains that the caller named, normalised as prose.
+        domain_text: Where domains are looked for by name; empty when the caller named some.
+        text_hashes: First 8 bytes of the content hash of the query, as prose and as code.
+        exact_name: The query where it is one name, of code or of few Chinese characters; empty for any other.
+        name_terms: All of its terms.
+        is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
+        known_share: Share of the query's letters, in [0, 1], whose script the model knows.
+        is_han: Whether the query has Chinese characters.
+    """
+
+    vector: NDArray[np.float32] | None
+    tokens: NDArray[np.int8]
+    terms: tuple[str, ...]
+    domain_names: frozenset[str]
+    domain_text: str
+    text_hashes: frozenset[int]
+    exact_name: str
+    name_terms: tuple[str, ...]
+    is_name: bool
+    known_share: float
+    is_han: bool
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is one word of ASCII that a name of code is made of several: joined, humped or numbered."""
+    word = text.strip()
+    return _WORD_OF_CODE.fullmatch(word) is not None and _JOINT.search(word) is not None
+
+
+def exact_name(text: str) -> str:
+    """A text that is one name: it is looked up where few memories hold it. Empty for any other.
+
+    A name has no space in it, and of Chinese two to four characters between its joints: a longer run is a sentence.
+    """
+    word = text.strip()
+    runs = _CJK_RUN.findall(word)
+    is_one = _NAME_CHARACTERS.fullmatch(word) and all(len(run) in _CJK_NAME_CHARACTERS for run in runs)
+    return word if is_one else ""
+
+
+def group_queries(plan: Plan, probe: Probe) -> list[GroupQuery]:
+    """One question a group, in the plan's order."""
+    return [_group_query(plan, group, probe) for group in plan.groups]
+
+
+def _group_query(plan: Plan, group: GroupPlan, probe: Probe) -> GroupQuery:
+    looks_up = RecallPath.KEYWORD in group.paths and not plan.substrings
+    return GroupQuery(
+        name=group.name,
+        filter=plan.filter if group.kinds == ALL_KINDS else replace(plan.filter, kinds=group.kinds),
+        window=plan.window,
+        vector=probe.vector if RecallPath.VECTOR in group.paths else None,
+        terms=probe.terms if RecallPath.KEYWORD in group.paths else (),
+        exact_name=probe.exact_name if looks_up else "",
+        name_terms=probe.name_terms if looks_up else (),
+        substrings=plan.substrings if RecallPath.KEYWORD in group.paths else (),
+        domain_names=probe.domain_names if RecallPath.DOMAIN in group.paths else frozenset(),
+        domain_text=probe.domain_text if RecallPath.DOMAIN in group.paths else "",
+        pool=group.pool,
+        with_key_files=group.with_key_files,
+        with_neighbours=plan.neighbours,
+        with_tokens=len(probe.tokens) > 0,
+    )

@@ -1,0 +1,146 @@
+"""The stages of one recall: how long they took, and which of those to come still fit into the caller's time."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict, defaultdict
+from threading import Lock
+
+from hummock.core.estimate import Estimate
+from hummock.core.recall import Degradation, StageTime
+from hummock.ports.models import Clock
+
+RESERVE_S = 0.005
+"""Kept back at least for what follows the last stage: the reply is made and sent."""
+
+RESERVED_SHARE = 0.05
+"""Share of the time that is kept back where it is more: who has time can spare some for what nobody expects."""
+
+DEADLINE = "DEADLINE"
+"""The reason of what was left out for want of time."""
+
+GATHER, GATHER_BY_VECTOR, GATHER_ALL, SCAN = "gather", "gather_by_vector", "gather_all", "scan"
+"""What searching costs: by words, by the vector too, with token vectors too; SCAN where texts are looked through."""
+
+_DEARER = {GATHER: GATHER_BY_VECTOR, GATHER_BY_VECTOR: GATHER_ALL}
+"""What a search that was never made takes at most."""
+
+PROJECTS = 1024
+"""Projects whose stages are remembered; how long a search takes depends on what is searched."""
+
+_FADING = 1 / 256
+"""By which estimates shrink each time that their stages are left out. What is expected to take twice the time that
+there is will be tried again after some 180 calls, and may then cost one of them its deadline."""
+
+Costs = defaultdict[str, Estimate]
+
+
+class StageCosts:
+    """How long each stage takes in each project. Safe to call from several threads."""
+
+    def __init__(self, projects: int = PROJECTS) -> None:
+        """Remembers so many projects, those that were asked last."""
+        self._projects = projects
+        self._costs: OrderedDict[str, Costs] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, project: str) -> Costs:
+        """A project's estimates by the names of stages; they change as recalls are made."""
+        with self._lock:
+            costs = self._costs.pop(project, None)
+            if costs is None:
+                costs = defaultdict(Estimate)
+            self._costs[project] = costs
+            if len(self._costs) > self._projects:
+                self._costs.popitem(last=False)
+            return costs
+
+
+class Timetable:
+    """Measures the stages of one recall, which follow one another; one that runs again adds to its time.
+
+    What gives way to the deadline does so in a fixed order, and nothing that gives way earlier runs where something
+    that gives way later was left out: more time never takes a stage away.
+    """
+
+    def __init__(self, clock: Clock, costs: Costs, until_s: float | None) -> None:
+        """`until_s` is when the caller stops waiting, on the clock's monotonic scale; None means never."""
+        self._monotonic = clock.monotonic
+        self._costs = costs
+        self._start = self._last = clock.monotonic()
+        self._until_s = None if until_s is None else until_s - max(RESERVE_S, RESERVED_SHARE * (until_s - self._start))
+        self._elapsed_s: dict[str, float] = {}
+        self._left_out: dict[str, Degradation] = {}
+
+    def done(self, stage: str, kind: str = "") -> None:
+        """Counts the time since the end of the stage before as this one's; `kind` is what costs are known by."""
+        now = self._monotonic()
+        elapsed_s = now - self._last
+        self._elapsed_s[stage] = self._elapsed_s.get(stage, 0.0) + elapsed_s
+        self._costs[kind or stage].add(elapsed_s)
+        self._last = now
+
+    def until_s_of_the_least(self, *after: str) -> float | None:
+        """When the stage that gives way first must have ended so that these can follow; None without a deadline.
+
+        It is long over where anything else had to be left out.
+        """
+        if self._left_out:
+            return -math.inf
+        return None if self._until_s is None else self._until_s - self._expected_s(after)
+
+    def left_s(self, *after: str) -> float | None:
+        """The time that there is for a stage where these follow, perhaps below 0; None without a deadline."""
+        return None if self._until_s is None else self._until_s - self._expected_s(after) - self._monotonic()
+
+    def fits(self, path: str, *stages: str) -> bool:
+        """Whether there is time for these stages; if not, the path is left out.
+
+        What gives way earlier than something that was left out already is left out too.
+        """
+        left_s = self.left_s()
+        if left_s is None:
+            return True
+        if path in self._left_out:
+            return False
+        if self._left_out:
+            self.leave_out(path, f"{' and '.join(self._left_out)} had to be left out before it")
+            return False
+        expected_s = self._expected_s(stages)
+        if expected_s <= left_s:
+            return True
+        for stage in stages:
+            # Those that run all the same are measured again at once.
+            self._cost(stage).fade(_FADING)
+        self.leave_out(path, f"it and what follows would take {_ms(expected_s)} of the {_ms(left_s)} that were left")
+        return False
+
+    def leave_out(self, path: str, message: str) -> None:
+        """Notes that a path was left out for want of time."""
+        self._left_out[path] = Degradation(path=path, reason=DEADLINE, message=message)
+
+    @property
+    def left_out(self) -> tuple[Degradation, ...]:
+        """What had to be left out, in the order in which it was decided."""
+        return tuple(self._left_out.values())
+
+    @property
+    def times(self) -> tuple[StageTime, ...]:
+        """The stages that ran, in their order."""
+        return tuple([StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in self._elapsed_s.items()])
+
+    @property
+    def elapsed_s(self) -> float:
+        """From the beginning of the first to the end of the last."""
+        return self._last - self._start
+
+    def _expected_s(self, stages: tuple[str, ...]) -> float:
+        return Estimate.together_s([self._cost(stage) for stage in stages])
+
+    def _cost(self, stage: str) -> Estimate:
+        cost = self._costs[stage]
+        return cost if cost.expected_s or stage not in _DEARER else self._cost(_DEARER[stage])
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"

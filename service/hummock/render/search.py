@@ -1,0 +1,309 @@
+"""Search: code and knowledge in one list, for agents, read together with what the session has asked before."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Final
+
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind
+from hummock.core.recall import (
+    MAX_QUERY_CHARACTERS,
+    Degradation,
+    Hit,
+    Preset,
+    Recalled,
+    RecallQuery,
+    Receipt,
+    Searched,
+    SearchQuery,
+    SearchResult,
+    SearchScope,
+    StageTime,
+)
+from hummock.render.escape import disarmed, inline
+from hummock.render.section import locale_of, wording_of
+from hummock.text.keywords import keywords
+from hummock.text.normalise import CJK
+
+_MOST_WORDS: Final = 3.0
+"""A sentence that says more than so many words of its own stands on its own, whatever it refers to."""
+
+_LOOKED_AT: Final = 8
+_CJK_CHARACTER: Final = re.compile(f"[{CJK}]")
+
+_ENGLISH: Final = (
+    r"\b(?:it|its|they|them|their|this|that|these|those|there|he|she|him|his|her|same|else|too|also|instead|another)\b"
+    r"|^\W*(?:and|but|or|so|then|what about|how about)\b"
+)
+# Not where the character belongs to another word: 其他, 应该, 因此.
+_CHINESE: Final = (
+    "[它这那]|[他她]们|(?<!尤)其(?![他实中余])|(?<!应)该|(?<!因)此|上述|上面|刚才|前面|之前|还有|另外|同样|呢\\W*$"
+)
+_REFERS: Final = re.compile(f"{_ENGLISH}|{_CHINESE}", re.IGNORECASE)
+
+
+def leans_back(text: str) -> bool:
+    """Whether a question has to be read together with those before it.
+
+    It has no word of its own ("why?", 为什么?), or refers to something ("and its tests?", 它在哪里被调用?) and says
+    little else. Two Chinese characters count as a word.
+    """
+    words = sum(map(_weight, keywords(text, _LOOKED_AT)))
+    return words == 0 or (words <= _MOST_WORDS and _REFERS.search(text) is not None)
+
+
+def _weight(word: str) -> float:
+    return max(1.0, len(_CJK_CHARACTER.findall(word)) / 2)
+
+
+TTL_S = 1800.0
+"""Half an hour after its last search a conversation is over."""
+
+MAX_SESSIONS = 4096
+MAX_STEPS = 4
+"""Searches that a session keeps, and that one may lean on."""
+
+MAX_CHARACTERS = 300
+"""Of each question: what it is about stands at its beginning."""
+
+MAX_IDS = 50
+"""Results of each search that count as seen: the best."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One search: what was asked, cut, and the best of what was shown."""
+
+    text: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What a search follows: the questions that it has to be read with, newest first, and what was shown already."""
+
+    texts: tuple[str, ...] = ()
+    seen: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Trail:
+    steps: tuple[Step, ...]
+    expires_at: float
+
+
+class SearchTrails:
+    """The last searches of many sessions. Safe to call from several threads."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        """Keeps none yet; `monotonic` gives seconds from some start."""
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._trails: OrderedDict[tuple[str, str], _Trail] = OrderedDict()
+
+    def before(self, project: str, session_id: str, text: str) -> Before:
+        """What this question follows in its session.
+
+        One that was asked already follows what it followed then: a repeat has the same answer.
+        """
+        steps = self._steps(project, session_id)
+        asked = _cut(text)
+        earlier = [step for step in steps if step.text != asked]
+        seen = frozenset(memory_id for step in earlier for memory_id in step.ids)
+        return Before(texts=_leant_on(earlier) if leans_back(text) else (), seen=seen)
+
+    def add(self, project: str, session_id: str, text: str, ids: tuple[str, ...]) -> None:
+        """Notes a search that was answered; it takes the place of an equal one."""
+        step = Step(text=_cut(text), ids=ids[:MAX_IDS])
+        with self._lock:
+            now = self._monotonic()
+            kept = [one for one in self._live((project, session_id), now) if one.text != step.text]
+            self._trails[project, session_id] = _Trail((*kept, step)[-MAX_STEPS:], now + TTL_S)
+            self._trails.move_to_end((project, session_id))
+            self._forget(now)
+
+    def _steps(self, project: str, session_id: str) -> tuple[Step, ...]:
+        with self._lock:
+            return self._live((project, session_id), self._monotonic())
+
+    def _live(self, key: tuple[str, str], now: float) -> tuple[Step, ...]:
+        trail = self._trails.get(key)
+        return trail.steps if trail is not None and now < trail.expires_at else ()
+
+    def _forget(self, now: float) -> None:
+        """Those at the front have been idle for longest."""
+        while self._trails:
+            oldest = next(iter(self._trails.values()))
+            if now < oldest.expires_at and len(self._trails) <= MAX_SESSIONS:
+                return
+            self._trails.popitem(last=False)
+
+
+def _leant_on(earlier: list[Step]) -> tuple[str, ...]:
+    """Back to the last question that stood on its own."""
+    texts: list[str] = []
+    for step in reversed(earlier):
+        texts.append(step.text)
+        if not leans_back(step.text):
+            break
+    return tuple(texts)
+
+
+def _cut(text: str) -> str:
+    return text.strip()[:MAX_CHARACTERS]
+
+
+_CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
+_KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
+    SearchScope.CODE: _CODE,
+    SearchScope.KNOWLEDGE: frozenset(MemoryKind) - _CODE,
+    SearchScope.BOTH: frozenset(MemoryKind),
+}
+_CODE_TYPE: Final = "code"
+_CONTENT_CHARACTERS: Final = 200
+
+
+class Search:
+    """The agent's one search tool. A pure read, but for the trail of the session that a query names."""
+
+    def __init__(self, recall: Callable[[RecallQuery], Recalled], trails: SearchTrails) -> None:
+        self._recall = recall
+        self._trails = trails
+
+    def __call__(self, query: SearchQuery) -> Searched:
+        """Answer with at most `top_k` results by falling score, equal scores by memory id.
+
+        Nothing passes when the scope and the filter have no kind in common. All kinds compete in one group,
+        whatever the project says of its groups. A question that leans on earlier ones is answered by itself and
+        together with them, and the mean of both scores counts.
+
+        Raises: what the recall raises.
+        """
+        before = self._trails.before(query.project, query.session_id, query.text) if query.session_id else Before()
+        found = self._found(query, before)
+        results = tuple(_result(hit, score, before) for hit, score in found.hits)
+        if query.unseen_first:
+            results = tuple(sorted(results, key=lambda result: result.seen_before))
+        if query.session_id:
+            ids = tuple(result.memory_id for result in results)
+            self._trails.add(query.project, query.session_id, query.text, ids)
+        return Searched(
+            results=results,
+            text=_text(query, results),
+            receipt=found.receipt,
+            degraded=found.degraded,
+            together_with=before.texts,
+        )
+
+    def _found(self, query: SearchQuery, before: Before) -> _Found:
+        kinds = _KINDS[query.scope] & (query.filter.kinds or frozenset(MemoryKind))
+        asked = _recall_query(query, kinds)
+        alone = self._recall(asked)
+        if not before.texts:
+            # A diversified recall is not sorted by score; a mixed list is.
+            hits = sorted(alone.hits, key=lambda hit: (-hit.score, hit.memory.id))
+            return _Found(hits=[(hit, hit.score) for hit in hits], receipt=alone.receipt, degraded=alone.degraded)
+        text = "\n".join((query.text, *before.texts))[:MAX_QUERY_CHARACTERS]
+        return _mean(alone, self._recall(replace(asked, text=text)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """Hits with their scores, best first, and the report."""
+
+    hits: Sequence[tuple[Hit, float]]
+    receipt: Receipt
+    degraded: tuple[Degradation, ...]
+
+
+def _mean(alone: Recalled, together: Recalled) -> _Found:
+    """The hits of both by the mean of their scores, 0 where one of them has none; as many as the longer list has."""
+    scores: defaultdict[str, float] = defaultdict(float)
+    hits: dict[str, Hit] = {}
+    for recalled in (together, alone):
+        for hit in recalled.hits:
+            scores[hit.memory.id] += hit.score / 2
+            hits[hit.memory.id] = hit
+    best = sorted(hits, key=lambda memory_id: (-scores[memory_id], memory_id))
+    most = max(len(alone.hits), len(together.hits))
+    follow_up = StageTime(stage="follow_up", elapsed_s=together.receipt.elapsed_s)
+    return _Found(
+        hits=[(hits[memory_id], scores[memory_id]) for memory_id in best[:most]],
+        receipt=replace(
+            alone.receipt,
+            stages=(*alone.receipt.stages, follow_up),
+            elapsed_s=alone.receipt.elapsed_s + together.receipt.elapsed_s,
+        ),
+        degraded=tuple(dict.fromkeys((*alone.degraded, *together.degraded))),
+    )
+
+
+def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQuery:
+    # A filter without kinds lets all of them pass, so that none is said by a time before all times.
+    where = replace(query.filter, kinds=kinds) if kinds else replace(query.filter, created_before=-math.inf)
+    return RecallQuery(
+        project=query.project,
+        text=query.text,
+        preset=Preset.AGENT,
+        top_k=query.top_k,
+        code_top_k=0,
+        domain_top_k=0,
+        filter=where,
+        as_of=query.as_of,
+        min_seq=query.min_seq,
+        until_s=query.until_s,
+        full=True,
+    )
+
+
+def _text(query: SearchQuery, results: tuple[SearchResult, ...]) -> str:
+    text = "".join(_text_of(number, result) for number, result in enumerate(results, start=1))
+    return text or wording_of(locale_of(query.text)).no_results + "\n"
+
+
+def _result(hit: Hit, score: float, before: Before) -> SearchResult:
+    memory = hit.memory
+    return SearchResult(
+        type=_CODE_TYPE if memory.kind is MemoryKind.CODE_FRAGMENT else "knowledge",
+        memory_id=memory.id,
+        title=memory.index.title,
+        content=_content(memory)[:_CONTENT_CHARACTERS],
+        score=score,
+        seen_before=memory.id in before.seen,
+        metadata={name: value for name, value in _metadata(memory).items() if value},
+    )
+
+
+def _content(memory: Memory) -> str:
+    if memory.payload is None:
+        return memory.index.summary
+    match memory.payload.detail:
+        case LearningRecord(answer=answer):
+            return answer
+        case DomainKnowledge(summary=summary):
+            return summary
+        case _:
+            return memory.payload.content
+
+
+def _metadata(memory: Memory) -> dict[str, object]:
+    """The facts of a memory; what does not apply is empty or 0."""
+    facts: dict[str, object] = {"kind": memory.kind.name, "origin": memory.origin.name, "tags": list(memory.index.tags)}
+    match memory.payload.detail if memory.payload else None:
+        case CodeFragment(path=path, start_line=start_line, end_line=end_line, language=language, symbol=symbol):
+            facts.update(path=path, start_line=start_line, end_line=end_line, language=language, symbol=symbol)
+        case DomainKnowledge(domain=domain):
+            facts["domain"] = domain
+    return facts
+
+
+def _text_of(number: int, result: SearchResult) -> str:
+    """One numbered line, and the content below it, indented: stored text cannot forge a numbered line, nor a chat's."""
+    head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f})\n"
+    content = disarmed(result.content, is_code=result.type == _CODE_TYPE)
+    return head + "".join(f"   {line}\n" for line in content.split("\n") if line.strip())

@@ -1,0 +1,191 @@
+"""A text whose beginning stays the same from turn to turn, so that a cache of prompts keeps what it has read.
+
+The prefix holds memories that earlier turns recalled, in full and without scores; the tail holds what this turn adds.
+Which memories the prefix has is said by the state that the caller brings back, so that the same state and the same
+memories give the same bytes, on any server. It is laid out anew when the caller asks for it, when a memory of it was
+removed or changed, when it holds no memory, and when the budget was made smaller than it is. Where something large is
+forced into one turn, the prefix makes room for it in that turn alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hummock.core.render import (
+    MAX_PREFIX_MEMORIES,
+    Locale,
+    PrefixState,
+    Quotas,
+    SeenMemory,
+    StablePrefix,
+    TailPlacement,
+    Tier,
+)
+from hummock.render.compose import FormOfText, behind, without
+from hummock.render.listing import render_read
+from hummock.render.section import Frame, Section, Selected
+
+Load = Callable[[Sequence[str]], Sequence[Selected]]
+"""Memories by id, in order, those that do not exist left out."""
+
+_PREFIX_SHARE: Final = 0.7
+"""Of the budget and of the quotas: so much is laid out as prefix at most, so that a turn has room for what is new."""
+_WANTED_SHARE: Final = 0.6
+"""Of the text: less than this, over some turns, and a new layout is advised."""
+_SETTLED_TURNS: Final = 8
+"""A layout is not judged before so many turns have used it."""
+_GROWTH: Final = 1.1
+"""A new layout is advised only where it holds so many times the tokens of the old."""
+_UNBOUNDED: Final = 1 << 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """What one turn brings; `seen` counts this turn's memories too."""
+
+    selected: Sequence[Selected]
+    read: Sequence[Selected]
+    frame: Frame
+    form: FormOfText
+    seen: tuple[SeenMemory, ...]
+    load: Load
+
+    def kept(self, state: PrefixState) -> Section:
+        """The prefix of the turns before."""
+        return self._prefix(self.load(state.prefix_ids), replace(self.frame, as_of=state.as_of))
+
+    def laid_out(self, room_tokens: int) -> Section:
+        """A new prefix: what was recalled most, as far as it fits; the empty one where there is no room."""
+        if room_tokens <= 0:
+            return Section()
+        at_hand = {item.memory.id: item for item in self.selected}
+        loaded = self.load([one.memory_id for one in self.seen if one.memory_id not in at_hand])
+        known = at_hand | {item.memory.id: item for item in loaded}
+        items = [known[one.memory_id] for one in self.seen if one.memory_id in known]
+        quotas = _share_of_quotas(self.frame.quotas)
+        frame = replace(self.frame, budget_tokens=room_tokens, quotas=quotas, force_best=False)
+        tried = self.form.write(tuple(items), frame)
+        fits = {one.memory_id for one in tried.memories if one.tier is self.form.tier}
+        prefix = self._prefix([item for item in items if item.memory.id in fits], self.frame)
+        # What is said of the project may take all the room there is.
+        return prefix if prefix.token_count <= room_tokens else Section()
+
+    def whole(self, prefix: Section) -> Section:
+        """The text with this prefix; its memories have the scores of this turn."""
+        read = render_read(self.read, self.frame)
+        in_prefix = {one.memory_id for one in prefix.memories}
+        forced = not self.read and bool(self.selected) and self.selected[0].memory.id not in in_prefix
+        frame = replace(
+            self.frame,
+            info=None if prefix.text else self.frame.info,
+            force_best=forced,
+            standing=tuple(one.kind for one in prefix.memories),
+        )
+        scores = {item.memory.id: item.score or 0.0 for item in self.selected}
+        first = Section(
+            text=prefix.text + read.text,
+            token_count=prefix.token_count + read.token_count,
+            memories=(
+                *(replace(one, score=scores.get(one.memory_id, 0.0)) for one in prefix.memories),
+                *read.memories,
+            ),
+        )
+        shown = in_prefix | {item.memory.id for item in self.read}
+        text = behind(first, without(self.selected, shown), frame, self.form)
+        return replace(text, tools=text.tools or prefix.tools)
+
+    def _prefix(self, items: Sequence[Selected], frame: Frame) -> Section:
+        # A score belongs to one turn.
+        unscored = tuple(Selected(memory=item.memory) for item in items)
+        prefix = self.form.write(unscored, replace(frame, budget_tokens=_UNBOUNDED, force_best=False))
+        return replace(prefix, memories=tuple(one for one in prefix.memories if one.tier is not Tier.DROPPED))
+
+
+def render_stable(
+    selected: Sequence[Selected],
+    read: Sequence[Selected],
+    frame: Frame,
+    form: FormOfText,
+    tail: TailPlacement,
+    locale: Locale,
+    load: Load,
+) -> tuple[Section, StablePrefix]:
+    """Write the prefix, then what was read, then the other memories in the form.
+
+    What was read stands behind the prefix even where the prefix has it: the prefix may show its index only.
+
+    Args:
+        selected: Best first, without duplicates.
+        read: What a model asked to read.
+        frame: The budget is that of the whole text.
+        form: Of prefix and tail alike.
+        tail: What the turns before left.
+        locale: The language of the frame's wording.
+        load: Finds the memories of earlier turns.
+
+    Returns:
+        The whole text, and the prefix with the state for the next turn.
+    """
+    before = tail.state
+    number = 1 if before is None else before.turn + 1
+    turn = _Turn(selected=selected, read=read, frame=frame, form=form, seen=_seen(before, selected, number), load=load)
+    base = before if before and before.prefix_ids and not tail.rebase else None
+    layout = turn.kept(base) if base else turn.laid_out(_share_tokens(frame))
+    text = turn.whole(layout)
+    if base and text.over_budget and layout.token_count > _share_tokens(frame):
+        base = None
+        layout = turn.laid_out(_share_tokens(frame))
+        text = turn.whole(layout)
+    prefix = layout
+    while text.over_budget and prefix.text:
+        # What is forced in comes first: the prefix takes what is left of the budget, which may be nothing.
+        prefix = turn.laid_out(prefix.token_count - (text.token_count - frame.budget_tokens))
+        text = turn.whole(prefix)
+    state = PrefixState(
+        turn=number,
+        base_turn=base.base_turn if base else number,
+        as_of=base.as_of if base else frame.as_of,
+        locale=locale,
+        prefix_ids=tuple(one.memory_id for one in layout.memories),
+        seen=turn.seen,
+        prefix_tokens=prefix.token_count + (base.prefix_tokens if base else 0),
+        all_tokens=text.token_count + (base.all_tokens if base else 0),
+    )
+    advised = _too_small(state) and turn.laid_out(_share_tokens(frame)).token_count > layout.token_count * _GROWTH
+    return text, StablePrefix(text=prefix.text, token_count=prefix.token_count, state=state, rebase_advised=advised)
+
+
+def _share_tokens(frame: Frame) -> int:
+    return int(frame.budget_tokens * _PREFIX_SHARE)
+
+
+def _share_of_quotas(quotas: Quotas) -> Quotas:
+    return Quotas(
+        domains=int(quotas.domains * _PREFIX_SHARE),
+        learning_records=int(quotas.learning_records * _PREFIX_SHARE),
+        code_fragments=int(quotas.code_fragments * _PREFIX_SHARE),
+    )
+
+
+def _too_small(state: PrefixState) -> bool:
+    settled = state.turn - state.base_turn >= _SETTLED_TURNS
+    return settled and state.prefix_tokens < state.all_tokens * _WANTED_SHARE
+
+
+def _seen(before: PrefixState | None, selected: Sequence[Selected], number: int) -> tuple[SeenMemory, ...]:
+    """What was recalled up to this turn, the most often first, of equal ones the newest; the oldest is forgotten."""
+    known = {one.memory_id: one for one in before.seen} if before else {}
+    now = {
+        item.memory.id: SeenMemory(
+            memory_id=item.memory.id,
+            turns=1 + (known[item.memory.id].turns if item.memory.id in known else 0),
+            last_turn=number,
+        )
+        for item in selected
+    }
+    counted = [*now.values(), *(one for one in known.values() if one.memory_id not in now)]
+    # Not the least often: what is new would never live to be counted twice.
+    remembered = sorted(counted, key=lambda one: (-one.last_turn, -one.turns))[:MAX_PREFIX_MEMORIES]
+    return tuple(sorted(remembered, key=lambda one: (-one.turns, -one.last_turn)))

@@ -1,0 +1,243 @@
+"""The prompt of a turn: which entries it holds, decided by what is said and how they were used, and counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+
+from hummock.core.errors import Unavailable
+from hummock.core.learning import Injected, Injection, LearningSettings, TurnDecision, Usage
+from hummock.core.memory import Memory, MemoryKind
+from hummock.core.recall import Degradation, Hit, Intent, Receipt
+from hummock.core.render import RenderCommit, Rendered, Tier
+from hummock.learning.entries import Entries
+from hummock.learning.inject import decide, injected_ids
+from hummock.learning.log import record
+from hummock.ports.store import FindReferences, Store, UnitOfWork, WriteRequest
+from hummock.render.section import Selected
+
+_ATTEMPTS = 8
+"""Times that a turn is rendered again because learning was switched on or off meanwhile."""
+
+_LEAST_TOKENS = 4
+"""That an entry takes in any form: more of them than the budget has room for at this price are not even read."""
+
+_MOST_CHARACTERS = 1 << 24
+"""Of the entries that are read for a turn, about: a few that are very long shall not fill the machine's memory."""
+
+_MOST_WAITING = 200
+"""Rows of the table that a turn is answered with for entries that wait: it is kept with the answer for repeats."""
+
+Load = Callable[[Sequence[str]], Sequence[Memory | None]]
+"""Reads memories by id, in order, with their payload; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is to be rendered, and what is reported of where it came from."""
+
+    selected: tuple[Selected, ...]
+    seq: int
+    missing_ids: tuple[str, ...] = ()
+    intent: Intent | None = None
+    receipt: Receipt | None = None
+    degraded: tuple[Degradation, ...] = ()
+
+
+Write = Callable[[Source, Load], Rendered]
+"""Renders what was selected, without messages; reads what else it needs with `Load`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A rendering that is to be counted.
+
+    Attributes:
+        text: What the user says.
+        source: What the recall has selected.
+        hits: The recall's; entries among them that are similar enough are referred to.
+        budget_tokens: Of the whole text.
+        write: Renders. It is called once more where another turn was counted in between that changes the choice.
+    """
+
+    project: str
+    commit: RenderCommit
+    text: str
+    source: Source
+    hits: Sequence[Hit]
+    budget_tokens: int
+    write: Write
+
+    @property
+    def others(self) -> tuple[Selected, ...]:
+        """What was selected and is no entry."""
+        return tuple(item for item in self.source.selected if item.memory.kind is not MemoryKind.ENTRY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnReply:
+    """What is kept of a turn for repeats of its request_id; the messages are made of it and the request."""
+
+    rendered: Rendered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """A turn that was decided and rendered, but not counted.
+
+    Attributes:
+        scores: Of the entries that the text refers to, the most similar first.
+        injected_ids: Those of `decision` that are injected; what of them `rendered` does not show was dropped.
+    """
+
+    scores: dict[str, float]
+    decision: TurnDecision
+    injected_ids: tuple[str, ...]
+    rendered: Rendered
+
+
+class RenderTurn:
+    """Decides on entries, and counts what was decided. Safe to call from several threads."""
+
+    def __init__(self, store: Store, entries: Entries, find_references: FindReferences) -> None:
+        """Args are the store, its entries, and what finds them in a text."""
+        self._store = store
+        self._entries = entries
+        self._find_references = find_references
+
+    def prepare(self, turn: Turn) -> Callable[[], Rendered]:
+        """Decides and renders the turn as it would be now; what is returned counts it, and waits for the disk.
+
+        Raises: from what is returned RequestIdReused and StorageFull; Unavailable, when learning is switched on and off
+            all the time.
+        """
+        draft = self._draft(turn)
+        return lambda: self._counted(turn, draft)
+
+    def _counted(self, turn: Turn, draft: _Draft) -> Rendered:
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._count(turn, draft)
+            except _Switched:
+                draft = self._draft(turn)
+        raise Unavailable("learning is being switched on and off all the time; try again")
+
+    def _draft(self, turn: Turn) -> _Draft:
+        state, usage = self._store.read_learning(
+            turn.project, lambda learning: (learning.state(), learning.usage(turn.commit.scope))
+        )
+        load = partial(self._store.get, turn.project, min_seq=0, full=True)
+        if state.enabled:
+            return _decided(turn, self._scores(turn, state.settings), usage, state.settings, load)
+        return _Draft(
+            scores={},
+            decision=TurnDecision(enabled=False),
+            injected_ids=(),
+            rendered=turn.write(replace(turn.source, selected=self._all(turn)), load),
+        )
+
+    def _scores(self, turn: Turn, settings: LearningSettings) -> dict[str, float]:
+        """The entries that the text refers to, by its words or by its meaning: the most similar first, then by id."""
+        entries = self._entries.of(turn.project)
+        found = self._find_references(turn.project, turn.text, entries, settings.min_similarity)
+        scores = {one.memory_id: one.similarity for one in found}
+        for hit in turn.hits:
+            if hit.memory.kind is MemoryKind.ENTRY and hit.similarity >= settings.min_similarity:
+                scores[hit.memory.id] = max(scores.get(hit.memory.id, 0.0), hit.similarity)
+        return dict(sorted(scores.items(), key=lambda one: (-one[1], one[0])))
+
+    def _all(self, turn: Turn) -> tuple[Selected, ...]:
+        """What was recalled, and behind it all entries, as many as the budget could have room for."""
+        seen = {item.memory.id for item in turn.source.selected}
+        entries = islice(self._entries.memories(turn.project, full=True), turn.budget_tokens // _LEAST_TOKENS)
+        readable = _first(entries, _MOST_CHARACTERS)
+        return (*turn.source.selected, *(Selected(memory=one) for one in readable if one.id not in seen))
+
+    def _count(self, turn: Turn, draft: _Draft) -> Rendered:
+        def apply(work: UnitOfWork) -> TurnReply:
+            state = work.learning.state()
+            if state.enabled != draft.decision.enabled:
+                raise _Switched
+            final = _as_of_now(turn, draft, state.settings, work) if state.enabled else draft
+            record(work.learning, _event(turn.commit, final))
+            return TurnReply(rendered=replace(final.rendered, decision=final.decision))
+
+        request = WriteRequest(
+            request_id=turn.commit.request_id,
+            fingerprint=turn.commit.fingerprint,
+            reply_type=TurnReply,
+            apply=apply,
+        )
+        written = self._store.write(turn.project, request).result()
+        return replace(written.reply.rendered, seq=written.seq)
+
+
+class _Switched(Exception):
+    """Learning was switched on or off between a turn's rendering and its count."""
+
+
+def _decided(
+    turn: Turn, scores: dict[str, float], usage: dict[str, Usage], settings: LearningSettings, load: Load
+) -> _Draft:
+    """The turn as the scope's usage decides it."""
+    rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
+    wanted = [row.memory_id for row in rows if row.injected]
+    found = zip(wanted, load(wanted), strict=True)
+    # An entry may have been removed, or become something else, a moment ago.
+    present = {memory_id: one for memory_id, one in found if one and one.kind is MemoryKind.ENTRY}
+    table = tuple(row for row in rows if not row.injected or row.memory_id in present)
+    injected = [row for row in table if row.injected]
+    selected = (
+        *(_selected(row, present, scores) for row in injected if row.forced),
+        *turn.others,
+        *(_selected(row, present, scores) for row in injected if not row.forced),
+    )
+    return _Draft(
+        scores=scores,
+        decision=TurnDecision(enabled=True, injections=table),
+        injected_ids=tuple(row.memory_id for row in injected),
+        rendered=turn.write(replace(turn.source, selected=selected), load),
+    )
+
+
+def _first(memories: Iterable[Memory], most_characters: int) -> Iterator[Memory]:
+    """Memories until their contents are so long together, the one that reaches it included."""
+    characters = 0
+    for memory in memories:
+        yield memory
+        characters += 0 if memory.payload is None else len(memory.payload.content) + len(memory.payload.raw)
+        if characters >= most_characters:
+            return
+
+
+def _selected(row: Injection, present: dict[str, Memory], scores: dict[str, float]) -> Selected:
+    return Selected(memory=present[row.memory_id], score=scores.get(row.memory_id))
+
+
+def _as_of_now(turn: Turn, draft: _Draft, settings: LearningSettings, work: UnitOfWork) -> _Draft:
+    """The draft, with the table of this very moment; rendered again where that injects other entries."""
+    scores = {memory_id: score for memory_id, score in draft.scores.items() if _is_entry(work, memory_id)}
+    usage = work.learning.usage(turn.commit.scope)
+    if injected_ids(usage, tuple(scores), turn.commit.turn, settings) == draft.injected_ids:
+        rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
+        return replace(draft, decision=TurnDecision(enabled=True, injections=rows))
+    return _decided(turn, scores, usage, settings, lambda ids: [work.get(one) for one in ids])
+
+
+def _is_entry(work: UnitOfWork, memory_id: str) -> bool:
+    memory = work.get(memory_id)
+    return memory is not None and memory.kind is MemoryKind.ENTRY
+
+
+def _event(commit: RenderCommit, final: _Draft) -> Injected:
+    shown = {one.memory_id for one in final.rendered.memories if one.tier is not Tier.DROPPED}
+    return Injected(
+        scope=commit.scope,
+        turn=commit.turn,
+        request_id=commit.request_id,
+        referenced_ids=tuple(row.memory_id for row in final.decision.injections if row.forced),
+        injected_ids=final.injected_ids,
+        dropped_ids=tuple(memory_id for memory_id in final.injected_ids if memory_id not in shown),
+    )

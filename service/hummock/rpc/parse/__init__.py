@@ -1,1 +1,0 @@
-"""From requests to commands and queries."""

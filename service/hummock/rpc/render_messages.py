@@ -1,0 +1,179 @@
+"""Messages of a prompt section, parsed and presented."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.recall import RecallQuery
+from hummock.core.render import (
+    READ_TOOLS,
+    Locale,
+    PartialQuotas,
+    RenderCommit,
+    Rendered,
+    RenderedMemory,
+    RenderForm,
+    RenderQuery,
+    StablePrefix,
+    TailPlacement,
+    ToolDefinition,
+)
+from hummock.core.session import HistoryQuery, PromptMessage, PromptRole, PromptTarget, PromptTemplate
+from hummock.rpc import values
+from hummock.rpc.learning_messages import turn_decision
+from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
+from hummock.rpc.tokens import prefix_state, prefix_token
+from hummock.rpc.validation import check
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import memory_pb2, recall_pb2
+
+
+def render_query(request: pb.RenderRequest) -> RenderQuery:
+    """A rendering. The recall inside takes the outer project, is checked like one that came alone, and is full."""
+    project = values.project_name("project", request.project)
+    return RenderQuery(
+        project=project,
+        recall=_inner_recall(request) if request.HasField("recall") else None,
+        memory_ids=values.identifiers("memories.ids", request.memories.ids),
+        form=RenderForm(request.form or RenderForm.CONTEXT),
+        budget_tokens=request.budget_tokens if request.HasField("budget_tokens") else None,
+        locale=Locale(request.locale) if request.locale else None,
+        prompt=request.prompt if request.HasField("prompt") else None,
+        template=PromptTemplate(request.template) if request.template else None,
+        target=PromptTarget(request.target) if request.target else None,
+        history=tuple(_message(f"history[{index}]", sent) for index, sent in enumerate(request.history)),
+        current=_message("current", request.current) if request.HasField("current") else None,
+        read_ids=values.identifiers("read_ids", request.read_ids),
+        quotas=_quotas(request.quotas),
+        tail=_tail(project, request),
+        as_of=values.time("as_of", request, "as_of"),
+        utc_offset_minutes=request.utc_offset_minutes,
+        read_tool=request.read_tool or READ_TOOLS[0],
+        session=_session(request.session) if request.HasField("session") else None,
+        commit=_commit(request) if request.HasField("commit") else None,
+    )
+
+
+def _inner_recall(request: pb.RenderRequest) -> RecallQuery:
+    recall = recall_pb2.RecallRequest()
+    recall.CopyFrom(request.recall)
+    if recall.project not in ("", request.project):
+        raise InvalidRequest("recall.project", "differs from project; leave it out")
+    recall.project = request.project
+    recall.ClearField("view")
+    recall.session_id = recall.session_id or request.session.session_id
+    check(recall, "recall.")
+    return recall_query(recall, "recall.")
+
+
+def _commit(request: pb.RenderRequest) -> RenderCommit:
+    bare = pb.RenderRequest()
+    bare.CopyFrom(request)
+    bare.commit.ClearField("request_id")
+    return RenderCommit(
+        scope=values.identifier("commit.scope", request.commit.scope),
+        turn=request.commit.turn,
+        request_id=values.request_id(request.commit.request_id),
+        fingerprint=values.hashed(bare),
+    )
+
+
+def _message(field: str, sent: pb.PromptMessage) -> PromptMessage:
+    return PromptMessage(
+        id=values.identifier(f"{field}.id", sent.id),
+        role=PromptRole(sent.role),
+        content=sent.content,
+        send_time=values.time(f"{field}.send_time", sent, "send_time"),
+    )
+
+
+def _session(sent: pb.SessionHistory) -> HistoryQuery:
+    return HistoryQuery(
+        session_id=values.identifier("session.session_id", sent.session_id),
+        max_messages=sent.max_messages if sent.HasField("max_messages") else None,
+        max_characters=sent.max_characters if sent.HasField("max_characters") else None,
+    )
+
+
+def _quotas(sent: pb.SectionQuotas) -> PartialQuotas:
+    return PartialQuotas(
+        domains=sent.domains if sent.HasField("domains") else None,
+        learning_records=sent.learning_records if sent.HasField("learning_records") else None,
+        code_fragments=sent.code_fragments if sent.HasField("code_fragments") else None,
+    )
+
+
+def _tail(project: str, request: pb.RenderRequest) -> TailPlacement | None:
+    if request.placement == pb.PLACEMENT_TAIL:
+        return TailPlacement(state=prefix_state(project, request.prefix_token), rebase=request.rebase)
+    if request.prefix_token or request.rebase:
+        raise InvalidRequest("prefix_token" if request.prefix_token else "rebase", "is for placement TAIL")
+    return None
+
+
+def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
+    """A prompt section of this project."""
+    return pb.RenderResponse(
+        text=rendered.text,
+        token_count=rendered.token_count,
+        budget_tokens=rendered.budget_tokens,
+        over_budget=rendered.over_budget,
+        memories=map(_memory, rendered.memories),
+        tools=map(_tool, rendered.tools),
+        missing_ids=rendered.missing_ids,
+        intent=None if rendered.intent is None else intent(rendered.intent),
+        receipt=None if rendered.receipt is None else receipt(rendered.receipt),
+        degraded=degradations(rendered.degraded),
+        render_elapsed=values.duration(rendered.render_elapsed_s),
+        seq=rendered.seq,
+        messages=map(_wire_message, rendered.messages),
+        instructions=rendered.instructions,
+        prefix=None if rendered.prefix is None else _prefix(project, rendered.prefix),
+        counter=rendered.counter,
+        decision=None if rendered.decision is None else turn_decision(rendered.decision),
+    )
+
+
+def _memory(rendered: RenderedMemory) -> pb.RenderedMemory:
+    return pb.RenderedMemory(
+        memory_id=rendered.memory_id,
+        kind=memory_pb2.MemoryKind.ValueType(rendered.kind),
+        tier=pb.Tier.ValueType(rendered.tier),
+        token_count=rendered.token_count,
+        reason=rendered.reason,
+        score=rendered.score,
+        trust=rendered.trust,
+        origin=memory_pb2.Origin.ValueType(rendered.origin),
+        marks=[pb.MemoryMark.ValueType(mark) for mark in rendered.marks],
+    )
+
+
+def _tool(tool: ToolDefinition) -> pb.ToolDefinition:
+    return pb.ToolDefinition(
+        name=tool.name,
+        description=tool.description,
+        input_schema=values.struct(tool.input_schema),
+        openai=values.struct(tool.openai()),
+        anthropic=values.struct(tool.anthropic()),
+        mcp=values.struct(tool.mcp()),
+    )
+
+
+def _wire_message(message: PromptMessage) -> pb.PromptMessage:
+    return pb.PromptMessage(
+        id=message.id,
+        role=pb.PromptRole.ValueType(message.role),
+        content=message.content,
+        send_time=None if message.send_time is None else values.timestamp(message.send_time),
+    )
+
+
+def _prefix(project: str, prefix: StablePrefix) -> pb.StablePrefix:
+    return pb.StablePrefix(
+        text=prefix.text,
+        sha256=sha256(prefix.text.encode()).hexdigest(),
+        token_count=prefix.token_count,
+        token=prefix_token(project, prefix.state),
+        rebase_advised=prefix.rebase_advised,
+    )

@@ -1,1 +1,0 @@
-"""One servicer a service: parse, call, present."""

@@ -1,0 +1,232 @@
+"""From bytes to a request whose shape is right. The rules stand in the contract and are applied here, nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+import protovalidate
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+
+from hummock.core.errors import InvalidRequest
+
+_MOST_DEPTH = 32
+_SEVEN_BITS = 0x7F
+_MORE = 0x80
+_LAST_SHIFT = 63
+_VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
+
+
+class _Garbled(Exception):
+    """The bytes are no message at all."""
+
+
+def bad_text_field(message_type: type[Message], data: bytes) -> str:
+    """The path of the first field that holds a text which is not UTF-8; empty where there is none, or no telling."""
+    try:
+        return _first_bad(cast(Descriptor, message_type.DESCRIPTOR), memoryview(data), 0)
+    except _Garbled:
+        return ""
+
+
+def _first_bad(message_type: Descriptor, data: memoryview, depth: int) -> str:
+    if depth > _MOST_DEPTH:
+        raise _Garbled
+    counts: dict[str, int] = {}
+    for number, value in _fields(data):
+        field = message_type.fields_by_number.get(number)
+        if field is None:
+            continue
+        place = counts[field.name] = counts.get(field.name, -1) + 1
+        inner = _bad_in(field, value, depth)
+        if inner is not None:
+            path = f"{field.name}[{place}]" if field.is_repeated else field.name
+            return f"{path}.{inner}" if inner else path
+    return ""
+
+
+def _bad_in(field: FieldDescriptor, value: memoryview, depth: int) -> str | None:
+    """What in this field is bad: "" for its own text, a path for what is inside it, None for nothing."""
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return None if _is_utf8(value) else ""
+    if field.message_type is not None:
+        return _first_bad(field.message_type, value, depth + 1) or None
+    return None
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Numbers and bytes of the fields that have a length; the others are passed over."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        kind = tag & 7
+        if kind == _VARINT:
+            _, at = _varint(data, at)
+        elif kind in {_EIGHT_BYTES, _FOUR_BYTES}:
+            at += 8 if kind == _EIGHT_BYTES else 4
+        elif kind == _LENGTH:
+            size, at = _varint(data, at)
+            if size > len(data) - at:
+                raise _Garbled
+            yield tag >> 3, data[at : at + size]
+            at += size
+        else:
+            raise _Garbled
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    """The number, and where what follows it begins."""
+    value = 0
+    for shift in range(0, _LAST_SHIFT + 1, 7):
+        if at >= len(data):
+            raise _Garbled
+        byte = data[at]
+        at += 1
+        value |= (byte & _SEVEN_BITS) << shift
+        if not byte & _MORE:
+            return value, at
+    raise _Garbled
+
+
+def _is_utf8(value: memoryview) -> bool:
+    try:
+        str(value, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+_NAMED_IN_MESSAGE = 3
+
+AnyMessage = TypeVar("AnyMessage", bound=Message)
+
+_validator = protovalidate.Validator()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A field's path in the request, and the rule that it breaks."""
+
+    field: str
+    rule: str
+
+
+class RulesBroken(InvalidRequest):
+    """Fields of the request break rules of the contract; `field` and `rule` are those of the first."""
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__(violations[0].field, violations[0].rule)
+        self.violations = tuple(violations)
+
+    def __str__(self) -> str:
+        named = "; ".join(f"{broken.field}: {broken.rule}" for broken in self.violations[:_NAMED_IN_MESSAGE])
+        others = len(self.violations) - _NAMED_IN_MESSAGE
+        return f"{named}; and {others} more" if others > 0 else named
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The first field and its rule; the others are field violations."""
+        return {"field": self.field, "rule": self.rule}
+
+
+def parse(message_type: type[AnyMessage], data: bytes) -> AnyMessage:
+    """The request that the bytes hold, checked against the rules of the contract.
+
+    Raises:
+        InvalidRequest: Too large, not a message of this type, or a text that is not UTF-8.
+        RulesBroken: Names every field that breaks a rule.
+    """
+    check_size(data)
+    message = decode(message_type, data)
+    check(message)
+    return message
+
+
+def check_size(data: bytes) -> None:
+    """Checks the size of a message. Raises: InvalidRequest."""
+    if len(data) > MAX_REQUEST_BYTES:
+        raise InvalidRequest("", f"the message has {len(data)} bytes; the limit is {MAX_REQUEST_BYTES} (4 MiB)")
+
+
+def decode(message_type: type[AnyMessage], data: bytes) -> AnyMessage:
+    """The message that the bytes hold, its size and its rules not checked. Raises: InvalidRequest."""
+    message = message_type()
+    try:
+        message.ParseFromString(data)
+    except DecodeError as error:
+        field = bad_text_field(message_type, data)
+        if field:
+            raise InvalidRequest(field, "is not UTF-8") from error
+        raise InvalidRequest("", f"the bytes are no {message_type.DESCRIPTOR.full_name}: they are garbled") from error
+    return message
+
+
+def check(message: Message, prefix: str = "", only: Iterable[str] | None = None) -> None:
+    """Checks a message against the rules of the contract.
+
+    Args:
+        message: The request, or a part of it.
+        prefix: Where the part stands in the request, with a dot at its end.
+        only: Paths of the fields to look at, with all that is above and below them; None means all.
+
+    Raises:
+        RulesBroken: Names every field that breaks a rule.
+    """
+    broken = [_translated(found.proto, found.field_value, prefix) for found in _validator.collect_violations(message)]
+    if only is not None:
+        wanted = [prefix + path for path in only]
+        broken = [one for one in broken if any(_meet(one.field, path) for path in wanted)]
+    if broken:
+        raise RulesBroken(broken)
+
+
+def compile_rules(message_types: Iterable[type[Message]]) -> None:
+    """Compiles the rules of these messages, so that no call pays for it."""
+    for message_type in message_types:
+        _validator.collect_violations(message_type())
+
+
+def _meet(field: str, path: str) -> bool:
+    return field == path or field.startswith((path + ".", path + "[")) or path.startswith(field + ".")
+
+
+def _translated(proto: object, value: object, prefix: str) -> Violation:
+    elements: Sequence[object] = getattr(getattr(proto, "field", None), "elements", ())
+    path = ".".join(_element(element) for element in elements)
+    rule_id, message = str(getattr(proto, "rule_id", "")), str(getattr(proto, "message", ""))
+    return Violation(field=prefix + path, rule=_in_words(rule_id, message, value))
+
+
+def _element(element: object) -> str:
+    name = str(getattr(element, "field_name", ""))
+    subscript = getattr(element, "subscript", None)
+    return name if subscript is None else f"{name}[{subscript.value}]"
+
+
+_PLAIN = {
+    "required": "is required",
+    "enum.not_in": "is not said; it is required",
+    "string.uuid": "is not a UUID",
+    "repeated.unique": "names a value twice",
+}
+
+
+def _in_words(rule_id: str, message: str, value: object) -> str:
+    """The rule with what the value is beside it: its number or its size, never a text of the caller's."""
+    if rule_id in _PLAIN:
+        return message if rule_id == "required" and "oneof" in message else _PLAIN[rule_id]
+    if rule_id == "enum.defined_only":
+        return f"is {value}; the contract knows no such value"
+    if isinstance(value, str | bytes) and not value:
+        return "is empty; it is required"
+    if isinstance(value, str):
+        size = f"{len(value.encode())} bytes" if rule_id.endswith("_bytes") else f"{len(value)} characters"
+        return f"has {size}; it {message}"
+    if isinstance(value, bytes):
+        return f"has {len(value)} bytes; it {message}"
+    if isinstance(value, int | float):
+        return f"is {value}; it {message}"
+    return message

@@ -1,0 +1,204 @@
+"""Values that many messages hold: names, ids, tags, times, spans, vectors, filters, structures."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+
+import numpy as np
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import ListValue, NullValue, Struct, Value
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Filter, MemoryKind, Origin, QueryVector
+from hummock.v1 import memory_pb2
+
+# Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
+_FORBIDDEN_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_MARKS = re.compile(r"^[#\s]+")
+_FLOAT_BYTES = 4
+_FIRST_SECOND = -62_135_596_800  # 0001-01-01
+_LAST_SECOND = 253_402_300_799  # 9999-12-31
+
+
+def seconds(span: Duration) -> float:
+    """A span of time in seconds."""
+    return span.seconds + span.nanos / 1e9
+
+
+def project_name(field: str, name: str) -> str:
+    """The name of a project, as it was sent."""
+    if not name.strip():
+        raise InvalidRequest(field, "is blank; name the project")
+    return identifier(field, name)
+
+
+def identifier(field: str, value: str) -> str:
+    """An id or a name, as it was sent; it holds no control characters."""
+    if not value.isprintable() and _FORBIDDEN_IN_NAMES.search(value):
+        raise InvalidRequest(field, "holds a control character")
+    return value
+
+
+def identifiers(field: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Several ids, in order."""
+    return tuple([identifier(f"{field}[{index}]", value) for index, value in enumerate(values)])
+
+
+def request_id(value: str) -> str:
+    """The UUID in lower case, so that both ways of writing it are one."""
+    return value.lower()
+
+
+def fingerprint(request: Message) -> bytes:
+    """16 bytes that are equal for requests that are equal but for their request_id."""
+    bare = type(request)()
+    bare.CopyFrom(request)
+    bare.ClearField("request_id")
+    return hashed(bare)
+
+
+def hashed(message: Message) -> bytes:
+    """16 bytes that are equal for messages that are equal."""
+    digest = blake2b(message.DESCRIPTOR.full_name.encode() + b"\0", digest_size=16)
+    digest.update(message.SerializeToString(deterministic=True))
+    return digest.digest()
+
+
+def tags(field: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Tags without "#" in front, without space around and without duplicates, in order."""
+    names: dict[str, None] = {}
+    for index, value in enumerate(values):
+        name = _tag_name(value)
+        if not name:
+            raise InvalidRequest(f"{field}[{index}]", "is blank")
+        names[identifier(f"{field}[{index}]", name)] = None
+    return tuple(names)
+
+
+@lru_cache(maxsize=4096)
+def _tag_name(value: str) -> str:
+    return _MARKS.sub("", value).rstrip()
+
+
+def time(field: str, request: Message, name: str) -> float | None:
+    """Unix seconds of the Timestamp field `name` of the request; None when it is unset."""
+    if not request.HasField(name):
+        return None
+    value: Timestamp = getattr(request, name)
+    if not (_FIRST_SECOND <= value.seconds <= _LAST_SECOND and 0 <= value.nanos < 1_000_000_000):
+        raise InvalidRequest(field, "is not a time between the years 1 and 9999")
+    return value.seconds + value.nanos / 1e9
+
+
+def vector(field: str, sent: memory_pb2.Vector) -> QueryVector:
+    """The vector at length 1. Its space and its dimension are compared where the project's are known."""
+    if len(sent.values) % _FLOAT_BYTES:
+        raise InvalidRequest(f"{field}.values", f"has {len(sent.values)} bytes; float32 takes 4 for each component")
+    values = np.frombuffer(sent.values, "<f4").astype(np.float64)
+    # The square of a float32 is finite in float64.
+    square = float(values @ values)
+    if not math.isfinite(square):
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InvalidRequest(f"{field}.values", f"component {at} is {values[at]}; all must be finite")
+    if square == 0:
+        raise InvalidRequest(f"{field}.values", "is all zero; it has no direction")
+    return QueryVector(values=(values / math.sqrt(square)).astype(np.float32), emb_space=sent.emb_space)
+
+
+def vectors(sent: Sequence[memory_pb2.Vector]) -> list[QueryVector] | None:
+    """The vectors at length 1, in order; None when one of them is wrong, or they differ in size."""
+    sizes = {len(one.values) for one in sent}
+    size = sizes.pop() if len(sizes) == 1 else 0
+    if size == 0 or size % _FLOAT_BYTES:
+        return None
+    values = np.frombuffer(b"".join([one.values for one in sent]), "<f4").astype(np.float64).reshape(len(sent), -1)
+    length = np.sqrt(np.einsum("ij,ij->i", values, values))
+    # The square of a float32 is finite in float64.
+    if not (np.isfinite(length) & (length > 0)).all():
+        return None
+    unit = (values / length[:, None]).astype(np.float32)
+    return [QueryVector(values=row, emb_space=one.emb_space) for row, one in zip(unit, sent, strict=True)]
+
+
+def memory_filter(field: str, sent: memory_pb2.Filter) -> Filter:
+    """The conditions; an unset message has none."""
+    # Most conditions are not set, and to ask for each of them takes longer than to make a list of those that are.
+    given = {one.name: value for one, value in sent.ListFields()}
+    return Filter(
+        kinds=frozenset(map(MemoryKind, given.get("kinds", ()))),
+        origins=frozenset(map(Origin, given.get("origins", ()))),
+        tags=tags(f"{field}.tags", sent.tags) if "tags" in given else (),
+        session_ids=identifiers(f"{field}.session_ids", given.get("session_ids", ())),
+        paths=tuple(given.get("paths", ())),
+        speakers=tuple(given.get("speakers", ())),
+        created_after=time(f"{field}.created_after", sent, "created_after") if "created_after" in given else None,
+        created_before=time(f"{field}.created_before", sent, "created_before") if "created_before" in given else None,
+        excluded_ids=identifiers(f"{field}.excluded_ids", given.get("excluded_ids", ())),
+    )
+
+
+def wants_full(view: memory_pb2.MemoryView.ValueType, *, unset_means_full: bool) -> bool:
+    """Whether the reply carries payloads."""
+    return unset_means_full if view == memory_pb2.MEMORY_VIEW_UNSPECIFIED else view == memory_pb2.MEMORY_VIEW_FULL
+
+
+_LAST_MICROSECOND = 253_402_300_799_999_999  # of 9999-12-31
+
+
+def timestamp(unix_seconds: float) -> Timestamp:
+    """The time, to the microsecond: a float64 of seconds holds no more."""
+    time = Timestamp()
+    set_timestamp(time, unix_seconds)
+    return time
+
+
+def set_timestamp(message: Timestamp, unix_seconds: float) -> None:
+    """Sets a Timestamp to the time, to the microsecond."""
+    # So far from 1970 the last instants of the year 9999 round up to a time that no Timestamp holds.
+    seconds, microseconds = divmod(min(round(unix_seconds * 1e6), _LAST_MICROSECOND), 1_000_000)
+    message.SetInParent()
+    message.seconds = seconds
+    message.nanos = 1000 * microseconds
+
+
+def duration(seconds: float) -> Duration:
+    """The span, to the nanosecond."""
+    span = Duration()
+    set_duration(span, seconds)
+    return span
+
+
+def set_duration(message: Duration, seconds: float) -> None:
+    """Sets a Duration to the span, to the nanosecond."""
+    whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
+    message.SetInParent()
+    message.seconds = whole
+    message.nanos = nanoseconds
+
+
+def struct(fields: Mapping[str, object]) -> Struct:
+    """Plain JSON values, tuples as lists. Raises: TypeError for any other value."""
+    return Struct(fields={name: json_value(value) for name, value in fields.items()})
+
+
+def json_value(value: object) -> Value:
+    """A plain JSON value, tuples as lists. Raises: TypeError for any other."""
+    if value is None:
+        return Value(null_value=NullValue.NULL_VALUE)
+    if isinstance(value, bool):
+        return Value(bool_value=value)
+    if isinstance(value, int | float):
+        return Value(number_value=float(value))
+    if isinstance(value, str):
+        return Value(string_value=value)
+    if isinstance(value, Mapping):
+        return Value(struct_value=struct(value))
+    if isinstance(value, Sequence):
+        return Value(list_value=ListValue(values=[json_value(item) for item in value]))
+    raise TypeError(f"{type(value).__name__} is no JSON value")

@@ -1,0 +1,281 @@
+"""One transaction of several writes, of which one that fails leaves its neighbours alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import lmdb
+import msgspec
+
+from hummock.core.errors import InvalidRequest, StorageFull
+from hummock.ports.models import Clock
+from hummock.ports.store import Reply, WriteRequest, Written
+from hummock.store.errors import DiskFull, MapFull
+from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
+from hummock.store.lmdb import idempotency, keys, op_log, record_codec
+from hummock.store.lmdb.environment import Environment, is_full
+from hummock.store.lmdb.term_dictionary import Vocabularies
+from hummock.store.lmdb.unit_of_work import Unit, Writing
+from hummock.store.lmdb.write_batch import Shelf
+
+_NEXT_PROJECT_KEY = b"next_project"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Page:
+    """A project: its record as the last request left it, and the operations that were noted."""
+
+    number: int
+    record: record_codec.ProjectRecord
+    shelf: Shelf
+    operations: int = 0
+    is_written_to: bool = False
+
+
+class Ledger:
+    """Applies requests to a transaction. What they put is written by `finish`; until then it waits."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        txn: lmdb.Transaction[bytes],
+        vocabularies: Vocabularies,
+        clock: Clock,
+        limits: StoreLimits,
+    ) -> None:
+        self._environment = environment
+        self._tables = environment.tables
+        self._txn = txn
+        self._vocabularies = vocabularies
+        self._clock = clock
+        self._limits = limits
+        self._pages: dict[str, _Page] = {}
+        self.has_grown = False
+        self.put_bytes = 0
+        """About what the memories and messages take that were put."""
+
+    def apply(self, project: str, request: WriteRequest[Reply], writing: Writing) -> Written[Reply]:
+        """Applies a request, or finds what it was answered before. One that fails leaves no trace in what waits."""
+        now = self._clock.now()
+        page = self._pages.get(project) or self._open(project, now, writing)
+        oldest = now - self._limits.request_kept_s
+        earlier = idempotency.earlier(
+            self._txn, self._tables, page.number, request.request_id, request.fingerprint, oldest
+        )
+        if earlier is not None:
+            return idempotency.written(earlier, request.reply_type)
+        record = msgspec.structs.replace(page.record, seq=page.record.seq + 1, kinds=dict(page.record.kinds))
+        unit = Unit(self._environment, self._txn, page.number, record, page.shelf, writing, now)
+        reply = request.apply(unit)
+        writing.has_begun = True
+        unit.finish()
+        record.content_seq += unit.has_changed
+        if request.request_id:
+            kept = record_codec.RequestRecord(request.fingerprint, record.seq, record_codec.encode(reply), now)
+            idempotency.remember(self._txn, self._tables, page.number, request.request_id, kept)
+        page.record, page.is_written_to = record, True
+        page.operations += unit.operations
+        writing.operations = unit.operations
+        self.has_grown |= unit.has_grown
+        self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
+        return Written(seq=record.seq, reply=reply)
+
+    def finish(self) -> None:
+        """Writes what waits, forgets what is outdated, and stores the records of the projects."""
+        oldest = self._clock.now() - self._limits.request_kept_s
+        for page in self._pages.values():
+            if not page.is_written_to:
+                continue
+            page.shelf.write(page.record)
+            idempotency.trim(self._txn, self._tables, page.number, oldest, self._limits)
+            most = self._limits.trimmed_entries + page.operations
+            op_log.trim(self._txn, self._tables, page.number, page.record, self._limits.ops_kept, most)
+            self._txn.put(
+                keys.project_number_key(page.number), record_codec.encode(page.record), db=self._tables.project
+            )
+
+    def _open(self, name: str, now: float, writing: Writing) -> _Page:
+        number, record = self._project(name, now, writing)
+        shelf = Shelf(self._environment, self._txn, number, self._vocabularies.of(name))
+        page = self._pages[name] = _Page(number=number, record=record, shelf=shelf)
+        return page
+
+    def _project(self, name: str, now: float, writing: Writing) -> tuple[int, record_codec.ProjectRecord]:
+        """The project's number and record; a new one is made."""
+        known = self._txn.get(keys.project_name_key(name), db=self._tables.project)
+        if known is not None:
+            number = keys.unpack_project(known)
+            return number, self._environment.project_record(self._txn, number)
+        if not name or len(name.encode()) > MAX_PROJECT_BYTES:
+            raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
+        writing.has_begun = True
+        number = int.from_bytes(self._txn.get(_NEXT_PROJECT_KEY, b"\x01", db=self._tables.meta), "big")
+        self._txn.put(_NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self._tables.meta)
+        self._txn.put(keys.project_name_key(name), keys.pack_project(number), db=self._tables.project)
+        space = self._environment.space_number
+        return number, record_codec.ProjectRecord(name=name, create_time=now, active_space=space)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Job:
+    """A write that waits for its turn."""
+
+    project: str
+    request: WriteRequest[Any]
+    future: Future[Written[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """What became of a job: a durable write, or what went wrong. Nothing has been told to its caller.
+
+    `operations` says how many the write noted.
+    """
+
+    job: Job
+    written: Written[Any] | None = None
+    operations: int = 0
+    error: BaseException | None = None
+
+    def tell(self) -> None:
+        """Completes the caller's future."""
+        if self.error is not None:
+            self.job.future.set_exception(self.error)
+        elif self.written is not None:
+            self.job.future.set_result(self.written)
+
+
+class GroupCommit:
+    """Commits jobs together."""
+
+    def __init__(self, environment: Environment, clock: Clock, quota_bytes: int, limits: StoreLimits) -> None:
+        self._environment = environment
+        self._clock = clock
+        self._vocabularies = Vocabularies(limits.vocabulary_bytes)
+        self._limits = limits
+        # Even a removal needs pages before it frees some.
+        most = int(environment.map_bytes * (1 - limits.map_reserve_share))
+        self.quota_bytes = min(quota_bytes, most)
+        self._over_quota = StorageFull if quota_bytes <= most else MapFull
+
+    def commit(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Applies as many of the jobs as one transaction takes, at least one, and makes them durable.
+
+        Returns:
+            Outcomes of the first jobs, in order. Where the commit itself finds no room, each job is tried alone, so
+            that only those that need room fail.
+
+        Raises: lmdb.PanicError: LMDB gave up; it takes nothing any more until it is opened again.
+        """
+        try:
+            return self._commit(jobs)
+        except lmdb.PanicError:
+            raise
+        except lmdb.Error as error:
+            self._vocabularies.clear()
+            if not is_full(error):
+                return [Outcome(job=job, error=error) for job in jobs]
+            if len(jobs) == 1:
+                return [Outcome(job=jobs[0], error=self._full(error))]
+            return [outcome for job in jobs for outcome in self.commit([job])]
+
+    def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Tries without nested transactions first: they copy every page that they touch, and are seldom needed."""
+        try:
+            with self._environment.writing() as txn:
+                return self._together(txn, jobs)
+        except _Spoilt as spoilt:
+            self._vocabularies.clear()
+            if len(jobs) == 1:
+                return [self._failed(jobs[0], spoilt.error)]
+        with self._environment.writing() as txn:
+            return self._apart(txn, jobs)
+
+    def _together(self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job]) -> list[Outcome]:
+        """In the group's own transaction. Raises: _Spoilt: something was written that cannot stay."""
+        ledger = self._ledger(txn)
+        outcomes: list[Outcome] = []
+        for job in jobs:
+            writing = Writing()
+            try:
+                written = ledger.apply(job.project, job.request, writing)
+            except Exception as error:
+                if writing.has_begun:
+                    raise _Spoilt(error) from error
+                outcomes.append(self._failed(job, error))
+            else:
+                outcomes.append(Outcome(job=job, written=written, operations=writing.operations))
+            if ledger.put_bytes > self._limits.group_bytes:
+                break
+        try:
+            self._finish(ledger, txn)
+        except Exception as error:
+            raise _Spoilt(error) from error
+        return outcomes
+
+    def _apart(self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job]) -> list[Outcome]:
+        """Each in a transaction of its own inside the group's."""
+        outcomes: list[Outcome] = []
+        put_bytes = 0
+        for job in jobs:
+            known = len(self._vocabularies.of(job.project))
+            writing = Writing()
+            try:
+                with self._environment.writing(txn) as nested:
+                    ledger = self._ledger(nested)
+                    written = ledger.apply(job.project, job.request, writing)
+                    self._finish(ledger, nested)
+            except Exception as error:
+                self._forget_since(job.project, known)
+                outcomes.append(self._failed(job, error))
+            else:
+                put_bytes += ledger.put_bytes
+                outcomes.append(Outcome(job=job, written=written, operations=writing.operations))
+            if put_bytes > self._limits.group_bytes:
+                break
+        return outcomes
+
+    def _ledger(self, txn: lmdb.Transaction[bytes]) -> Ledger:
+        return Ledger(self._environment, txn, self._vocabularies, self._clock, self._limits)
+
+    def _finish(self, ledger: Ledger, txn: lmdb.Transaction[bytes]) -> None:
+        """Writes what the ledger holds. Raises: StorageFull: it would fill the store; removals are never too much."""
+        ledger.finish()
+        if ledger.has_grown:
+            self._require_room(txn)
+        self._vocabularies.keep_within_budget()
+
+    def _require_room(self, txn: lmdb.Transaction[bytes]) -> None:
+        used = self._environment.used_bytes(txn)
+        if used > self.quota_bytes:
+            raise self._over_quota(used, self.quota_bytes)
+        free = self._environment.free_disk_bytes()
+        if free < self._limits.disk_reserve_bytes:
+            raise DiskFull(f"{free} bytes are free", used, self.quota_bytes)
+
+    def _failed(self, job: Job, error: Exception) -> Outcome:
+        return Outcome(job=job, error=self._full(error) if isinstance(error, lmdb.Error) and is_full(error) else error)
+
+    def _forget_since(self, project: str, known: int) -> None:
+        """Numbers that an undone write gave to terms are given again, to others."""
+        if len(self._vocabularies.of(project)) != known:
+            self._vocabularies.forget(project)
+
+    def _full(self, cause: lmdb.Error) -> StorageFull:
+        with self._environment.reading() as txn:
+            used = self._environment.used_bytes(txn)
+        is_map = isinstance(cause, lmdb.MapFullError)
+        error = MapFull(used, self.quota_bytes) if is_map else DiskFull(str(cause), used, self.quota_bytes)
+        error.__cause__ = cause
+        return error
+
+
+class _Spoilt(Exception):
+    """Something failed whose changes can only be undone with those of all jobs of the group."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error

@@ -1,0 +1,95 @@
+"""What was answered to a request_id, so that a repeat has the same answer and no effect."""
+
+from __future__ import annotations
+
+import itertools
+
+import lmdb
+import msgspec
+
+from hummock.core.errors import RequestIdReused
+from hummock.ports.models import Clock
+from hummock.ports.store import Reply, Written
+from hummock.store.limits import StoreLimits
+from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb.environment import Environment, Tables
+from hummock.store.views.view_cache import project_number
+
+
+class RequestReads:
+    """Reads what was answered before. Safe to call from several threads."""
+
+    def __init__(self, environment: Environment, clock: Clock, kept_s: float) -> None:
+        """Args are the open directory, the time, and how long answers are remembered."""
+        self._environment = environment
+        self._clock = clock
+        self._kept_s = kept_s
+
+    def earlier(
+        self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
+    ) -> Written[Reply] | None:
+        """The answer that the request had before; see `ports.Store`."""
+        oldest = self._clock.now() - self._kept_s
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return None
+            record = earlier(txn, self._environment.tables, number, request_id, fingerprint, oldest)
+        return None if record is None else written(record, reply_type)
+
+
+def written(record: record_codec.RequestRecord, reply_type: type[Reply]) -> Written[Reply]:
+    """The write that was answered so."""
+    return Written(seq=record.seq, reply=msgspec.msgpack.decode(record.reply, type=reply_type))
+
+
+def earlier(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, request_id: str, fingerprint: bytes, oldest: float
+) -> record_codec.RequestRecord | None:
+    """The answer that the request had before.
+
+    Args:
+        txn: The write's transaction.
+        tables: Of the store.
+        number: The project's.
+        request_id: Empty is never remembered.
+        fingerprint: The request's.
+        oldest: Unix seconds; an older answer is forgotten.
+
+    Raises: RequestIdReused.
+    """
+    value = txn.get(keys.name_key(number, request_id), db=tables.request) if request_id else None
+    if value is None:
+        return None
+    record = record_codec.decode_request(value)
+    if record.time < oldest:
+        return None
+    if record.fingerprint != fingerprint:
+        raise RequestIdReused(request_id)
+    return record
+
+
+def remember(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, request_id: str, record: record_codec.RequestRecord
+) -> None:
+    """Keeps an answer."""
+    key = keys.name_key(number, request_id)
+    txn.put(key, record_codec.encode(record), db=tables.request)
+    txn.put(_age_key(number, record), key, db=tables.request_age)
+
+
+def trim(txn: lmdb.Transaction[bytes], tables: Tables, number: int, oldest: float, limits: StoreLimits) -> None:
+    """Forgets some answers that are older than `oldest` (Unix seconds)."""
+    prefix = keys.project_prefix(number)
+    first = itertools.islice(keys.entries(txn, tables.request_age, prefix), limits.trimmed_entries)
+    aged = itertools.takewhile(lambda entry: keys.time_of_age_key(entry[0]) < oldest, first)
+    for age_key, request_key in list(aged):
+        txn.delete(age_key, db=tables.request_age)
+        value = txn.get(request_key, db=tables.request)
+        # The id may have been used again since; the answer to that has an age of its own.
+        if value is not None and _age_key(number, record_codec.decode_request(value)) == age_key:
+            txn.delete(request_key, db=tables.request)
+
+
+def _age_key(number: int, record: record_codec.RequestRecord) -> bytes:
+    return keys.age_key(number, record.time, record.seq)

@@ -1,0 +1,212 @@
+"""Keys of every table, and walks over ranges of them."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+
+import lmdb
+
+from hummock.ports.store import TextKey
+
+_PROJECT = struct.Struct(">I")
+_DOC = struct.Struct(">IQ")
+_SPACE = struct.Struct(">II")
+_CHUNK = struct.Struct(">IIQH")
+_OP = struct.Struct(">IQI")
+_AGE = struct.Struct(">IQQ")
+_TEXT = struct.Struct(">BB")
+_NUMBER = struct.Struct(">Q")
+
+# LMDB's keys have at most 511 bytes.
+_LONGEST_NAME = 400
+_LONGEST_KEY = 511
+_HASH_BYTES = 16
+
+
+def project_prefix(project: int) -> bytes:
+    """What all keys of a project begin with."""
+    return _PROJECT.pack(project)
+
+
+def project_name_key(name: str) -> bytes:
+    """From a project's name to its number; in the order of the names' bytes.
+
+    A name that is too long for a project is cut, and still too long to be one.
+    """
+    return (b"n" + name.encode())[:_LONGEST_KEY]
+
+
+def project_number_key(project: int) -> bytes:
+    """From a project's number to its record."""
+    return b"p" + _PROJECT.pack(project)
+
+
+def pack_project(project: int) -> bytes:
+    """A project's number as a value."""
+    return _PROJECT.pack(project)
+
+
+def unpack_project(value: bytes) -> int:
+    """Inverse of `pack_project`."""
+    return int(_PROJECT.unpack(value)[0])
+
+
+def doc_key(project: int, doc: int) -> bytes:
+    """A memory by its number."""
+    return _DOC.pack(project, doc)
+
+
+def doc_of_doc_key(key: bytes) -> int:
+    """The memory's number in a `doc_key`."""
+    return int(_DOC.unpack(key)[1])
+
+
+def space_prefix(project: int, space: int) -> bytes:
+    """What the chunks of one embedding space begin with."""
+    return _SPACE.pack(project, space)
+
+
+def chunks_prefix(project: int, space: int, doc: int) -> bytes:
+    """What the chunks of a memory begin with."""
+    return _SPACE.pack(project, space) + _NUMBER.pack(doc)
+
+
+def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
+    """A chunk's vectors, in the order of memories."""
+    return _CHUNK.pack(project, space, doc, chunk)
+
+
+def name_key(project: int, name: str) -> bytes:
+    """A memory's id, a term, a session or a request by its name; very long names by their hash."""
+    raw = name.encode()
+    return _PROJECT.pack(project) + (raw if len(raw) <= _LONGEST_NAME else _hashed(raw))
+
+
+def name_keys(project: int, names: Sequence[str]) -> list[bytes]:
+    """The keys of several names, in order."""
+    prefix = _PROJECT.pack(project)
+    return [prefix + (raw if len(raw) <= _LONGEST_NAME else _hashed(raw)) for raw in map(str.encode, names)]
+
+
+def _hashed(raw: bytes) -> bytes:
+    # No UTF-8 begins with 0xff: a hash never equals a name.
+    return b"\xff" + blake2b(raw, digest_size=32).digest()
+
+
+def text_bytes(key: TextKey) -> bytes:
+    """A text's key as bytes."""
+    return _TEXT.pack(key.kind, key.origin) + key.content_hash
+
+
+def text_prefix(project: int, text: bytes) -> bytes:
+    """What the entries of all memories with this text begin with; `text` is of `text_bytes`."""
+    return _PROJECT.pack(project) + text
+
+
+def text_key(project: int, text: bytes, doc: int) -> bytes:
+    """One memory with this text; older memories come first."""
+    return text_prefix(project, text) + _NUMBER.pack(doc)
+
+
+def doc_of_text_key(key: bytes) -> int:
+    """The memory's number at the end of a `text_key`."""
+    return int(_NUMBER.unpack(key[-_NUMBER.size :])[0])
+
+
+def op_key(project: int, seq: int, number: int) -> bytes:
+    """An operation of a write."""
+    return _OP.pack(project, seq, number)
+
+
+def seq_of_op_key(key: bytes) -> int:
+    """The write's seq in an `op_key`."""
+    return int(_OP.unpack(key)[1])
+
+
+def age_key(project: int, time_s: float, seq: int) -> bytes:
+    """A request by its age, oldest first; whole milliseconds."""
+    return _AGE.pack(project, max(int(time_s * 1000), 0), seq)
+
+
+def time_of_age_key(key: bytes) -> float:
+    """Unix seconds, whole milliseconds, in an `age_key`."""
+    return float(_AGE.unpack(key)[1]) / 1000
+
+
+def event_key(project: int, number: int) -> bytes:
+    """An event of the learning log; older events come first."""
+    return _DOC.pack(project, number)
+
+
+def hashed(name: str) -> bytes:
+    """A name that stands before another in a key, at a fixed length."""
+    return blake2b(name.encode(), digest_size=_HASH_BYTES).digest()
+
+
+def usage_key(project: int, scope: bytes, memory_id: str) -> bytes:
+    """A memory's usage in a scope, which is hashed; in the order of ids."""
+    return _PROJECT.pack(project) + scope + memory_id.encode()
+
+
+def usage_scope_key(project: int, memory_id: str, scope: bytes) -> bytes:
+    """That a memory has a usage in a scope, which is hashed; without a scope what all of the memory's begin with."""
+    return _PROJECT.pack(project) + hashed(memory_id) + scope
+
+
+def name_in_key(key: bytes) -> str:
+    """The name in a `name_key` that is not hashed."""
+    return key[_PROJECT.size :].decode()
+
+
+def memory_of_usage_key(key: bytes) -> str:
+    """The memory's id at the end of a `usage_key`."""
+    return key[_PROJECT.size + _HASH_BYTES :].decode()
+
+
+_SLICE_ENTRIES = 4096
+
+
+def entries(
+    txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, start: bytes = b""
+) -> Iterator[tuple[bytes, bytes]]:
+    """Keys that begin with the prefix, and their values, in order.
+
+    Args:
+        txn: Any transaction.
+        table: Where to look.
+        prefix: Of all keys.
+        start: The first key, if it is behind the prefix itself.
+    """
+    with txn.cursor(table) as cursor:
+        if not cursor.set_range(max(prefix, start)):
+            return
+        for key, value in cursor.iternext(keys=True, values=True):
+            if not key.startswith(prefix):
+                return
+            yield key, value
+
+
+def slices(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, expected: int) -> Iterator[list[bytes]]:
+    """The values of all keys that begin with the prefix, in order, some thousands at a time.
+
+    Args:
+        txn: Any transaction.
+        table: Where to look.
+        prefix: Of all keys.
+        expected: About how many there are: so many are read at first.
+    """
+    with txn.cursor(table) as cursor:
+        if not cursor.set_range(prefix):
+            return
+        pairs = cursor.iternext(keys=True, values=True)
+        # One more than expected shows that there are no more.
+        while found := list(islice(pairs, min(max(expected, 0) + 1, _SLICE_ENTRIES))):
+            end = bisect_left(found, True, key=lambda pair: not pair[0].startswith(prefix))
+            yield [value for _, value in found[:end]]
+            if end < len(found):
+                return
+            expected -= end

@@ -1,0 +1,160 @@
+"""The learning of projects: reading it in a transaction, and writing it in a unit of work's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import lmdb
+
+from hummock.core.learning import (
+    Forgotten,
+    LearningChanges,
+    LearningEvent,
+    LearningState,
+    LoggedEvent,
+    Profile,
+    Usage,
+    forgetting,
+)
+from hummock.store.lmdb import keys, learning_records, record_codec
+from hummock.store.lmdb.environment import Tables
+
+
+class StoredRows:
+    """What a transaction sees of one project's learning but its log."""
+
+    def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, number: int) -> None:
+        """Args are the transaction, the store's tables and the project's number."""
+        self._txn = txn
+        self._tables = tables
+        self._number = number
+
+    def state(self) -> LearningState:
+        """What concerns the whole project."""
+        value = self._txn.get(keys.project_prefix(self._number), db=self._tables.learning)
+        return LearningState() if value is None else learning_records.decode_state(value)
+
+    def turn(self, scope: str) -> int | None:
+        """The scope's newest turn; None for one that has had none."""
+        value = self._txn.get(keys.name_key(self._number, scope), db=self._tables.turn)
+        return None if value is None else learning_records.decode_turn(value)
+
+    def used(self, scope: str, memory_id: str) -> Usage | None:
+        """How the scope has used a memory; None when it never did."""
+        value = self._txn.get(keys.usage_key(self._number, keys.hashed(scope), memory_id), db=self._tables.usage)
+        return None if value is None else learning_records.decode_usage(value)
+
+    def profile(self, memory_id: str) -> Profile | None:
+        """What was learnt of a memory; None when it was never analysed and has no keywords."""
+        value = self._txn.get(keys.name_key(self._number, memory_id), db=self._tables.link)
+        return None if value is None else learning_records.decode_profile(value)
+
+    def usage(self, scope: str) -> dict[str, Usage]:
+        """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
+        prefix = keys.usage_key(self._number, keys.hashed(scope), "")
+        return {
+            keys.memory_of_usage_key(key): learning_records.decode_usage(value)
+            for key, value in keys.entries(self._txn, self._tables.usage, prefix)
+        }
+
+    def profiles(self) -> Iterator[tuple[str, Profile]]:
+        """All profiles with their memory ids, in the order of their UTF-8 bytes."""
+        for key, value in keys.entries(self._txn, self._tables.link, keys.project_prefix(self._number)):
+            yield keys.name_in_key(key), learning_records.decode_profile(value)
+
+    def scopes(self) -> Iterator[tuple[str, int]]:
+        """All scopes that have had a turn, with their newest."""
+        for key, value in keys.entries(self._txn, self._tables.turn, keys.project_prefix(self._number)):
+            yield keys.name_in_key(key), learning_records.decode_turn(value)
+
+
+class StoredLearning(StoredRows):
+    """The store's LearningReader."""
+
+    def entries_seq(self) -> int:
+        """Of the newest write that stored or removed an entry; 0 when none did."""
+        value = self._txn.get(keys.project_number_key(self._number), db=self._tables.project)
+        return 0 if value is None else record_codec.decode_project(value).entries_seq
+
+    def events(self, after: int, limit: int) -> list[LoggedEvent]:
+        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+        prefix = keys.project_prefix(self._number)
+        found = keys.entries(self._txn, self._tables.event, prefix, keys.event_key(self._number, after + 1))
+        return [
+            learning_records.decode_event(number, value)
+            for number, (_, value) in enumerate(islice(found, limit), start=after + 1)
+        ]
+
+
+class LearningWriting(StoredRows):
+    """The store's LearningUnit.
+
+    Attributes:
+        has_grown: Whether something was written that takes room; what only removes does not.
+    """
+
+    def __init__(
+        self,
+        txn: lmdb.Transaction[bytes],
+        tables: Tables,
+        number: int,
+        now: float,
+        set_learned: Callable[[str, Sequence[str]], None],
+    ) -> None:
+        """Args are as for `StoredRows`; `now` is the time of events in Unix seconds.
+
+        `set_learned` lets a memory be found by these keywords, whenever those of its profile change.
+        """
+        super().__init__(txn, tables, number)
+        self._now = now
+        self._set_learned = set_learned
+        self.has_grown = False
+
+    def append(self, event: LearningEvent, changes: LearningChanges) -> None:
+        """Logs an event and stores what it changes."""
+        self.has_grown |= not isinstance(event, Forgotten)
+        number = self._number
+        logged = learning_records.encode_event(self._now, event)
+        self._txn.put(keys.event_key(number, changes.state.events), logged, db=self._tables.event)
+        self._txn.put(
+            keys.project_prefix(number), learning_records.encode_state(changes.state), db=self._tables.learning
+        )
+        for scope, turn in changes.turns.items():
+            self._txn.put(keys.name_key(number, scope), learning_records.encode_turn(turn), db=self._tables.turn)
+        for (scope, memory_id), usage in changes.usage.items():
+            self._put_usage(keys.hashed(scope), memory_id, usage)
+        for memory_id, profile in changes.profiles.items():
+            known = self.profile(memory_id) or Profile()
+            self._txn.put(
+                keys.name_key(number, memory_id), learning_records.encode_profile(profile), db=self._tables.link
+            )
+            if profile.keywords != known.keywords:
+                self._set_learned(memory_id, profile.keywords)
+        for memory_id in changes.forgotten:
+            self._forget(memory_id)
+
+    def forget(self, memory_id: str, *, is_entry: bool) -> None:
+        """Forgets a memory that is removed; no event where nothing can be known of it.
+
+        Of an entry something may be learnt later of turns that are in the log: those of before are of another one.
+        """
+        may_be_named = is_entry and self.state().events > 0
+        if may_be_named or self.profile(memory_id) is not None or next(self._scopes_of(memory_id), None) is not None:
+            ids = (memory_id,)
+            self.append(Forgotten(memory_ids=ids), forgetting(self.state(), ids))
+
+    def _put_usage(self, scope: bytes, memory_id: str, usage: Usage) -> None:
+        key = keys.usage_key(self._number, scope, memory_id)
+        if self._txn.replace(key, learning_records.encode_usage(usage), db=self._tables.usage) is None:
+            self._txn.put(keys.usage_scope_key(self._number, memory_id, scope), scope, db=self._tables.usage_scope)
+
+    def _forget(self, memory_id: str) -> None:
+        for key, scope in list(self._scopes_of(memory_id)):
+            self._txn.delete(key, db=self._tables.usage_scope)
+            self._txn.delete(keys.usage_key(self._number, scope, memory_id), db=self._tables.usage)
+        self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.link)
+
+    def _scopes_of(self, memory_id: str) -> Iterator[tuple[bytes, bytes]]:
+        prefix = keys.usage_scope_key(self._number, memory_id, b"")
+        return keys.entries(self._txn, self._tables.usage_scope, prefix)

@@ -1,0 +1,146 @@
+"""Terms of an earlier analyzer are made anew, in place, before anything reads them.
+
+Terms are derived: a memory's texts lie beside them. Each transaction makes those of some memories and notes how far it
+came, so that a start that is cut short goes on at the next one. From the first one on the directory says that it is of
+this analyzer: an earlier version of Hummock, which would look for other words, does not open it any more.
+
+Learned keywords stand in the memories' profiles, and are made anew likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import lmdb
+import msgspec
+
+from hummock.store.lmdb import keys, record_codec, term_dictionary
+from hummock.store.lmdb.environment import DIRECTORY_KEY, Environment, unusable
+from hummock.store.lmdb.learning_log import StoredRows
+from hummock.store.lmdb.term_dictionary import Vocabulary
+from hummock.store.lmdb.write_batch import Shelf, with_learned
+from hummock.store.views.columns import relengthened
+from hummock.text.analyzer import ANALYZER_VERSION
+from hummock.text.template import as_draft, pieces_of
+from hummock.text.terms import learned_terms, terms_of
+
+_REANALYSED_KEY = b"reanalysed"
+_MEMORIES_AT_ONCE = 512
+_BYTES_AT_ONCE = 1 << 20
+"""Of their records, besides the last one: terms take up to a hundred times as much while they are made."""
+_MEMORIES_A_LINE = 20_000
+
+Say = Callable[[str], None]
+
+
+def reanalyse(environment: Environment, say: Say) -> None:
+    """Bring the terms of all memories up to this analyzer; nothing is done where they are.
+
+    Args:
+        environment: Of a directory that nobody reads yet.
+        say: Takes a line for people at the start, at the end, and now and then between.
+
+    Raises: DirectoryUnusable: a record cannot be read, or there is no room.
+    """
+    try:
+        start = _begun(environment)
+        if start is not None:
+            _Reanalysis(environment, say).run(start)
+    except (lmdb.Error, OSError, msgspec.MsgspecError) as error:
+        raise unusable(environment.directory, error) from error
+
+
+def _begun(environment: Environment) -> record_codec.Reanalysed | None:
+    """Where to go on; None where all terms are of this analyzer."""
+    meta = environment.tables.meta
+    with environment.reading() as txn:
+        record = record_codec.decode_directory(txn.get(DIRECTORY_KEY, b"", db=meta))
+        noted = txn.get(_REANALYSED_KEY, db=meta)
+    if record.analyzer == ANALYZER_VERSION:
+        return None if noted is None else record_codec.decode_reanalysed(noted)
+    start = record_codec.Reanalysed(project=0, doc=0)
+    with environment.writing() as txn:
+        txn.put(DIRECTORY_KEY, record_codec.encode(msgspec.structs.replace(record, analyzer=ANALYZER_VERSION)), db=meta)
+        txn.put(_REANALYSED_KEY, record_codec.encode(start), db=meta)
+    return start
+
+
+@dataclass(slots=True)
+class _Reanalysis:
+    """One run over a directory."""
+
+    environment: Environment
+    say: Say
+    done: int = 0
+
+    def run(self, start: record_codec.Reanalysed) -> None:
+        """Projects in the order of their numbers, memories in theirs."""
+        tables = self.environment.tables
+        with self.environment.reading() as txn:
+            left = txn.stat(tables.memory)["entries"]
+            numbers = [
+                keys.unpack_project(value) for _, value in keys.entries(txn, tables.project, keys.project_name_key(""))
+            ]
+        self.say(f"the words of up to {left} memories are made anew, for analyzer {ANALYZER_VERSION}")
+        for number in sorted(numbers):
+            if number >= start.project:
+                self._project(number, start.doc if number == start.project else 0)
+        with self.environment.writing() as txn:
+            txn.delete(_REANALYSED_KEY, db=tables.meta)
+        self.say(f"the words of {self.done} memories are made anew")
+
+    def _project(self, number: int, doc: int) -> None:
+        vocabulary = Vocabulary()
+        next_doc: int | None = doc
+        while next_doc is not None:
+            with self.environment.writing() as txn:
+                next_doc = self._some(txn, number, next_doc, vocabulary)
+
+    def _some(self, txn: lmdb.Transaction[bytes], number: int, doc: int, vocabulary: Vocabulary) -> int | None:
+        """Makes the terms of some memories from this one on; gives the next one, None where there is none."""
+        tables = self.environment.tables
+        memories = list(_memories(txn, self.environment, number, doc))
+        if not memories:
+            return None
+        record = self.environment.project_record(txn, number)
+        made = terms_of(
+            [pieces_of(as_draft(record_codec.memory_of(memory, payload))) for _, memory, payload in memories]
+        )
+        shelf, learning = Shelf(self.environment, txn, number, vocabulary), StoredRows(txn, tables, number)
+        lists = shelf.forward_lists(made, record)
+        for (key, memory, _), one, stored in zip(memories, made, lists, strict=True):
+            profile = learning.profile(memory.id)
+            if profile is not None and profile.keywords:
+                (learned,) = shelf.forward_lists([learned_terms(profile.keywords)], record)
+                stored = with_learned(stored, learned)
+            txn.put(key, stored, db=tables.terms)
+            row = txn.get(key, b"", db=tables.column)
+            txn.put(key, relengthened(row, term_dictionary.length(one)), db=tables.column)
+        txn.put(keys.project_number_key(number), record_codec.encode(record), db=tables.project)
+        next_doc = keys.doc_of_doc_key(memories[-1][0]) + 1
+        noted = record_codec.Reanalysed(project=number, doc=next_doc)
+        txn.put(_REANALYSED_KEY, record_codec.encode(noted), db=tables.meta)
+        self._count(len(memories))
+        return next_doc
+
+    def _count(self, memories: int) -> None:
+        before, self.done = self.done, self.done + memories
+        if before // _MEMORIES_A_LINE < self.done // _MEMORIES_A_LINE:
+            self.say(f"the words of {self.done} memories are made anew so far")
+
+
+def _memories(
+    txn: lmdb.Transaction[bytes], environment: Environment, number: int, doc: int
+) -> Iterator[tuple[bytes, record_codec.MemoryRecord, record_codec.PayloadRecord]]:
+    """Keys and records of a project's memories from this one on, in their order, as many as are made at once."""
+    tables = environment.tables
+    found = keys.entries(txn, tables.memory, keys.project_prefix(number), keys.doc_key(number, doc))
+    read_bytes = 0
+    for key, value in islice(found, _MEMORIES_AT_ONCE):
+        if read_bytes >= _BYTES_AT_ONCE:
+            return
+        payload = txn.get(key, b"", db=tables.payload)
+        read_bytes += len(value) + len(payload)
+        yield key, record_codec.decode_memory(value), record_codec.decode_payload(payload)

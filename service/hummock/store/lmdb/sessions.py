@@ -1,0 +1,259 @@
+"""Sessions and their messages, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+import lmdb
+
+from hummock.core.errors import SessionNotFound
+from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
+from hummock.store.lmdb import keys, message_records, record_codec
+from hummock.store.lmdb.environment import Environment, Tables
+from hummock.store.views.view_cache import project_number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Opened:
+    """A session's record in a read transaction."""
+
+    txn: lmdb.Transaction[bytes]
+    project: int
+    record: message_records.SessionRecord
+
+
+class SessionReads:
+    """The store's `ports.Sessions`."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._tables = environment.tables
+
+    def get(self, project: str, session_id: str) -> Session:
+        """One session."""
+        with self._opened(project, session_id) as opened:
+            return message_records.session_of(opened.record)
+
+    def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
+        """At most `limit` sessions, the one that moved last first."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return SessionPage(sessions=(), next_behind=None)
+            prefix = message_records.order_prefix(number, archived=archived)
+            start = b"" if behind is None else message_records.order_key(number, behind - 1, archived=archived)
+            places = islice(keys.entries(txn, self._tables.session_order, prefix, start), limit + 1)
+            found = [
+                message_records.decode_session(txn.get(key, b"", db=self._tables.session_record)) for _, key in places
+            ]
+        return SessionPage(
+            sessions=tuple(message_records.session_of(record) for record in found[:limit]),
+            next_behind=found[limit - 1].moved if len(found) > limit else None,
+        )
+
+    def all(self, project: str) -> tuple[Session, ...]:
+        """All sessions as they are at one moment."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return ()
+            prefixes = [message_records.order_prefix(number, archived=archived) for archived in (True, False)]
+            places = [reversed(list(keys.entries(txn, self._tables.session_order, prefix))) for prefix in prefixes]
+            values = [txn.get(key, b"", db=self._tables.session_record) for _, key in chain(*places)]
+        return tuple(message_records.session_of(message_records.decode_session(value)) for value in values)
+
+    def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
+        """One message; None where the session has none with this id."""
+        with self._opened(project, session_id) as opened:
+            key = message_records.message_id_key(opened.project, opened.record.number, message_id)
+            value = opened.txn.get(key, db=self._tables.message_id)
+            return None if value is None else self._read(opened, message_records.number_of(value))[0]
+
+    def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
+        """At most `limit` messages directly before a position, in the order of time."""
+        with self._opened(project, session_id) as opened:
+            end = opened.record.message_count + 1
+            if position is not None:
+                end = min(end, position)
+            first = max(1, end - limit)
+            found = _fitting(range(end - 1, first - 1, -1), lambda at: self._read(opened, at), most_bytes)
+        messages = tuple(reversed(found))
+        oldest = messages[0].position if messages else end
+        return MessagePage(messages=messages, has_before=oldest > 1)
+
+    def behind(
+        self, project: str, session_id: str, position: int, most_bytes: int, number: int | None = None
+    ) -> tuple[SessionMessage, ...]:
+        """The messages directly behind a position, in the order of time."""
+        with self._opened(project, session_id) as opened:
+            if number not in (None, opened.record.number):
+                raise SessionNotFound(session_id)
+            positions = range(position + 1, opened.record.message_count + 1)
+            return tuple(_fitting(positions, lambda at: self._read(opened, at), most_bytes))
+
+    @contextmanager
+    def _opened(self, project: str, session_id: str) -> Iterator[_Opened]:
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            key = b"" if number is None else message_records.session_key(number, session_id)
+            value = txn.get(key, db=self._tables.session_record) if key else None
+            if number is None or value is None:
+                raise SessionNotFound(session_id)
+            yield _Opened(txn=txn, project=number, record=message_records.decode_session(value))
+
+    def _read(self, opened: _Opened, position: int) -> tuple[SessionMessage, int]:
+        """A message and its bytes."""
+        key = message_records.message_key(opened.project, opened.record.number, position)
+        value = opened.txn.get(key, b"", db=self._tables.message)
+        return message_records.message_of(value, position), len(value)
+
+
+def _fitting(
+    positions: range, read: Callable[[int], tuple[SessionMessage, int]], most_bytes: int
+) -> list[SessionMessage]:
+    """The messages of these positions, in their order, as many as fit; one at least, where there is one."""
+    found: list[SessionMessage] = []
+    for position in positions:
+        message, size_bytes = read(position)
+        most_bytes -= size_bytes
+        if found and most_bytes < 0:
+            break
+        found.append(message)
+    return found
+
+
+class SessionUnit:
+    """The store's SessionWork."""
+
+    def __init__(
+        self, txn: lmdb.Transaction[bytes], tables: Tables, number: int, on_change: Callable[[], None]
+    ) -> None:
+        """Args are the write's transaction, the project's number, and what is called before anything is changed."""
+        self._txn = txn
+        self._tables = tables
+        self._project = number
+        self._on_change = on_change
+        self.has_put = False
+        self.put_bytes = 0
+
+    def get(self, session_id: str) -> Session | None:
+        """A session."""
+        record = self._find(session_id)
+        return None if record is None else message_records.session_of(record)
+
+    def active(self) -> Session | None:
+        """Of the sessions that are not archived the one that moved last."""
+        prefix = message_records.order_prefix(self._project, archived=False)
+        for _, key in keys.entries(self._txn, self._tables.session_order, prefix):
+            return message_records.session_of(
+                message_records.decode_session(self._txn.get(key, b"", db=self._tables.session_record))
+            )
+        return None
+
+    def message(self, session_id: str, message_id: str) -> SessionMessage | None:
+        """A message of a session that is there."""
+        number = self._present(session_id).number
+        key = message_records.message_id_key(self._project, number, message_id)
+        position = self._txn.get(key, db=self._tables.message_id)
+        return None if position is None else self._message(number, message_records.number_of(position))
+
+    def create(self, session: Session) -> None:
+        """Stores a session whose id is free; it has moved last."""
+        tick = self._tick()
+        self._put(message_records.session_record(session, tick, tick))
+
+    def change(self, session: Session) -> None:
+        """Replaces a session's values; its place in the order stays."""
+        self._on_change()
+        record = self._present(session.id)
+        self._leave_order(record)
+        self._put(message_records.session_record(session, record.number, record.moved))
+
+    def append(self, session: Session, message: SessionMessage) -> SessionMessage:
+        """Stores a message behind the newest one; the session has moved last."""
+        record, tick = self._present(session.id), self._tick()
+        self._leave_order(record)
+        placed = replace(message, position=record.message_count + 1)
+        self._put(message_records.session_record(replace(session, message_count=placed.position), record.number, tick))
+        by_id = message_records.message_id_key(self._project, record.number, message.id)
+        self._txn.put(by_id, message_records.packed(placed.position), db=self._tables.message_id)
+        self._put_message(record.number, placed)
+        return placed
+
+    def learnt(self, session_id: str, message: SessionMessage) -> None:
+        """Replaces a message that is there by one that differs in its memory alone."""
+        self._on_change()
+        self._put_message(self._present(session_id).number, message)
+
+    def delete(self, session_id: str) -> None:
+        """Makes a session that is there disappear; its messages are left to `clear`."""
+        self._on_change()
+        record = self._present(session_id)
+        self._leave_order(record)
+        self._txn.delete(message_records.session_key(self._project, session_id), db=self._tables.session_record)
+        self._txn.put(
+            message_records.messages_prefix(self._project, record.number), b"", db=self._tables.session_deleted
+        )
+
+    def clear(self, limit: int) -> bool:
+        """Removes at most `limit` messages of sessions that were deleted; whether some are left."""
+        deleted = keys.entries(self._txn, self._tables.session_deleted, keys.project_prefix(self._project))
+        for prefix in [key for key, _ in deleted]:
+            # Positions, not texts: a text may have half a megabyte.
+            found = list(islice(keys.entries(self._txn, self._tables.message_id, prefix), limit + 1))
+            self._on_change()
+            for by_id, position in found[:limit]:
+                self._txn.delete(prefix + position, db=self._tables.message)
+                self._txn.delete(by_id, db=self._tables.message_id)
+            if len(found) > limit:
+                return True
+            limit -= len(found)
+            self._txn.delete(prefix, db=self._tables.session_deleted)
+        return False
+
+    def _find(self, session_id: str) -> message_records.SessionRecord | None:
+        value = self._txn.get(message_records.session_key(self._project, session_id), db=self._tables.session_record)
+        return None if value is None else message_records.decode_session(value)
+
+    def _present(self, session_id: str) -> message_records.SessionRecord:
+        record = self._find(session_id)
+        if record is None:
+            raise ValueError(f"session {session_id} is not there")
+        return record
+
+    def _message(self, number: int, position: int) -> SessionMessage:
+        value = self._txn.get(
+            message_records.message_key(self._project, number, position), b"", db=self._tables.message
+        )
+        return message_records.message_of(value, position)
+
+    def _put(self, record: message_records.SessionRecord) -> None:
+        self.has_put = True
+        key = message_records.session_key(self._project, record.id)
+        self._txn.put(key, record_codec.encode(record), db=self._tables.session_record)
+        place = message_records.order_key(self._project, record.moved, archived=record.is_archived)
+        self._txn.put(place, key, db=self._tables.session_order)
+
+    def _put_message(self, number: int, message: SessionMessage) -> None:
+        self.has_put = True
+        key = message_records.message_key(self._project, number, message.position)
+        value = record_codec.encode(message_records.message_record(message))
+        self._txn.put(key, value, db=self._tables.message)
+        self.put_bytes += len(value)
+
+    def _leave_order(self, record: message_records.SessionRecord) -> None:
+        place = message_records.order_key(self._project, record.moved, archived=record.is_archived)
+        self._txn.delete(place, db=self._tables.session_order)
+
+    def _tick(self) -> int:
+        """The next number of the project: for a session, and for its place in the order."""
+        self._on_change()
+        key = message_records.clock_key(self._project)
+        tick = 1 + message_records.number_of(
+            self._txn.get(key, message_records.packed(0), db=self._tables.session_order)
+        )
+        self._txn.put(key, message_records.packed(tick), db=self._tables.session_order)
+        return tick

@@ -1,0 +1,259 @@
+"""The changes of one write, inside a transaction that it may share with others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import lmdb
+
+from hummock.core.embedding import Embedding
+from hummock.core.memory import Memory, MemoryKind, Terms
+from hummock.core.project import ProjectInfo
+from hummock.core.settings import ProjectSettings
+from hummock.ports.store import LearningUnit, TextKey
+from hummock.store.lmdb import keys, op_log, record_codec
+from hummock.store.lmdb.environment import Environment
+from hummock.store.lmdb.learning_log import LearningWriting
+from hummock.store.lmdb.sessions import SessionUnit
+from hummock.store.lmdb.settings_records import read_settings, write_settings
+from hummock.store.lmdb.write_batch import Entry, Put, Shelf, Waiting, learned_of, move_doc, packed, with_learned
+from hummock.text.terms import learned_terms
+
+
+@dataclass(slots=True, eq=False)
+class Writing:
+    """Whether a write has changed anything in its transaction yet, and in the end how many operations it noted."""
+
+    has_begun: bool = False
+    operations: int = 0
+
+
+class Unit:
+    """The store's UnitOfWork. It changes tables and its project's record; the writer stores the record.
+
+    Memories that are put wait, and go to the shelf with `finish`: those of several requests are written together.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        txn: lmdb.Transaction[bytes],
+        number: int,
+        record: record_codec.ProjectRecord,
+        shelf: Shelf,
+        writing: Writing,
+        now: float,
+    ) -> None:
+        """Args are the transaction, the project's number, record with the write's seq, shelf, mark and time."""
+        self._environment = environment
+        self._tables = environment.tables
+        self._txn = txn
+        self._number = number
+        self._record = record
+        self._shelf = shelf
+        self._writing = writing
+        self._waiting = Waiting()
+        self._sessions: dict[bytes, int] = {}
+        self._learning = LearningWriting(txn, environment.tables, number, now, self._set_learned)
+        self._removed: list[Entry] = []
+        self.operations = 0
+        self.has_put = False
+        self.put_bytes = 0
+        self.has_changed = False
+        self.sessions = SessionUnit(txn, environment.tables, number, self._begin)
+
+    def get(self, memory_id: str) -> Memory | None:
+        """The memory as this unit of work sees it, with its payload."""
+        waiting = self._waiting.ids.get(memory_id) or self._shelf.waiting.ids.get(memory_id)
+        if waiting is not None:
+            return waiting.memory
+        doc = self._doc(memory_id)
+        if doc is None:
+            return None
+        payload = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.payload)
+        return record_codec.memory_of(self._memory(doc), record_codec.decode_payload(payload))
+
+    def find_by_text(self, key: TextKey) -> str | None:
+        """The id of the oldest memory that was put with this key."""
+        stored = find_by_text(self._txn, self._environment, self._number, key)
+        text = keys.text_bytes(key)
+        return stored or self._shelf.waiting.texts.get(text) or self._waiting.texts.get(text)
+
+    def put(
+        self,
+        memory: Memory,
+        key: TextKey | None,
+        terms_of: Terms,
+        embeddings: Sequence[Embedding],
+        session_position: int | None = None,
+    ) -> None:
+        """Stores a memory; one with its id is replaced and, where no other is given, keeps its place in its session."""
+        if memory.payload is None or memory.chunk_count != len(embeddings):
+            raise ValueError(f"a memory of {memory.chunk_count} chunks came with {len(embeddings)} embeddings")
+        old_doc = self._doc(memory.id)
+        old = None if old_doc is None else self._memory(old_doc)
+        learned = b"" if old_doc is None else learned_of(self._remove(old_doc))
+        if old is not None and old.kind == MemoryKind.ENTRY and memory.kind is not MemoryKind.ENTRY:
+            self._learning.forget(memory.id, is_entry=True)
+            learned = b""
+        doc = self._next_doc()
+        position = self._session_position(memory, old, session_position)
+        text = b"" if key is None else keys.text_bytes(key)
+        payload = record_codec.encode(record_codec.payload_record(memory.payload))
+        self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, embeddings))
+        self._count(memory.kind, 1)
+        self._note(op_log.pack_put(doc))
+        self.has_put = True
+        self.put_bytes += len(payload) + sum(2 * len(one.vector) + one.tokens.size for one in embeddings)
+
+    def delete(self, memory_id: str) -> bool:
+        """Removes a memory. False when there is none."""
+        doc = self._doc(memory_id)
+        if doc is None:
+            return False
+        self._writing.has_begun = True
+        is_entry = self._memory(doc).kind == MemoryKind.ENTRY
+        self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
+        self._remove(doc)
+        self._learning.forget(memory_id, is_entry=is_entry)
+        return True
+
+    @property
+    def learning(self) -> LearningUnit:
+        """What the project has learnt of its memories."""
+        # Whoever asks for it may write.
+        self._writing.has_begun = True
+        return self._learning
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether something was written that takes room."""
+        return self.has_put or self.sessions.has_put or self._learning.has_grown
+
+    def finish(self) -> None:
+        """Hands over what is still to be written; the unit of work is over."""
+        self._shelf.put(self._tables.session, [(key, packed(turns)) for key, turns in sorted(self._sessions.items())])
+        self._shelf.put(self._tables.removed, self._removed)
+        self._shelf.waiting.take(self._waiting)
+
+    def info(self) -> ProjectInfo:
+        """The project's information."""
+        return record_codec.info_of(self._record)
+
+    def set_info(self, info: ProjectInfo) -> None:
+        """Replaces the project's information."""
+        self.has_changed |= info != self.info()
+        self._record.tech_stack = info.tech_stack
+        self._record.path = info.path
+        self._record.tech_stack_origin = int(info.tech_stack_origin or 0)
+        self._record.path_origin = int(info.path_origin or 0)
+
+    def settings(self) -> ProjectSettings:
+        """What the project sets for itself."""
+        return read_settings(self._txn, self._tables, self._number)
+
+    def set_settings(self, settings: ProjectSettings) -> None:
+        """Replaces what the project sets for itself."""
+        self.has_changed |= settings != self.settings()
+        self._begin()
+        write_settings(self._txn, self._tables, self._number, settings)
+
+    def _begin(self) -> None:
+        self._writing.has_begun = True
+
+    def _doc(self, memory_id: str) -> int | None:
+        """The document that has this id in the tables; one that waits is written first."""
+        if memory_id in self._waiting.ids or memory_id in self._shelf.waiting.ids:
+            self._writing.has_begun = True
+            self._shelf.waiting.take(self._waiting)
+            self._shelf.write(self._record)
+        return doc_of(self._txn, self._environment, self._number, memory_id)
+
+    def _memory(self, doc: int) -> record_codec.MemoryRecord:
+        return record_codec.decode_memory(self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.memory))
+
+    def _next_doc(self) -> int:
+        self._record.next_doc += 1
+        return self._record.next_doc - 1
+
+    def _set_learned(self, memory_id: str, keywords: Sequence[str]) -> None:
+        """Lets a memory be found by these keywords, and by none that it was given before."""
+        doc = self._doc(memory_id)
+        if doc is None:
+            return
+        learned = self._shelf.forward_lists([learned_terms(keywords)], self._record)[0]
+        old = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.terms)
+        new = with_learned(old, learned)
+        if new != old:
+            moved, space, entries_seq = self._next_doc(), self._record.active_space, self._record.entries_seq
+            record = move_doc(self._txn, self._tables, self._number, space, doc, moved, new)
+            self._remove(doc)
+            self._txn.put(keys.name_key(self._number, memory_id), packed(moved), db=self._tables.by_id)
+            self._count(record.kind, 1)
+            # What the memory says is what it said.
+            self._record.entries_seq = entries_seq
+            self._note(op_log.pack_put(moved))
+            self.has_put = True
+
+    def _remove(self, doc: int) -> bytes:
+        """Removes all of a document but its id, which may name another one from now on; gives its forward list."""
+        self._writing.has_begun = True
+        record = self._memory(doc)
+        doc_key = keys.doc_key(self._number, doc)
+        forward_list = self._txn.get(doc_key, b"", db=self._tables.terms)
+        for table in (self._tables.memory, self._tables.payload, self._tables.column, self._tables.terms):
+            self._txn.delete(doc_key, db=table)
+        for chunk in range(record.chunk_count):
+            chunk_key = keys.chunk_key(self._number, self._record.active_space, doc, chunk)
+            self._txn.delete(chunk_key, db=self._tables.vector)
+            self._txn.delete(chunk_key, db=self._tables.token)
+        if record.text:
+            self._txn.delete(keys.text_key(self._number, record.text, doc), db=self._tables.by_text)
+        self._count(record.kind, -1)
+        self._removed.append((self._op_key(), record.id.encode()))
+        self._note(op_log.pack_removal(doc, forward_list))
+        return forward_list
+
+    def _session_position(self, memory: Memory, old: record_codec.MemoryRecord | None, given: int | None) -> int:
+        if not memory.session_id:
+            return -1
+        if given is None and old is not None and old.session_id == memory.session_id:
+            return old.session_position
+        key = keys.name_key(self._number, memory.session_id)
+        end = self._sessions.get(key)
+        if end is None:
+            end = int.from_bytes(self._txn.get(key, b"", db=self._tables.session), "little")
+        position = end if given is None else given
+        self._sessions[key] = max(end, position + 1)
+        return position
+
+    def _count(self, kind: int, by: int) -> None:
+        self._record.kinds[kind] = self._record.kinds.get(kind, 0) + by
+        if kind == MemoryKind.ENTRY:
+            self._record.entries_seq = self._record.seq
+
+    def _note(self, operation: bytes) -> None:
+        self._waiting.notes.append((self._op_key(), operation))
+        self.operations += 1
+        self.has_changed = True
+
+    def _op_key(self) -> bytes:
+        """Of the next operation."""
+        return keys.op_key(self._number, self._record.seq, self.operations)
+
+
+def doc_of(txn: lmdb.Transaction[bytes], environment: Environment, number: int, memory_id: str) -> int | None:
+    """The document that has a memory's id."""
+    value = txn.get(keys.name_key(number, memory_id), db=environment.tables.by_id)
+    return None if value is None else int.from_bytes(value, "little")
+
+
+def find_by_text(txn: lmdb.Transaction[bytes], environment: Environment, number: int, key: TextKey) -> str | None:
+    """The id of the oldest memory that was put with this key."""
+    prefix = keys.text_prefix(number, keys.text_bytes(key))
+    for found, _ in keys.entries(txn, environment.tables.by_text, prefix):
+        doc = keys.doc_of_text_key(found)
+        value = txn.get(keys.doc_key(number, doc), b"", db=environment.tables.memory)
+        return record_codec.decode_memory(value).id
+    return None

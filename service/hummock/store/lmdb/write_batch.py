@@ -1,0 +1,233 @@
+"""Memories of one project that wait to be written, those of several requests together, table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import lmdb
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.embedding import Embedding
+from hummock.core.memory import Memory, Terms
+from hummock.store.lmdb import keys, record_codec, term_dictionary
+from hummock.store.lmdb.environment import Environment, Tables
+from hummock.store.lmdb.term_dictionary import Vocabulary
+from hummock.store.views.columns import pack_row, renumbered
+from hummock_kernels.vocabulary import pack_lists
+
+_LEARNED = np.uint32(0xFF00_0000)
+_WORD = np.dtype("<u4")
+
+
+def learned_of(stored: bytes) -> bytes:
+    """The learned keywords in a stored list, as a list of their own; empty where there are none."""
+    term, counts = _halves(stored)
+    learned = counts & _LEARNED
+    held = learned != 0
+    return _stored(term[held], learned[held])
+
+
+def with_learned(stored: bytes, learned: bytes) -> bytes:
+    """A stored list with these learned keywords instead of its own."""
+    term, counts = _halves(stored)
+    own = counts & ~_LEARNED
+    # Facets count 0 everywhere; another term that would do so now was there for what had been learnt.
+    kept = (own != 0) | (counts == 0)
+    learned_term, learned_counts = _halves(learned)
+    terms = np.concatenate([term[kept], learned_term])
+    words, _ = pack_lists(np.array([0, len(terms)], np.int64), terms, np.concatenate([own[kept], learned_counts]))
+    return words.astype(_WORD, copy=False).tobytes()
+
+
+def move_doc(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, old: int, new: int, forward_list: bytes
+) -> record_codec.MemoryRecord:
+    """Puts all of a document under a new number, with another forward list, and gives its record.
+
+    The old document, and the memory's id, are left to the caller.
+    """
+    old_key, new_key = keys.doc_key(number, old), keys.doc_key(number, new)
+    value = txn.get(old_key, b"", db=tables.memory)
+    record = record_codec.decode_memory(value)
+    txn.put(new_key, value, db=tables.memory)
+    txn.put(new_key, txn.get(old_key, b"", db=tables.payload), db=tables.payload)
+    txn.put(new_key, renumbered(txn.get(old_key, b"", db=tables.column), new), db=tables.column)
+    txn.put(new_key, forward_list, db=tables.terms)
+    for chunk in range(record.chunk_count):
+        old_chunk, new_chunk = keys.chunk_key(number, space, old, chunk), keys.chunk_key(number, space, new, chunk)
+        for table in (tables.vector, tables.token):
+            part = txn.get(old_chunk, db=table)
+            if part is not None:
+                txn.put(new_chunk, part, db=table)
+    if record.text:
+        txn.put(keys.text_key(number, record.text, new), b"", db=tables.by_text)
+    return record
+
+
+def _halves(stored: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    words = np.frombuffer(stored, _WORD)
+    half = len(words) // 2
+    return words[:half], words[half:]
+
+
+def _stored(term: NDArray[np.uint32], counts: NDArray[np.uint32]) -> bytes:
+    return term.tobytes() + counts.tobytes()
+
+
+_NUMBER_BYTES = 8
+_TERM_BYTES = 4
+
+Entry = tuple[bytes, bytes]
+"""A key and its value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Put:
+    """A memory that is to be written.
+
+    `text` is of `keys.text_bytes`, `payload` its encoded record, `learned` a forward list of what was learnt of it.
+    """
+
+    memory: Memory
+    payload: bytes
+    doc: int
+    position: int
+    text: bytes
+    terms: Terms
+    learned: bytes
+    embeddings: Sequence[Embedding]
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """Memories in the order in which they were put, by their ids, and the first id of each text."""
+
+    puts: list[Put] = field(default_factory=list)
+    ids: dict[str, Put] = field(default_factory=dict)
+    texts: dict[bytes, str] = field(default_factory=dict)
+    notes: list[Entry] = field(default_factory=list)
+    """Operations, which wait with them."""
+
+    def add(self, put: Put) -> None:
+        """One more; its id waits not yet."""
+        self.puts.append(put)
+        self.ids[put.memory.id] = put
+        if put.text:
+            self.texts.setdefault(put.text, put.memory.id)
+
+    def take(self, newer: Waiting) -> None:
+        """All of another's, which come behind these; it is empty afterwards."""
+        self.puts += newer.puts
+        self.ids |= newer.ids
+        self.texts = newer.texts | self.texts
+        self.notes += newer.notes
+        newer.clear()
+
+    def clear(self) -> None:
+        """Nothing waits any more."""
+        self.puts, self.ids, self.texts, self.notes = [], {}, {}, []
+
+
+class Shelf:
+    """What one transaction will write of a project's memories. NumPy's calls and LMDB's cost less by the dozen."""
+
+    def __init__(
+        self, environment: Environment, txn: lmdb.Transaction[bytes], number: int, vocabulary: Vocabulary
+    ) -> None:
+        """Args are the transaction, the project's number and its vocabulary."""
+        self._environment = environment
+        self._tables = environment.tables
+        self._txn = txn
+        self._number = number
+        self._vocabulary = vocabulary
+        self.waiting = Waiting()
+
+    def write(self, record: record_codec.ProjectRecord) -> None:
+        """Writes what waits, each table's in the order of its keys; new terms are counted in the record."""
+        waiting = self.waiting
+        self.put(self._tables.ops, waiting.notes)
+        if waiting.puts:
+            self._write(waiting.puts, record)
+        waiting.clear()
+
+    def put(self, table: lmdb._Database, entries: Iterable[Entry]) -> None:
+        """Puts entries into a table."""
+        entries = list(entries)
+        if len(entries) == 1:
+            self._txn.put(*entries[0], db=table)
+        elif entries:
+            with self._txn.cursor(table) as cursor:
+                cursor.putmulti(entries)
+
+    def forward_lists(self, several: Sequence[Terms], record: record_codec.ProjectRecord) -> list[bytes]:
+        """What is stored of the terms of each memory; new terms are put, and counted in the record."""
+        return term_dictionary.pack(several, self._vocabulary, lambda spelt: self._term_numbers(spelt, record))
+
+    def _write(self, puts: Sequence[Put], record: record_codec.ProjectRecord) -> None:
+        tables, number = self._tables, self._number
+        doc_keys = [keys.doc_key(number, put.doc) for put in puts]
+        records = [record_codec.encode(record_codec.memory_record(put.memory, put.text, put.position)) for put in puts]
+        rows = [
+            pack_row(put.memory, put.doc, term_dictionary.length(put.terms), put.position, len(put.embeddings))
+            for put in puts
+        ]
+        own = self.forward_lists([put.terms for put in puts], record)
+        lists = [with_learned(one, put.learned) if put.learned else one for one, put in zip(own, puts, strict=True)]
+        self.put(tables.memory, zip(doc_keys, records, strict=True))
+        self.put(tables.payload, zip(doc_keys, [put.payload for put in puts], strict=True))
+        self.put(tables.column, zip(doc_keys, rows, strict=True))
+        self.put(tables.terms, zip(doc_keys, lists, strict=True))
+        self._put_embeddings(puts, record.active_space)
+        ids = sorted((keys.name_key(number, put.memory.id), packed(put.doc)) for put in puts)
+        self.put(tables.by_id, ids)
+        texts = sorted(keys.text_key(number, put.text, put.doc) for put in puts if put.text)
+        self.put(tables.by_text, [(key, b"") for key in texts])
+
+    def _put_embeddings(self, puts: Sequence[Put], space: int) -> None:
+        dim = self._environment.space.dim
+        chunks = [
+            (keys.chunk_key(self._number, space, put.doc, chunk), embedding)
+            for put in puts
+            for chunk, embedding in enumerate(put.embeddings)
+        ]
+        for _, embedding in chunks:
+            if embedding.vector.shape != (dim,):
+                raise ValueError(f"a vector of shape {embedding.vector.shape} is not {dim} finite numbers")
+        if not chunks:
+            return
+        vectors = np.concatenate([embedding.vector for _, embedding in chunks])
+        if not np.isfinite(vectors).all():
+            raise ValueError(f"a vector is not {dim} finite numbers")
+        halves = vectors.astype("<f2").tobytes()
+        size = 2 * dim
+        self.put(
+            self._tables.vector,
+            [(key, halves[at * size : (at + 1) * size]) for at, (key, _) in enumerate(chunks)],
+        )
+        tokens = [
+            (key, embedding.tokens.astype(np.int8, copy=False).tobytes())
+            for key, embedding in chunks
+            if embedding.tokens.size
+        ]
+        self.put(self._tables.token, tokens)
+
+    def _term_numbers(self, spelt: Sequence[str], record: record_codec.ProjectRecord) -> list[int]:
+        """The numbers of these terms; those that the project does not have are made, in their order."""
+        names = keys.name_keys(self._number, spelt)
+        with self._txn.cursor(self._tables.term) as cursor:
+            numbers = {name: int.from_bytes(value, "little") for name, value in cursor.getmulti(sorted(set(names)))}
+        made = []
+        for name in names:
+            if name not in numbers:
+                numbers[name] = record.next_term
+                record.next_term += 1
+                made.append((name, numbers[name].to_bytes(_TERM_BYTES, "little")))
+        self.put(self._tables.term, sorted(made))
+        return [numbers[name] for name in names]
+
+
+def packed(number: int) -> bytes:
+    """A document's number, or a count, as a value."""
+    return number.to_bytes(_NUMBER_BYTES, "little")

@@ -1,0 +1,134 @@
+"""The one thread that writes. Writes that arrive while one is made durable share the next fsync."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any
+
+from hummock.core.errors import Unavailable
+from hummock.ports.store import Reply, WriteRequest, Written
+from hummock.store.lmdb.group import GroupCommit, Job, Outcome
+
+_log = logging.getLogger(__name__)
+
+
+class Writer:
+    """Takes jobs from any thread, commits them in groups, publishes, and only then tells the callers."""
+
+    def __init__(
+        self,
+        group: GroupCommit,
+        publish: Callable[[Mapping[str, int]], None],
+        rest: Callable[[], bool],
+        group_jobs: int,
+    ) -> None:
+        """Starts the thread.
+
+        Args:
+            group: Commits.
+            publish: Makes committed writes visible to readers, given how many operations each project has in them.
+            rest: Called while nothing is queued: does a little, or says that nothing is left to do.
+            group_jobs: Jobs of one group.
+        """
+        self._group = group
+        self._publish = publish
+        self._rest = rest
+        self._group_jobs = group_jobs
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._followers: tuple[Callable[[str, int], None], ...] = ()
+        self._gate = Lock()
+        self._why_closed: str | None = None
+        self._thread = Thread(target=self._run, name="hummock-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
+        """Queues a write. After `close` it fails with Unavailable."""
+        future: Future[Written[Reply]] = Future()
+        with self._gate:
+            if self._why_closed is None:
+                self._queue.put(Job(project=project, request=request, future=future))
+                return future
+        future.set_exception(Unavailable(self._why_closed))
+        return future
+
+    def follow(self, follower: Callable[[str, int], None]) -> None:
+        """Tells of every write from now on; see `ports.Store`."""
+        with self._gate:
+            self._followers = (*self._followers, follower)
+
+    def close(self) -> None:
+        """Finishes what is queued. Doing it again does nothing."""
+        with self._gate:
+            if self._why_closed is None:
+                self._why_closed = "the store is closed"
+                self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        pending: list[Job] = []
+        try:
+            while self._fill(pending):
+                self._commit(pending)
+        except BaseException as error:
+            self._fail(pending, error)
+
+    def _fill(self, pending: list[Job]) -> bool:
+        """Takes jobs up to a group's size, waiting for the first; False when there are none and none will come."""
+        while not pending and self._queue.empty() and self._rest():
+            pass
+        while len(pending) < self._group_jobs:
+            try:
+                job = self._queue.get(block=not pending)
+            except Empty:
+                return True
+            if job is None:
+                # For the next call, once what is pending has been written.
+                self._queue.put(None)
+                return bool(pending)
+            # A caller that has gone away must not cost anything.
+            if job.future.set_running_or_notify_cancel():
+                pending.append(job)
+        return True
+
+    def _commit(self, pending: list[Job]) -> None:
+        outcomes = self._group.commit(pending)
+        self._publish(_operations(outcomes))
+        del pending[: len(outcomes)]
+        for outcome in outcomes:
+            outcome.tell()
+        for outcome in outcomes:
+            if outcome.written is not None:
+                for follower in self._followers:
+                    follower(outcome.job.project, outcome.written.seq)
+
+    def _fail(self, pending: list[Job], error: BaseException) -> None:
+        """Tells everyone who waits or will come that there is no writer any more."""
+        _log.critical("the writer stopped", exc_info=error)
+        with self._gate:
+            self._why_closed = "the store's writer stopped; restart the service"
+        queued: list[Job] = [*pending, *self._queued()]
+        for job in queued:
+            if not job.future.done():
+                failure = Unavailable(self._why_closed)
+                failure.__cause__ = error
+                job.future.set_exception(failure)
+
+    def _queued(self) -> list[Job]:
+        jobs: list[Any] = []
+        while not self._queue.empty():
+            jobs.append(self._queue.get())
+        return [job for job in jobs if job is not None and job.future.set_running_or_notify_cancel()]
+
+
+def _operations(outcomes: Iterable[Outcome]) -> Counter[str]:
+    """By project; 0 where there was none in what was written."""
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        if outcome.error is None:
+            counts[outcome.job.project] += outcome.operations
+    return counts

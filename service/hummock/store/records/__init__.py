@@ -1,1 +1,0 @@
-"""What lies in the tables: records, forward lists of terms, operations."""

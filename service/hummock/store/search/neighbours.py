@@ -1,0 +1,145 @@
+"""What stands before and behind a memory: in its session, or in its file."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+import numpy as np
+
+from hummock.core import facets
+from hummock.core.memory import Memory, MemoryKind
+from hummock.ports.store import Beside
+from hummock.store.lmdb import record_codec
+from hummock.store.search.filters import TermNumbers, holding
+from hummock.store.search.substrings import ReadRecords
+from hummock.store.views.view import ProjectView
+
+ReadPayload = Callable[[int], record_codec.PayloadRecord | None]
+"""A document's payload; None when it was removed since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Documents before one and behind it, in their order."""
+
+    before: Sequence[int] = ()
+    after: Sequence[int] = ()
+
+    def nearest_first(self) -> Iterable[int]:
+        """All of them, outwards."""
+        outwards = chain.from_iterable(zip_longest(reversed(self.before), self.after))
+        return (doc for doc in outwards if doc is not None)
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+
+class Surroundings:
+    """Finds what stands beside documents of one view; a file is looked through once."""
+
+    def __init__(self, view: ProjectView, numbers_of: TermNumbers, read: ReadPayload) -> None:
+        self._view = view
+        self._numbers_of = numbers_of
+        self._read = read
+        self._files: dict[str, list[tuple[int, int]]] = {}
+
+    def of(self, doc: int, count: int) -> Window:
+        """At most so many documents on either side; none where the view does not know it.
+
+        Fragments of code have the others of their file, by line; all else the turns of its session, up to one that was
+        removed.
+        """
+        columns = self._view.columns
+        found = columns.ordinals(np.array([doc], np.int64))
+        if not len(found) or count <= 0:
+            return Window()
+        if columns.kind.values[found[0]] == MemoryKind.CODE_FRAGMENT:
+            return self._in_file(doc, count)
+        before, after = (self._in_session(int(found[0]), step, count) for step in (0, 1))
+        return Window(before[::-1], after)
+
+    def _in_session(self, ordinal: int, step: int, count: int) -> list[int]:
+        """Documents from an ordinal on, nearest first; step 0 goes back, 1 goes on."""
+        columns = self._view.columns
+        docs: list[int] = []
+        at = np.array([ordinal], np.int64)
+        for _ in range(count):
+            at = np.ascontiguousarray(columns.neighbours(at)[:, step])
+            if at[0] < 0:
+                break
+            docs.append(int(columns.doc.values[at[0]]))
+        return docs
+
+    def _in_file(self, doc: int, count: int) -> Window:
+        own = _fragment(self._read(doc))
+        if own is None:
+            return Window()
+        if own.path not in self._files:
+            self._files[own.path] = self._pieces(own.path)
+        pieces = self._files[own.path]
+        place = bisect_left(pieces, (own.start_line, doc))
+        docs = [other for _, other in pieces[max(0, place - count) : place + 1 + count]]
+        middle = min(place, count)
+        return Window(docs[:middle], docs[middle + 1 :])
+
+    def _pieces(self, path: str) -> list[tuple[int, int]]:
+        """First line and document of each fragment of a file, in order."""
+        columns = self._view.columns
+        # The facet is also that of longer paths which end in this one.
+        holders = holding(self._view, [facets.path(path)], self._numbers_of) & columns.alive.values
+        docs = columns.doc.values[np.flatnonzero(holders)].tolist()
+        pieces = [(_fragment(self._read(doc)), doc) for doc in docs]
+        return sorted((piece.start_line, doc) for piece, doc in pieces if piece is not None and piece.path == path)
+
+
+class Reading:
+    """Reads each document once, however many it stands beside, and none any more once one has not found room."""
+
+    def __init__(self, records_of: ReadRecords, room_bytes: int) -> None:
+        """Args are what reads a document's records, without a payload for memories without, and the room for them."""
+        self._records_of = records_of
+        self._room_bytes = room_bytes
+        self._read: dict[int, tuple[Memory, int]] = {}
+
+    def beside(self, window: Window) -> Beside:
+        """The window's memories, the nearest first; one that stands in several windows takes its room in each."""
+        taken: dict[int, Memory] = {}
+        for doc in window.nearest_first():
+            memory = self._take(doc)
+            if memory is None:
+                break
+            taken[doc] = memory
+        before, after = (tuple(taken[doc] for doc in side if doc in taken) for side in (window.before, window.after))
+        return Beside(before=before, after=after, is_cut=len(taken) < len(window))
+
+    def _take(self, doc: int) -> Memory | None:
+        """None where it finds no room. Records are decoded only when they do."""
+        if self._room_bytes <= 0:
+            return None
+        known = self._read.get(doc)
+        records = (b"", b"") if known else self._records_of(doc)
+        nbytes = known[1] if known else record_bytes(records)
+        if nbytes > self._room_bytes:
+            self._room_bytes = 0
+            return None
+        self._room_bytes -= nbytes
+        if known is None:
+            memory, payload = records
+            decoded = record_codec.decode_payload(payload) if payload else None
+            known = self._read[doc] = record_codec.memory_of(record_codec.decode_memory(memory), decoded), nbytes
+        return known[0]
+
+
+def record_bytes(records: tuple[bytes, bytes]) -> int:
+    """Bytes of a memory's records."""
+    memory, payload = records
+    return len(memory) + len(payload)
+
+
+def _fragment(payload: record_codec.PayloadRecord | None) -> record_codec.CodeFragmentRecord | None:
+    return (
+        payload.detail if payload is not None and isinstance(payload.detail, record_codec.CodeFragmentRecord) else None
+    )

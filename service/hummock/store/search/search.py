@@ -1,0 +1,328 @@
+"""Candidates of a query: every group's paths over one view, at one moment."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core import facets
+from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery, Standing, TokenVectors
+from hummock.core.memory import MemoryKind
+from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
+from hummock.store.search.filters import Flags, TermNumbers, failed_conditions, holding, last_turns, marked, passing
+from hummock.store.search.nearest import nearest
+from hummock.store.search.substrings import ReadRecords, SubstringScan, holds_name
+from hummock.store.views.domain_names import DomainNames
+from hummock.store.views.postings import NO_TERM, AskedTerms
+from hummock.store.views.view import ProjectView
+from hummock.text.analyzer import exact_names
+from hummock_kernels.cosine import best_chunks, scan
+
+ReadTokens = Callable[[int, int], bytes]
+"""The token vectors of a chunk, given its memory's number and its own; empty when there are none."""
+
+
+def with_tokens(gathered: Gathered, queries: Sequence[GroupQuery], read: ReadTokens, token_dim: int) -> Gathered:
+    """The same candidates, with the token vectors of their best chunks in the groups that asked for them."""
+    groups = tuple(
+        replace(group, tokens=_tokens(group, read, token_dim)) if query.with_tokens else group
+        for group, query in zip(gathered.groups, queries, strict=True)
+    )
+    return replace(gathered, groups=groups)
+
+
+def _tokens(found: Candidates, read: ReadTokens, token_dim: int) -> TokenVectors:
+    chunks = [read(doc, chunk) for doc, chunk in zip(found.doc.tolist(), found.best_chunk.tolist(), strict=True)]
+    counts = (len(chunk) // token_dim for chunk in chunks)
+    return TokenVectors(
+        values=np.frombuffer(b"".join(chunks), np.int8).reshape(-1, token_dim),
+        start=np.fromiter(itertools.accumulate(counts, initial=0), np.int64, len(chunks) + 1),
+    )
+
+
+Ordinals = NDArray[np.int64]
+
+_NO_MINIMUM = -np.inf
+_AGES_A_SCORE = 10
+"""By a tenth at most do keyword scores of substrings fall from the newest to the oldest."""
+_HOLDER = FoundBy.KEYWORD | FoundBy.HOLDER
+_NOTHING: Ordinals = np.empty(0, np.int64)
+_NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
+
+
+class Search:
+    """The groups of one call on one view; later groups know what earlier ones found."""
+
+    def __init__(
+        self,
+        view: ProjectView,
+        numbers_of: TermNumbers,
+        key_files_of: Callable[[Sequence[int]], list[str]],
+        records_of: ReadRecords,
+        domain_names: Callable[[], DomainNames],
+    ) -> None:
+        """Opens a search.
+
+        Args:
+            view: Where to look.
+            numbers_of: Its dictionary.
+            key_files_of: Reads the key files of some domains, given their documents.
+            records_of: Reads a document's records.
+            domain_names: Gives the names of its domains.
+        """
+        self._view = view
+        self._numbers_of = numbers_of
+        self._key_files_of = key_files_of
+        self._records_of = records_of
+        self._domain_names = domain_names
+        self._domains: list[Ordinals] = []
+        self._asked: dict[tuple[str, ...], AskedTerms] = {}
+        self._names_held: dict[tuple[int, str], bool] = {}
+
+    def gather(self, queries: Sequence[GroupQuery]) -> Gathered:
+        """What each query finds."""
+        groups = tuple(self._group(query) for query in queries)
+        return Gathered(seq=self._view.seq, content_seq=self._view.content_seq, groups=groups)
+
+    def standing(self, query: GroupQuery, ordinal: int) -> Standing:
+        """Where one memory stands among all that pass the query's filter."""
+        allowed = passing(self._view, query.filter, self._numbers_of)
+        window = last_turns(self._view, query.window, self._numbers_of)
+        window.leave_out(allowed)
+        searched = int(np.count_nonzero(allowed))
+        allowed[ordinal] = 1
+        cosine, vector_rank = self._standing_by_vector(query, allowed, ordinal)
+        keyword, matched, keyword_rank = self._standing_by_keyword(query, allowed, ordinal)
+        return Standing(
+            failed=failed_conditions(self._view, query.filter, self._numbers_of, ordinal),
+            turns_ago=window.turn_of(ordinal),
+            searched=searched,
+            cosine=cosine,
+            keyword=keyword,
+            matched=matched,
+            vector_rank=vector_rank,
+            keyword_rank=keyword_rank,
+        )
+
+    def _standing_by_vector(self, query: GroupQuery, allowed: Flags, ordinal: int) -> tuple[float, int]:
+        if query.vector is None:
+            return np.nan, 0
+        columns = self._view.columns
+        start, count = columns.chunk_start.values, columns.chunk_count.values
+        order, cosine = scan(self._view.vectors.values, start, count, allowed, query.vector, _NO_MINIMUM, len(columns))
+        place = np.flatnonzero(order == ordinal)
+        return (float(cosine[place[0]]), int(place[0]) + 1) if len(place) else (np.nan, 0)
+
+    def _standing_by_keyword(self, query: GroupQuery, allowed: Flags, ordinal: int) -> tuple[float, int, int]:
+        if query.substrings:
+            scan_of = SubstringScan(query.substrings, self._records_of, MAX_SUBSTRING_BYTES)
+            order = self._newest_holding(scan_of, replace(query, pool=len(self._view.columns)), allowed)
+            place = np.flatnonzero(order == ordinal)
+            matched = scan_of.held(int(self._view.columns.doc.values[ordinal]))
+            return 0.0, matched, int(place[0]) + 1 if len(place) else 0
+        asked = self._asked_for(query.terms)
+        if asked is None:
+            return 0.0, 0, 0
+        place = np.flatnonzero(asked.best(allowed, len(allowed)) == ordinal)
+        if not len(place):
+            return 0.0, 0, 0
+        (score,), (of_terms,) = asked.scores(np.array([ordinal], np.int64))
+        return float(score), int(of_terms), int(place[0]) + 1
+
+    def _group(self, query: GroupQuery) -> Candidates:
+        dim = self._view.vectors.buffer.shape[1]
+        if query.vector is not None and query.vector.shape != (dim,):
+            raise ValueError(f"the query vector has shape {query.vector.shape}; the store's dim is {dim}")
+        allowed = passing(self._view, query.filter, self._numbers_of)
+        in_window = last_turns(self._view, query.window, self._numbers_of).leave_out(allowed)
+        # Before the look-up below: the domains of this very group do not count.
+        key_files = self._by_key_file(query, allowed)
+        domain_names, by_domain = self._by_domain(query, allowed)
+        texts = SubstringScan(query.substrings, self._records_of, MAX_SUBSTRING_BYTES) if query.substrings else None
+        asked = None if texts else self._asked_for(query.terms)
+        by_vector = self._by_vector(query, allowed)
+        by_keyword = self._newest_holding(texts, query, allowed) if texts else _by_keyword(query, allowed, asked)
+        found = {
+            FoundBy.VECTOR: by_vector,
+            FoundBy.KEYWORD: by_keyword,
+            _HOLDER: self._holders(query, allowed),
+            FoundBy.DOMAIN: by_domain,
+            FoundBy.KEY_FILE: key_files,
+        }
+        if query.with_neighbours:
+            found[FoundBy.NEIGHBOUR] = self._beside([by_vector, by_keyword], allowed)
+        searched = int(np.count_nonzero(allowed))
+        candidates = self._candidates(query, searched, found, asked, domain_names)
+        if in_window:
+            candidates = replace(candidates, in_window=in_window)
+        return _with_substrings(candidates, texts) if texts else candidates
+
+    def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
+        if query.vector is None:
+            return _NOTHING
+        # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
+        minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
+        return nearest(self._view, allowed, query.vector, minimum, query.pool)
+
+    def _newest_holding(self, scan: SubstringScan, query: GroupQuery, allowed: Flags) -> Ordinals:
+        """The newest that hold a substring, by the time at which they were made (S0-11)."""
+        places = np.flatnonzero(allowed)
+        newest = places[np.lexsort((places, self._view.columns.create_time.values[places]))][::-1]
+        docs = self._view.columns.doc.values
+        held = set(scan.first(docs[newest].tolist(), query.pool))
+        return newest[np.isin(docs[newest], list(held))] if held else _NOTHING
+
+    def _holders(self, query: GroupQuery, allowed: Flags) -> Ordinals:
+        """Those that hold all of a name, where they are few: BM25 may prefer others that hold parts of it."""
+        if not query.name_terms:
+            return _NOTHING
+        found = np.flatnonzero(self._with_all(query.name_terms) & allowed)
+        if len(found) > MOST_HOLDERS:
+            # Other forms of a word have its terms, and a name with underscores around it those of the one without.
+            written = [facets.name(name) for name in exact_names(query.exact_name)]
+            found = found[self._with_all(written)[found] != 0]
+        if MOST_HOLDERS < len(found) <= MOST_READ_FOR_A_NAME:
+            found = self._holding_it_as_written(found, query.exact_name)
+        return found if len(found) <= MOST_HOLDERS else _NOTHING
+
+    def _with_all(self, terms: Sequence[str]) -> Flags:
+        """Those that have all of these terms or facets."""
+        holders = np.ones(len(self._view.columns), np.uint8)
+        for number in self._numbers_of(terms):
+            holders &= 0 if number is None else marked(self._view, [number])
+        return holders
+
+    def _holding_it_as_written(self, holders: Ordinals, name: str) -> Ordinals:
+        """Those whose texts hold the name letter by letter; once they are too many, the rest is not read."""
+        docs = self._view.columns.doc.values[holders].tolist()
+        found: list[int] = []
+        for place, doc in zip(holders.tolist(), docs, strict=True):
+            if len(found) > MOST_HOLDERS:
+                break
+            if self._holds(doc, name):
+                found.append(place)
+        return np.array(found, np.int64)
+
+    def _holds(self, doc: int, name: str) -> bool:
+        """Groups ask about the same records."""
+        if (doc, name) not in self._names_held:
+            self._names_held[doc, name] = holds_name(self._records_of(doc), name)
+        return self._names_held[doc, name]
+
+    def _beside(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:
+        """What stands beside the best of each path in a session."""
+        if not self._view.columns.turns.has_any:
+            return _NOTHING
+        places = np.concatenate([ordinals[:NEIGHBOURS_OF] for ordinals in best])
+        beside = self._view.columns.neighbours(places).ravel()
+        beside = beside[beside >= 0]
+        passing_ones: Ordinals = beside[allowed[beside] != 0]
+        return passing_ones
+
+    def _asked_for(self, terms: tuple[str, ...]) -> AskedTerms | None:
+        """The terms as the index knows them; groups that ask for the same terms share that."""
+        if not terms:
+            return None
+        if terms not in self._asked:
+            numbers = self._numbers_of(terms[:MAX_QUERY_TERMS])
+            words = np.array([NO_TERM if number is None else number for number in numbers], np.uint32)
+            columns = self._view.columns
+            mean_length = columns.live_length / columns.live if columns.live else 0.0
+            self._asked[terms] = self._view.postings.asked(words, columns.length.values, columns.live, mean_length)
+        return self._asked[terms]
+
+    def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
+        """The names that name an allowed domain, and the newest of those domains."""
+        if not query.domain_names and not query.domain_text:
+            return (), _NOTHING
+        known = self._domain_names()
+        asked = known.among(query.domain_names) | known.within(query.domain_text)
+        if not asked:
+            return (), _NOTHING
+        domains = allowed & (self._view.columns.kind.values == MemoryKind.DOMAIN_KNOWLEDGE)
+        holders_of = {name: marked(self._view, [number]) & domains for name, number in sorted(asked.items())}
+        names = tuple(name for name, holders in holders_of.items() if holders.any())
+        found = np.flatnonzero(np.any(list(holders_of.values()), axis=0))[-query.pool :] if query.pool > 0 else _NOTHING
+        self._domains.append(found)
+        return names, found
+
+    def _by_key_file(self, query: GroupQuery, allowed: Flags) -> Ordinals:
+        if not query.with_key_files or not self._domains:
+            return _NOTHING
+        docs = self._view.columns.doc.values[np.unique(np.concatenate(self._domains))]
+        paths = self._key_files_of(docs.tolist())
+        holders = holding(self._view, [facets.path(path) for path in paths], self._numbers_of) & allowed
+        if query.vector is not None:
+            return nearest(self._view, holders, query.vector, _NO_MINIMUM, query.pool)
+        return np.flatnonzero(holders)[: query.pool]
+
+    def _candidates(
+        self,
+        query: GroupQuery,
+        searched: int,
+        found: dict[FoundBy, Ordinals],
+        asked: AskedTerms | None,
+        domain_names: tuple[str, ...],
+    ) -> Candidates:
+        columns = self._view.columns
+        at, found_by = _united(found)
+        start, count = columns.chunk_start.values, columns.chunk_count.values
+        nearest_to = _NO_VECTOR if query.vector is None else query.vector
+        cosine, best_chunk, vector = best_chunks(self._view.vectors.values, start, count, at, nearest_to)
+        keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)
+        if asked is not None:
+            keyword, matched = asked.scores(at)
+        return Candidates(
+            name=query.name,
+            searched=searched,
+            doc=columns.doc.values[at],
+            ids=lambda: tuple([columns.ids[ordinal] for ordinal in at.tolist()]),
+            kind=columns.kind.values[at],
+            origin=columns.origin.values[at],
+            create_time=columns.create_time.values[at],
+            update_time=columns.update_time.values[at],
+            event_time=columns.event_time.values[at],
+            session=columns.session.values[at],
+            session_position=columns.session_position.values[at],
+            asks=columns.asks.values[at],
+            text_hash=columns.text_hash.values[at],
+            cosine=cosine,
+            keyword=keyword,
+            matched=matched,
+            found_by=found_by,
+            vector=vector,
+            best_chunk=best_chunk,
+            domain_names=domain_names,
+        )
+
+
+def _united(found: dict[FoundBy, Ordinals]) -> tuple[Ordinals, Flags]:
+    """What any path found, ascending and each once, and by which paths."""
+    places = np.sort(np.concatenate(list(found.values())))
+    is_first = np.empty(len(places), np.bool_)
+    is_first[:1] = True
+    np.not_equal(places[1:], places[:-1], out=is_first[1:])
+    at = places[is_first]
+    found_by = np.zeros(len(at), np.uint8)
+    for path, ordinals in found.items():
+        if len(ordinals):
+            found_by[at.searchsorted(ordinals)] |= np.uint8(path)
+    return at, found_by
+
+
+def _by_keyword(query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> Ordinals:
+    return _NOTHING if asked is None else asked.best(allowed, query.pool)
+
+
+def _with_substrings(found: Candidates, scan: SubstringScan) -> Candidates:
+    """The candidates with what the scan says of them, also of those that another path found."""
+    matched = np.array([scan.held(doc) for doc in found.doc.tolist()], np.uint32)
+    newest_first = np.lexsort((found.doc, found.create_time))[::-1]
+    age = np.empty(len(found), np.int64)
+    age[newest_first] = np.arange(len(found))
+    score = np.where(matched > 0, 1 - age / (_AGES_A_SCORE * max(1, len(found))), 0)
+    return replace(found, matched=matched, keyword=score.astype(np.float32), is_cut=scan.is_cut)

@@ -1,1 +1,0 @@
-"""Searches in a view: filters, the nearest rows, words, names, token vectors."""

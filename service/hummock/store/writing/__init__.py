@@ -1,1 +1,0 @@
-"""Writes: one thread, transactions that requests share, what each of them changes."""
