@@ -36,7 +36,7 @@ test: $(VENV)/.dev ## Run the tests
 
 fuzz: $(VENV)/.dev ## Render hostile memories and read them back; kill what learns and replay it (FUZZ_CASES, FUZZ_EVENTS, FUZZ_SEED)
 	@$(BIN)/python -m tests.render.fuzz --cases $(FUZZ_CASES) --seed $(FUZZ_SEED)
-	@$(BIN)/python -m tests.learn.fuzz --events $(FUZZ_EVENTS) --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.learning.fuzz --events $(FUZZ_EVENTS) --seed $(FUZZ_SEED)
 
 lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and its stubs
 	$(BIN)/ruff check

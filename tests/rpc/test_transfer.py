@@ -41,7 +41,7 @@ from hummock.v1 import memory_pb2, transfer_pb2
 from hummock.v1 import project_service_pb2 as pb
 from tests.rpc.edge import use_cases
 from tests.strategies import SPACE, write_request
-from tests.usecases.workplace import Workplace, note, workplace
+from tests.workplace import Workplace, note, workplace
 
 _ALL = Filter()
 

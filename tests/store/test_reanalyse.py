@@ -31,7 +31,7 @@ from tests.fakes import FakeClock
 from tests.store.aging import FIRST_ANALYZER, made_old
 from tests.store.opening import MIB, opened
 from tests.strategies import learned_request
-from tests.usecases.workplace import WordEmbedder
+from tests.workplace import WordEmbedder
 
 PROJECTS = ("p", "还款")
 Content = dict[str, dict[bytes, bytes]]

@@ -1,0 +1,203 @@
+"""Which entries a text refers to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
+
+from hummock.core.learning import Entry, Reference
+from hummock.learning.references import NameIndex, ProjectReferences, references
+from tests.learning.said import World, worlds
+
+FUSE = 0.6
+NAMES = st.text(st.sampled_from("潮汐木芯火球术水果然后Tide woodArt· （）_"), max_size=8)
+
+
+def entry(memory_id: str, title: str, *keywords: str) -> Entry:
+    return Entry(memory_id=memory_id, title=title, keywords=keywords)
+
+
+def found(text: str, *entries: Entry, min_similarity: float = FUSE) -> dict[str, float]:
+    return {one.memory_id: one.similarity for one in references(text, entries, min_similarity)}
+
+
+def _counts(several: list[World]) -> tuple[int, int, int]:
+    """References that are right, wrong and missing."""
+    right = wrong = missing = 0
+    for world in several:
+        for text, meant in world.said:
+            got = {one.memory_id for one in references(text, world.entries, FUSE)}
+            right, wrong, missing = right + len(got & meant), wrong + len(got - meant), missing + len(meant - got)
+    return right, wrong, missing
+
+
+def test_nine_of_ten_references_are_right_and_nearly_all_are_found() -> None:
+    """S3-17, S3-18, S3-43, 1.1-8: names of two characters among them, and near misses beside every name."""
+    everything = worlds()
+    assert sum(len(world.said) for world in everything) >= 150
+    right, wrong, missing = _counts(everything)
+    assert right / (right + wrong) >= 0.9
+    assert right / (right + missing) >= 0.95
+
+
+def test_a_learned_keyword_refers_to_its_entry_as_its_name_does() -> None:
+    """S3-01, S3-18."""
+    wood = entry("世界.图鉴.物品.潮汐木芯", "潮汐木芯", "硬木头", "hard timber")
+    for text in ("潮汐木芯呢", "找硬木头", "Some hard timber!"):
+        assert found(text, wood) == {"世界.图鉴.物品.潮汐木芯": 1.0}
+
+
+def test_a_slip_is_as_similar_as_the_bar_and_no_slip_is_more() -> None:
+    """1.1-8: Fuse's distance of 0.4."""
+    assert found("潮汐木心", entry("w", "潮汐木芯")) == {"w": pytest.approx(FUSE)}
+    assert found("潮汐木心", entry("w", "潮汐木芯"), min_similarity=0.61) == {}
+    assert found("RepaymentServise", entry("r", "RepaymentService")) == {"r": pytest.approx(0.8)}
+
+
+def test_a_name_of_two_characters_is_never_found_by_resemblance() -> None:
+    """1.1-8."""
+    assert found("木箭和铜剑", entry("s", "木剑"), min_similarity=0.0) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("结果子弹打完了", "果子"),
+        ("草木剑拔弩张", "木剑"),
+        ("start the party", "art"),
+        ("maple", "map"),
+        ("宝剑", "剑"),
+    ],
+)
+def test_what_only_happens_to_meet_is_no_name(text: str, name: str) -> None:
+    """1.1-8."""
+    assert found(text, entry("n", name)) == {}
+
+
+def test_a_phrase_inside_a_longer_name_is_part_of_it() -> None:
+    several = [entry("ball", "火球"), entry("spell", "火球术"), entry("plan", "还款计划"), entry("pay", "还款")]
+    assert found("火球术", *several) == {"spell": 1.0}
+    assert found("火球术打散了火球", *several) == {"spell": 1.0, "ball": 1.0}
+
+
+def test_a_slip_that_could_be_of_several_names_is_of_none() -> None:
+    assert found("冰霜巨狼", entry("d", "冰霜巨龙"), entry("b", "冰霜巨熊")) == {}
+    assert set(found("冰霜巨龙", entry("d", "冰霜巨龙"), entry("b", "冰霜巨熊"))) == {"d"}
+
+
+def test_entries_of_one_name_are_both_meant() -> None:
+    assert found("去风车镇", entry("b", "风车镇"), entry("a", "风车镇")) == {"a": 1.0, "b": 1.0}
+
+
+@pytest.mark.parametrize("text", ["三级船票", "3级船票权限", "未结清证明"])
+def test_a_number_or_a_not_is_no_slip(text: str) -> None:
+    entries = entry("a", "二级船票"), entry("b", "2级船票权限"), entry("c", "已结清证明")
+    assert found(text, *entries) == {}
+
+
+def test_case_width_plural_and_spacing_do_not_count() -> None:
+    gate = entry("g", "API网关", "Salt Roads")
+    for text in ("api 网关", "ＡＰＩ网关", "the SALT road", "salt   roads"):
+        assert found(text, gate) == {"g": 1.0}
+
+
+@pytest.mark.parametrize(("text", "expected"), [("Will knows", {"w"}), ("I will go", set()), ("will", set())])
+def test_a_name_that_is_an_everyday_word_is_one_as_it_is_written(text: str, expected: set[str]) -> None:
+    assert set(found(text, entry("w", "Will"))) == expected
+
+
+@pytest.mark.parametrize("name", ["", " ", "，。", "the", "a", "的" * 200, "\ud800", "()", "（）", "·", "_"])
+def test_what_is_no_name_refers_to_nothing(name: str) -> None:
+    assert set(found("the a 的的的 \ud800 () · hello", entry("n", name))) <= set()
+
+
+def test_without_text_or_entries_nothing_is_meant() -> None:
+    assert references("", [entry("a", "潮汐")], FUSE) == []
+    assert references("潮汐", [], FUSE) == []
+
+
+def test_the_most_similar_come_first_and_equal_ones_by_id() -> None:
+    entries = [entry("c", "火山"), entry("b", "潮汐木芯"), entry("a", "风车镇")]
+    order = references("火山上的潮汐木心，风车镇", entries, FUSE)
+    assert [one.memory_id for one in order] == ["a", "c", "b"]
+    assert all(isinstance(one, Reference) for one in order)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    versions=st.lists(st.dictionaries(st.sampled_from("abcd"), st.lists(NAMES, min_size=1, max_size=3)), max_size=4),
+    text=NAMES,
+    min_similarity=st.sampled_from([0.0, 0.5, FUSE, 1.0]),
+)
+def test_an_index_that_follows_changes_answers_as_a_new_one(
+    versions: list[dict[str, list[str]]], text: str, min_similarity: float
+) -> None:
+    index = NameIndex()
+    entries: list[Entry] = []
+    for version in versions:
+        entries = [entry(memory_id, *names) for memory_id, names in version.items()]
+        index.follow(entries)
+    assert index.references(text, min_similarity) == references(text, entries[::-1], min_similarity)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(names=st.lists(NAMES, min_size=1, max_size=5, unique=True), before=NAMES, behind=NAMES)
+def test_a_lower_bar_finds_no_less(names: list[str], before: str, behind: str) -> None:
+    entries = [entry(f"{number}", name) for number, name in enumerate(names)]
+    exact, similar = (set(found(f"{before} {names[0]} {behind}", *entries, min_similarity=bar)) for bar in (1.0, FUSE))
+    assert exact <= similar
+
+
+def test_of_ten_thousand_entries_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed."""
+    entries = [
+        entry(f"{number}", f"{chr(0x4E00 + number)}{chr(0x5E00 + number % 977)}木芯") for number in range(10_000)
+    ]
+    index = NameIndex()
+    index.follow(entries)
+    compared = counted(monkeypatch)
+    assert (
+        index.references(f"我要去找{entries[77].title}，听说它在很远的地方，而且没有人见过它", FUSE)[0].memory_id
+        == "77"
+    )
+    assert len(compared) < 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "most_looked_at"),
+    [("去灰港灯塔的路", 50), ("灰港灯塔" * 200, 200 * 50), ("灰港登塔" * 200, 200 * 50)],
+)
+def test_entries_of_one_name_cost_no_more_than_one_of_them(
+    monkeypatch: pytest.MonkeyPatch, text: str, most_looked_at: int
+) -> None:
+    """Counted, not timed."""
+    index = NameIndex()
+    index.follow([entry(f"{number:04}", "灰港灯塔") for number in range(3000)])
+    compared = counted(monkeypatch)
+    assert len(index.references(text, FUSE)) in (0, 3000)
+    assert 0 < len(compared) < most_looked_at
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is compared from now on, as it comes."""
+    compared: list[str] = []
+
+    class Counting:
+        @staticmethod
+        def distance(one: str, other: str, *, score_cutoff: int) -> int:
+            compared.append(one)
+            return OSA.distance(one, other, score_cutoff=score_cutoff)
+
+    monkeypatch.setattr("hummock.learning.references.OSA", Counting)
+    return compared
+
+
+def test_what_is_kept_of_a_project_serves_no_other() -> None:
+    find = ProjectReferences()
+    ours, theirs = (entry("a", "潮汐"),), (entry("b", "火山"),)
+    assert [one.memory_id for one in find("p", "潮汐和火山", ours, FUSE)] == ["a"]
+    assert [one.memory_id for one in find("q", "潮汐和火山", theirs, FUSE)] == ["b"]
+    assert [one.memory_id for one in find("p", "潮汐和火山", (*ours, *theirs), FUSE)] == ["a", "b"]
+    assert find("p", "潮汐和火山", (), FUSE) == []

@@ -1,0 +1,156 @@
+"""Turns that meet: what is counted when several are under way, and when something changes meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hummock.core.errors import RequestIdReused
+from hummock.core.learning import NEVER, Usage
+from hummock.core.learning_requests import SettingsChanges
+from hummock.core.memory import MemoryKind
+from hummock.learning.entries import Entries
+from hummock.learning.references import ProjectReferences
+from hummock.render.turn import RenderTurn
+from tests.learning.workbench import Workbench, entry_id, titles, uuid
+from tests.store.opening import opened
+
+COMMITS = 500
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Workbench]:
+    with opened(tmp_path) as store:
+        made = Workbench(store)
+        made.put("alder", "birch", "cedar")
+        made.update(enabled=True)
+        yield made
+
+
+def test_five_hundred_turns_at_once_are_each_counted_once(bench: Workbench) -> None:
+    """1.1-8: the counter is the writer's, so that nothing is lost between a read and a write."""
+    turns = RenderTurn(bench.store, Entries(bench.store), ProjectReferences())
+
+    def one(number: int) -> list[str]:
+        text = "alder and birch" if number % 2 else "alder"
+        return titles(bench.prepare(text, number, turns=turns)())
+
+    with ThreadPoolExecutor(16) as workers:
+        shown = list(workers.map(one, range(COMMITS)))
+    assert all("alder" in titles for titles in shown)
+    frequencies = {title: used.frequency for title, used in bench.usage().items()}
+    assert frequencies == {"alder": COMMITS, "birch": COMMITS // 2}
+    assert len(bench.injected()) == COMMITS
+    assert bench.replay().matches
+
+
+def test_five_hundred_repeats_of_one_turn_count_once(bench: Workbench) -> None:
+    """S3-19."""
+    turns = RenderTurn(bench.store, Entries(bench.store), ProjectReferences())
+    with ThreadPoolExecutor(16) as workers:
+        shown = list(
+            workers.map(lambda _: bench.prepare("alder", 1, request_id=uuid(7), turns=turns)(), range(COMMITS))
+        )
+    assert len({rendered.text for rendered in shown}) == 1
+    assert bench.usage() == {"alder": Usage(frequency=1, last_sent_turn=1)}
+    assert len(bench.injected()) == 1
+
+
+def test_a_turn_that_was_overtaken_is_rendered_again(bench: Workbench) -> None:
+    """S3-24: the decision is that of the state in which it is counted."""
+    late = bench.prepare("alder", 5)
+    bench.say("birch", 5)
+    assert titles(late()) == ["alder", "birch"]
+    assert bench.injected()[-1].injected_ids == (entry_id("alder"), entry_id("birch"))
+
+
+def test_a_turn_counts_nothing_for_an_entry_that_was_removed_meanwhile(bench: Workbench) -> None:
+    late = bench.prepare("alder and birch", 1)
+    bench.remove("alder")
+    assert titles(late()) == ["birch"]
+    assert set(bench.usage()) == {"birch"}
+    assert bench.replay().matches
+
+
+def test_a_turn_counts_nothing_for_an_entry_that_became_a_note_meanwhile(bench: Workbench) -> None:
+    late = bench.prepare("alder and birch", 1)
+    bench.put("alder", kind=MemoryKind.NOTE)
+    assert titles(late()) == ["birch"]
+    assert set(bench.usage()) == {"birch"}
+
+
+def test_off_no_more_is_read_than_there_is_room_for_in_memory(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3-37. All entries are tried, but for those behind very long ones."""
+    bench.update(enabled=False)
+    assert bench.say("hello", 1) == ["alder", "birch", "cedar"]
+    monkeypatch.setattr("hummock.render.turn._MOST_CHARACTERS", 2 * len("entry"))
+    assert bench.say("hello", 2) == ["alder", "birch"]
+
+
+def test_a_turn_during_which_learning_is_switched_off_injects_everything(bench: Workbench) -> None:
+    """S3-37."""
+    late = bench.prepare("alder", 1)
+    bench.update(enabled=False)
+    rendered = late()
+    assert titles(rendered) == ["alder", "birch", "cedar"]
+    assert rendered.decision is not None
+    assert not rendered.decision.enabled
+    assert bench.usage() == {}
+
+
+def test_a_turn_during_which_learning_is_switched_on_is_decided(bench: Workbench) -> None:
+    """S3-35."""
+    bench.update(enabled=False)
+    late = bench.prepare("alder", 1)
+    bench.update(enabled=True)
+    assert titles(late()) == ["alder"]
+    assert bench.usage() == {"alder": Usage(frequency=1, last_sent_turn=1)}
+
+
+def test_what_had_no_room_was_not_sent(bench: Workbench) -> None:
+    """S3-22."""
+    assert bench.say("alder birch cedar", 1, room=2) == ["alder", "birch"]
+    assert bench.usage()["cedar"] == Usage(frequency=1, last_sent_turn=NEVER)
+    assert bench.injected()[-1].dropped_ids == (entry_id("cedar"),)
+    assert bench.say("nothing", 2) == ["cedar"]
+
+
+def test_an_id_of_another_turn_is_refused_and_counts_nothing(bench: Workbench) -> None:
+    bench.say("alder", 1, request_id=uuid(1))
+    with pytest.raises(RequestIdReused):
+        bench.say("birch", 1, request_id=uuid(1))
+    assert set(bench.usage()) == {"alder"}
+
+
+def test_entries_are_read_again_when_one_of_them_changes(bench: Workbench) -> None:
+    entries = Entries(bench.store)
+    first = entries.of("p")
+    assert entries.of("p") is first
+    bench.say("alder", 1)
+    bench.put("a note", kind=MemoryKind.NOTE)
+    assert entries.of("p") is first
+    bench.learn("alder", "harbour wood")
+    assert [one.keywords for one in entries.of("p") if one.title == "alder"] == [("harbour wood",)]
+    bench.remove("birch")
+    assert {one.title for one in entries.of("p")} == {"alder", "cedar"}
+
+
+def test_a_restart_changes_nothing(tmp_path: Path) -> None:
+    """S3-16, S3-38."""
+    with opened(tmp_path) as store:
+        bench = Workbench(store)
+        bench.put("alder", "birch")
+        bench.update(enabled=True, changes=SettingsChanges(high_above=5, mid_above=2))
+        bench.say("alder", 3)
+        bench.learn("birch", "pale")
+        before = (bench.state(), bench.usage(), bench.profiles(), bench.replay())
+    with opened(tmp_path) as store:
+        bench = Workbench(store)
+        assert (bench.state(), bench.usage(), bench.profiles(), bench.replay()) == before
+        assert bench.say("nothing", 4) == []
+        assert bench.say("a pale tree", 5) == ["birch"]

@@ -1,0 +1,284 @@
+"""Learn over a real store."""
+
+from __future__ import annotations
+
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hummock.core.candidates import GroupQuery
+from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, RequestIdReused
+from hummock.core.memory import (
+    CodeFragment,
+    DomainKnowledge,
+    Draft,
+    Filter,
+    LearnCommand,
+    LearnStatus,
+    Lesson,
+    MemoryIndex,
+    MemoryKind,
+    Origin,
+    Payload,
+    QueryVector,
+)
+from hummock.text.analyzer import document_terms
+from tests.ports.asking import ask, ids
+from tests.strategies import SPACE, delete_request, unit_vector
+from tests.workplace import Workplace, note
+
+CREATED, UPDATED = LearnStatus.CREATED, LearnStatus.UPDATED
+UNCHANGED, DUPLICATE = LearnStatus.UNCHANGED, LearnStatus.DUPLICATE
+
+
+def statuses(work: Workplace, *drafts: Draft) -> list[LearnStatus]:
+    return [result.status for result in work.teach(*drafts).results]
+
+
+def all_ids(work: Workplace, project: str = "p") -> list[str]:
+    return found_ids(work, Filter(), project)
+
+
+def found_ids(work: Workplace, where: Filter, project: str = "p") -> list[str]:
+    return [memory.id for memory in work.garden.page(project, where, 0, 100, full=False).memories]
+
+
+def with_vector(draft: Draft, vector: QueryVector, project: str = "p") -> LearnCommand:
+    return LearnCommand(project=project, request_id="", lessons=(Lesson(draft=draft, vector=vector),), fingerprint=b"f")
+
+
+def test_what_was_learnt_is_found_by_both_paths_at_once(work: Workplace) -> None:
+    """S4-40."""
+    learned = work.teach(note("潮汐木芯 glows when the tide falls"))
+    terms = document_terms("木芯")
+    found = ask(work.store, terms=terms, min_seq=learned.seq)
+    assert found.memory_id == (learned.results[0].id,)
+    vector = work.embedder.embed_query("tide falls").vector
+    found = work.store.candidates("p", [_query(vector)], learned.seq).groups[0]
+    assert found.memory_id == (learned.results[0].id,)
+
+
+def test_a_long_memory_has_a_vector_for_every_part(work: Workplace) -> None:
+    (result,) = work.teach(note(" ".join(f"word{number}" for number in range(70)))).results
+    kept = work.get(result.id)
+    assert kept is not None
+    assert kept.chunk_count == 4
+    vector = work.embedder.embed_query("word65 word66 word67").vector
+    found = work.store.candidates("p", [_query(vector)], 0).groups[0]
+    assert found.cosine[0] > 0.4
+
+
+def test_known_memories_are_not_embedded(work: Workplace) -> None:
+    work.teach(note("one", "a"), note("two"))
+    embedded = len(work.embedder.embedded)
+    assert statuses(work, note("one", "a"), note("TWO "), note("one", "b")) == [UNCHANGED, DUPLICATE, DUPLICATE]
+    assert len(work.embedder.embedded) == embedded
+    assert all_ids(work) == ["a", "m1"]
+
+
+def test_a_known_memory_that_is_removed_before_the_write_is_stored_after_all(work: Workplace) -> None:
+    """Acknowledged = durable and recallable."""
+    work.teach(note("one", "a"), note("two", "b"))
+    work.embedder.before = lambda: _remove(work, "a", "b")
+    assert statuses(work, note("one", "a"), note("two", "c")) == [CREATED, CREATED]
+    assert ids(ask(work.store, terms=document_terms("one two"))) == {"a", "c"}
+
+
+def test_an_equal_text_later_in_a_batch_is_a_duplicate_of_the_earlier(work: Workplace) -> None:
+    """S4-28."""
+    first, second = work.teach(note("one"), note(" ONE")).results
+    assert (second.status, second.id, second.duplicate_of) == (DUPLICATE, first.id, first.id)
+
+
+def test_of_one_id_twice_in_a_batch_the_last_text_stays(work: Workplace) -> None:
+    assert statuses(work, note("one", "a"), note("two", "a"), note("two", "a")) == [CREATED, UPDATED, UNCHANGED]
+    kept = work.get("a")
+    assert kept is not None
+    assert kept.payload == Payload(content="two")
+    assert ids(ask(work.store, terms=document_terms("one"))) == set()
+
+
+def test_an_overwritten_memory_leaves_its_old_text_free(work: Workplace) -> None:
+    work.teach(note("one", "a"))
+    work.teach(note("two", "a"))
+    assert statuses(work, note("one")) == [CREATED]
+
+
+def test_an_overwritten_memory_keeps_the_time_at_which_it_was_first_learnt(work: Workplace) -> None:
+    work.teach(note("one", "a"))
+    work.clock.move(60)
+    work.teach(note("two", "a"))
+    kept = work.get("a")
+    assert kept is not None
+    assert (kept.create_time, kept.update_time) == (1_700_000_000.0, 1_700_000_060.0)
+
+
+@pytest.mark.parametrize("origin", [Origin.USER_INPUT, Origin.AI_OUTPUT])
+def test_turns_of_a_session_are_never_merged(work: Workplace, origin: Origin) -> None:
+    """S4-38."""
+    turn = note("yes", origin=origin, session_id="s")
+    assert statuses(work, turn, turn) == [CREATED, CREATED]
+    assert statuses(work, note("yes", origin=origin), note("yes", origin=origin)) == [CREATED, DUPLICATE]
+
+
+def test_pieces_of_a_repository_are_never_merged(work: Workplace) -> None:
+    """S1-18."""
+    payloads = [Payload(content="return 1", detail=CodeFragment(path=path)) for path in ("A.java", "B.java")]
+    pieces = [Draft(kind=MemoryKind.CODE_FRAGMENT, origin=Origin.INDEXER, payload=payload) for payload in payloads]
+    assert statuses(work, *pieces) == [CREATED, CREATED]
+
+
+def test_equal_code_of_two_paths_is_found_by_each(work: Workplace) -> None:
+    """S0-18: whoever sends it."""
+    fragments = [
+        Draft(
+            id=path,
+            kind=MemoryKind.CODE_FRAGMENT,
+            payload=Payload(content="return id;", detail=CodeFragment(path=path)),
+        )
+        for path in ("src/A.java", "src/B.java")
+    ]
+    assert statuses(work, *fragments) == [CREATED, CREATED]
+    assert found_ids(work, Filter(paths=("B.java",))) == ["src/B.java"]
+    moved = replace(fragments[1].payload, detail=CodeFragment(path="src/B.java", start_line=7, end_line=7))
+    assert statuses(work, replace(fragments[1], id="", payload=moved)) == [DUPLICATE]
+    first, second = work.garden.get("p", ["src/A.java", "src/B.java"], 0, full=False)
+    assert first is not None
+    assert second is not None
+    assert first.content_hash == second.content_hash
+
+
+def test_entries_of_two_names_with_one_text_are_two(work: Workplace) -> None:
+    """S3-34: a codex has many entries that say "nothing is known yet"."""
+    names = ("潮汐木芯", "雾灯")
+    entries = [
+        Draft(
+            id=f"世界.图鉴.物品.{name}",
+            kind=MemoryKind.ENTRY,
+            index=MemoryIndex(title=name),
+            payload=Payload(content="暂无描述。"),
+        )
+        for name in names
+    ]
+    assert statuses(work, *entries) == [CREATED, CREATED]
+    assert ids(ask(work.store, terms=document_terms("雾灯"))) == {"世界.图鉴.物品.雾灯"}
+    again = Draft(kind=MemoryKind.ENTRY, index=MemoryIndex(title="雾灯 "), payload=Payload(content="暂无描述。"))
+    assert statuses(work, again) == [DUPLICATE]
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [("café", "cafe\u0301"), ("ＡＰＩ", "api"), ("Straße", "STRASSE"), ("重要", "重要")],
+)
+def test_a_tag_is_the_same_however_it_is_typed(work: Workplace, stored: str, asked: str) -> None:
+    """S2-04."""
+    index = MemoryIndex(tags=(stored,))
+    work.teach(Draft(id="a", kind=MemoryKind.NOTE, index=index, payload=Payload(content="one")), note("two"))
+    assert found_ids(work, Filter(tags=(asked,))) == ["a"]
+    assert found_ids(work, Filter(tags=(asked, "other"))) == []
+
+
+def test_a_path_is_the_same_composed_or_not(work: Workplace) -> None:
+    """S0-18: some file systems take letters apart."""
+    payload = Payload(content="return", detail=CodeFragment(path="소스/Café.java"))
+    work.teach(Draft(id="a", kind=MemoryKind.CODE_FRAGMENT, payload=payload))
+    decomposed = unicodedata.normalize("NFD", "소스/Café.java")
+    assert decomposed != "소스/Café.java"
+    for path in (decomposed, "Cafe\u0301.java", "Café.java", "/소스/Café.java"):
+        assert found_ids(work, Filter(paths=(path,))) == ["a"]
+    assert found_ids(work, Filter(paths=("é.java",))) == []
+
+
+def test_a_domain_is_found_by_each_of_its_names(work: Workplace) -> None:
+    """S0-10."""
+    detail = DomainKnowledge(domain="还款", aliases=("Repayment  Domain", "   "), summary="how loans are repaid")
+    work.teach(Draft(id="d", kind=MemoryKind.DOMAIN_KNOWLEDGE, payload=Payload(detail=detail)))
+    assert ids(ask(work.store, domain_names=["repayment domain"])) == {"d"}
+    assert ids(ask(work.store, domain_names=[""])) == set()
+
+
+@pytest.mark.parametrize("blank", ["\n", "  ", "\u3000", "\t\n"])
+def test_a_text_behind_much_white_space_has_a_title_and_a_summary(work: Workplace, blank: str) -> None:
+    """S2-04."""
+    (result,) = work.teach(note(blank * 1000 + "the tide " + blank * 1000 + " rises")).results
+    kept = work.get(result.id)
+    assert kept is not None
+    assert kept.index.title.startswith("the tide")
+    assert kept.index.summary == "the tide rises"
+
+
+def test_a_blank_title_is_none(work: Workplace) -> None:
+    """S2-15: a hit must show something."""
+    index = MemoryIndex(title=" \n", summary="\u3000")
+    (result,) = work.teach(Draft(kind=MemoryKind.NOTE, index=index, payload=Payload(content="the tide rises"))).results
+    kept = work.get(result.id)
+    assert kept is not None
+    assert kept.index == MemoryIndex(title="the tide rises", summary="the tide rises")
+
+
+def test_a_cut_title_says_so(work: Workplace) -> None:
+    for text, title in (("x" * 120, "x" * 120), ("x" * 121, "x" * 119 + "…"), ("a " * 60, "a " * 59 + "a")):
+        (result,) = work.teach(note(text)).results
+        kept = work.get(result.id)
+        assert kept is not None
+        assert kept.index.title == title
+
+
+def test_a_vector_that_came_along_is_used(work: Workplace) -> None:
+    work.learn(with_vector(note("one", "a"), QueryVector(values=unit_vector(7), emb_space=SPACE.id))).result()
+    assert work.embedder.embedded == []
+    assert ask(work.store, seed=7).cosine == pytest.approx([1.0], abs=1e-3)
+
+
+def test_a_vector_of_another_space_or_size_names_its_place(work: Workplace) -> None:
+    with pytest.raises(EmbSpaceMismatch, match=r"memories\[0\]\.vector\.emb_space"):
+        work.learn(with_vector(note("one"), QueryVector(values=unit_vector(7), emb_space="other")))
+    short = QueryVector(values=np.ones(1, np.float32), emb_space=SPACE.id)
+    with pytest.raises(InvalidRequest, match=r"memories\[0\]\.vector\.values: has 1 components; the space has 16"):
+        work.learn(with_vector(note("one"), short))
+    assert work.store.project("p") is None
+
+
+def test_a_memory_from_the_future_is_refused_with_the_limit(work: Workplace) -> None:
+    now = work.clock.now()
+    payload = Payload(content="one")
+    work.teach(Draft(kind=MemoryKind.NOTE, payload=payload, create_time=now + 59))
+    with pytest.raises(InvalidRequest, match=r"memories\[0\]\.create_time: is 61 s in the future; the limit is 60 s"):
+        work.teach(Draft(kind=MemoryKind.NOTE, payload=payload, create_time=now + 61))
+
+
+def test_a_repeated_request_answers_the_same_even_when_its_memories_are_gone(work: Workplace) -> None:
+    first = work.teach(note("one"), request_id="r")
+    _remove(work, first.results[0].id)
+    assert work.teach(note("one"), request_id="r") == first
+    assert all_ids(work) == []
+    with pytest.raises(RequestIdReused):
+        work.teach(note("two"), request_id="r", fingerprint=b"g")
+
+
+def test_equal_ids_and_texts_of_two_projects_are_two_memories(work: Workplace) -> None:
+    """S0-06."""
+    for project in ("p", "q"):
+        (result,) = work.teach(note("one", "a"), project=project).results
+        assert result.status == CREATED
+    _remove(work, "a")
+    assert work.get("a", "q") is not None
+    assert all_ids(work, "q") == ["a"]
+
+
+def test_many_callers_of_one_text_store_it_once(work: Workplace) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(lambda _: work.teach(note("the same")).results[0], range(16)))
+    assert len({result.id for result in results}) == 1
+    assert len(all_ids(work)) == 1
+
+
+def _query(vector: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> GroupQuery:
+    return GroupQuery(name="main", filter=Filter(), vector=vector, pool=1)
+
+
+def _remove(work: Workplace, *memory_ids: str) -> None:
+    work.store.write("p", delete_request(memory_ids)).result(30)

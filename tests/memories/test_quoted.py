@@ -1,0 +1,147 @@
+"""Turns whose answers quote memories (1.1-14)."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hummock.core.memory import DomainKnowledge, Draft, LearningRecord, LearnStatus, MemoryKind, Payload
+from hummock.core.session import CreateSession, LearnedTurn, LearnTurnCommand, TurnSide
+from hummock.memories.learn import Preparation
+from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.sessions import Sessions
+from hummock.text.tokens import EstimatedTokens
+from tests.workplace import Workplace, note
+
+FACTS = (
+    "潮汐木芯沉在海底三百年。它不怕水。",
+    "The export job runs at 02:00 UTC every night. It does not retry on failure.",
+    "还款方式是先息后本，利息按月结算。提前还款不收违约金。",
+    "雾灯只在北岸点亮。The lamp burns whale oil.",
+)
+SENTENCES = tuple(
+    sentence.strip() for fact in FACTS for sentence in fact.replace("。", "。\n").replace(". ", ".\n").splitlines()
+)
+TURNS = 1000
+
+
+class Talk:
+    """A project with facts and a session."""
+
+    def __init__(self, place: Workplace) -> None:
+        numbers = iter(range(10**6))
+
+        def make_id() -> str:
+            return f"made-{next(numbers)}"
+
+        self.place = place
+        place.teach(*(note(fact, f"fact-{number}") for number, fact in enumerate(FACTS)))
+        self.sessions = Sessions(place.store, place.clock, make_id)
+        preparation = Preparation(place.embedder, EstimatedTokens(), make_id)
+        self.learn_turn = LearnTurn(place.store, preparation, place.clock, make_id, ())
+        self.begin("s")
+
+    def begin(self, session_id: str) -> None:
+        self.sessions.create(
+            CreateSession(project="p", request_id="", fingerprint=b"", session_id=session_id, title="")
+        )
+
+    def turn(self, answer: str, *used_ids: str, session_id: str = "s", message_id: str = "") -> LearnedTurn:
+        user, assistant = (
+            TurnSide(text=text, message_id=name, raw="", emotion_label="", speaker="")
+            for text, name in (("what do you know", ""), (answer, message_id))
+        )
+        return self.learn_turn(
+            LearnTurnCommand(
+                project="p",
+                request_id="",
+                fingerprint=b"",
+                session_id=session_id,
+                user=user,
+                assistant=assistant,
+                used_memory_ids=used_ids,
+            )
+        )
+
+
+@pytest.fixture
+def talk(work: Workplace) -> Talk:
+    return Talk(work)
+
+
+def test_a_thousand_turns_that_quote_memories_store_no_answer(talk: Talk) -> None:
+    """1.1-14, S4-38: growth from quotes is 0."""
+    draw = random.Random(11)  # noqa: S311 - a seed, not a secret
+    before = stored(talk)
+    for number in range(TURNS):
+        answer = "\n".join(draw.sample(SENTENCES, draw.randint(1, 3)))
+        used = [f"fact-{draw.randrange(len(FACTS))}"] if number % 2 else []
+        learned = talk.turn(answer, *used)
+        assert (learned.assistant.status, learned.assistant.memory_id) == (LearnStatus.QUOTED, "")
+    assert stored(talk) - before == TURNS  # the users' sides
+    assert talk.sessions.get("p", "s").message_count == 2 * TURNS
+
+
+def stored(talk: Talk) -> int:
+    project = talk.place.store.project("p")
+    assert project is not None
+    return sum(project.kinds.values())
+
+
+def test_an_answer_that_adds_something_is_stored_whole(talk: Talk) -> None:
+    """1.1-14: nothing new is lost."""
+    answer = f"{FACTS[0]} 它的价格是九枚贝币。"
+    learned = talk.turn(answer, "fact-0")
+    assert learned.assistant.status is LearnStatus.CREATED
+    memory = talk.place.get(learned.assistant.memory_id)
+    assert memory is not None
+    assert memory.payload is not None
+    assert memory.payload.content == answer
+
+
+def test_a_quote_is_recognised_whether_the_caller_names_the_memory_or_not(talk: Talk) -> None:
+    """1.1-14."""
+    for used in ((), ("fact-1",), ("no such memory", "fact-0")):
+        assert talk.turn(SENTENCES[2], *used).assistant.status is LearnStatus.QUOTED
+
+
+def test_what_an_answer_of_another_session_has_said_is_quoted_too(talk: Talk) -> None:
+    """1.1-14: what was recalled is not learnt again, whoever said it."""
+    talk.begin("t")
+    assert talk.turn("灯塔在东岸。").assistant.status is LearnStatus.CREATED
+    assert talk.turn("灯塔在东岸。", session_id="t").assistant.status is LearnStatus.QUOTED
+
+
+def test_who_says_the_same_again_in_a_session_says_it_again(talk: Talk) -> None:
+    """1.1-14: turns of a session are never merged."""
+    assert [talk.turn("ok").assistant.status for _ in range(3)] == [LearnStatus.CREATED] * 3
+
+
+def test_a_message_that_was_quoted_stays_so_when_it_is_learnt_again(talk: Talk) -> None:
+    """1.1-14."""
+    assert [talk.turn(SENTENCES[0], message_id="a").assistant.status for _ in range(2)] == [LearnStatus.QUOTED] * 2
+
+
+def test_all_texts_of_a_memory_can_be_quoted(talk: Talk) -> None:
+    """1.1-14."""
+    record = LearningRecord(question="Who keeps the lamp?", answer="The northern guild keeps it.")
+    domain = DomainKnowledge(domain="潮汐", summary="潮汐一日两次。")
+    talk.place.teach(
+        Draft(id="r", kind=MemoryKind.LEARNING_RECORD, payload=Payload(detail=record)),
+        Draft(id="d", kind=MemoryKind.DOMAIN_KNOWLEDGE, payload=Payload(detail=domain)),
+    )
+    for answer in ("The northern guild keeps it.", "潮汐一日两次。"):
+        assert talk.turn(answer).assistant.status is LearnStatus.QUOTED
+
+
+def test_an_embedding_is_not_made_of_a_quote(talk: Talk) -> None:
+    """1.1-14."""
+    talk.place.embedder.embedded.clear()
+    talk.turn(SENTENCES[0])
+    assert talk.place.embedder.embedded == ["what do you know"]
+
+
+def test_an_answer_without_words_is_stored(talk: Talk) -> None:
+    """1.1-14."""
+    assert talk.turn("👍").assistant.status is LearnStatus.CREATED

@@ -1,0 +1,132 @@
+"""Recall as an event loop asks for it: at once, or not at all."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Event, current_thread, main_thread
+from typing import Any
+
+import pytest
+
+from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
+from hummock.core.memory import QueryVector
+from hummock.core.recall import KeywordMode, Recalled, RecallPath, RecallQuery
+from hummock.recall.cache import CachedRecall
+from hummock.recall.pipeline import Recall
+from tests.strategies import SPACE, unit_vector
+from tests.workplace import Workplace, note
+
+VECTOR = QueryVector(values=unit_vector(3), emb_space=SPACE.id)
+GIVEN = RecallQuery(project="p", text="潮汐 tide parse_date", vector=VECTOR)
+
+
+@dataclass(slots=True)
+class Hurried:
+    """A recall as an event loop asks for it, over one workplace."""
+
+    work: Workplace
+    fresh: Recall = field(init=False)
+    cached: CachedRecall = field(init=False)
+
+    def __post_init__(self) -> None:
+        store, clock = self.work.store, self.work.clock
+        self.fresh = Recall(store, self.work.embedder, clock)
+        self.cached = CachedRecall(self.fresh, store, SPACE.id, clock, self.fresh.is_brief)
+
+
+@pytest.fixture
+def hurried(work: Workplace) -> Hurried:
+    return Hurried(work)
+
+
+def bare(answer: Recalled) -> Recalled:
+    """The answer without what may differ: how long it took, and whether it came from the cache."""
+    return replace(answer, receipt=replace(answer.receipt, stages=(), elapsed_s=0.0, cached=False))
+
+
+def test_at_once_is_the_answer_that_waiting_gives(hurried: Hurried) -> None:
+    """S0-31: from the same cache."""
+    hurried.work.teach(note("潮汐 tide", "a"), note("parse_date reads dates", "b"))
+    assert hurried.cached.at_once(GIVEN) is None, "the project is not in memory"
+    waited = hurried.cached(GIVEN)
+    again = hurried.cached.at_once(GIVEN)
+    assert again is not None
+    assert (again.receipt.cached, bare(again)) == (True, bare(waited))
+    other = replace(GIVEN, text="tide")
+    first = hurried.cached.at_once(other)
+    assert first is not None
+    assert (first.receipt.cached, bare(first)) == (False, bare(hurried.fresh(other)))
+
+
+def test_at_once_knows_of_every_write_that_is_done(hurried: Hurried) -> None:
+    """S2-03: it answers with it, or leaves the answer to those who may wait."""
+    hurried.work.teach(note("tide", "first"))
+    hurried.cached(GIVEN)
+    for number in range(30):
+        hurried.work.teach(note(f"tide {number}", f"m{number}"))
+        answer = hurried.cached.at_once(GIVEN)
+        assert answer is None or len(answer.hits) == min(10, number + 2)
+        assert len(hurried.cached(GIVEN).hits) == min(10, number + 2)
+        assert hurried.cached.at_once(GIVEN) is not None
+
+
+@pytest.mark.parametrize(
+    "longer",
+    [
+        {"vector": None},
+        {"keyword_mode": KeywordMode.SUBSTRING},
+        {"context_window": 1},
+    ],
+)
+def test_what_takes_longer_is_not_done_at_once(hurried: Hurried, longer: dict[str, Any]) -> None:
+    hurried.work.teach(note("潮汐 tide", "a"))
+    hurried.cached(GIVEN)
+    assert hurried.cached.at_once(replace(GIVEN, **longer)) is None
+    assert hurried.cached.at_once(replace(GIVEN, vector=None, paths=frozenset({RecallPath.KEYWORD}))) is not None
+
+
+def test_a_recall_that_has_been_slow_is_not_done_at_once(hurried: Hurried, monkeypatch: pytest.MonkeyPatch) -> None:
+    hurried.work.teach(note("潮汐 tide", "a"))
+    load = hurried.work.store.load
+
+    def slow_disk(*arguments: Any, **options: Any) -> Any:
+        hurried.work.clock.move(0.1)
+        return load(*arguments, **options)
+
+    monkeypatch.setattr(hurried.work.store, "load", slow_disk)
+    for number in range(4):
+        hurried.cached(replace(GIVEN, text=f"tide {number}"))
+    assert hurried.cached.at_once(GIVEN) is None
+
+
+def test_a_recall_is_not_waited_for_at_once(hurried: Hurried) -> None:
+    """The same is under way elsewhere: it is computed once more instead of standing in everybody's way."""
+    hurried.work.teach(note("潮汐 tide", "a"))
+    hurried.cached(replace(GIVEN, text="before"))
+    began, may_end = Event(), Event()
+
+    def held(query: RecallQuery) -> Recalled:
+        if current_thread() is not main_thread():
+            began.set()
+            assert may_end.wait(30)
+        return hurried.fresh(query)
+
+    cached = CachedRecall(held, hurried.work.store, SPACE.id, hurried.work.clock, lambda query: True)
+    with ThreadPoolExecutor(1) as elsewhere:
+        waiting = elsewhere.submit(cached, GIVEN)
+        assert began.wait(30)
+        at_once = cached.at_once(GIVEN)
+        may_end.set()
+        assert at_once is not None
+        assert bare(at_once) == bare(waiting.result(30))
+
+
+def test_refusals_are_the_same_at_once(hurried: Hurried) -> None:
+    hurried.work.teach(note("潮汐 tide", "a"))
+    hurried.cached(GIVEN)
+    with pytest.raises(SeqNotReached):
+        hurried.cached.at_once(replace(GIVEN, min_seq=99))
+    elsewhere = QueryVector(values=unit_vector(3), emb_space="another")
+    with pytest.raises(EmbSpaceMismatch):
+        hurried.cached.at_once(replace(GIVEN, vector=elsewhere))

@@ -1,0 +1,185 @@
+"""Searches of one conversation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery, Searched, SearchQuery
+from hummock.render.search import MAX_CHARACTERS, MAX_IDS, MAX_SESSIONS, MAX_STEPS, TTL_S, Search, SearchTrails
+from tests.fakes import FakeClock
+from tests.render.samples import note
+from tests.render.test_render import RECEIPT, Answer, hit
+
+TOPIC = "RepaymentCalculator 还款计算"
+FOLLOW_UP = "它在哪里被调用？"
+ANOTHER = "How does the list API paginate?"
+
+
+class Library:
+    """A recall that scores each note by the words of the query that it holds."""
+
+    def __init__(self, **notes: str) -> None:
+        self.notes = {name: note(name, text) for name, text in notes.items()}
+        self.asked: list[str] = []
+
+    def __call__(self, query: RecallQuery) -> Recalled:
+        self.asked.append(query.text)
+        words = query.text.lower().split()
+        hits = [self._hit(name, words) for name in self.notes]
+        best = sorted((one for one in hits if one.score), key=lambda one: (-one.score, one.memory.id))
+        return replace(Answer()(query), hits=tuple(best[: query.top_k or 10]), degraded=())
+
+    def _hit(self, name: str, words: list[str]) -> Hit:
+        payload = self.notes[name].payload
+        held = set(payload.content.lower().split()) if payload else set()
+        return hit(self.notes[name], sum(word in held for word in words) / len(words))
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def library() -> Library:
+    return Library(
+        calculator="RepaymentCalculator 还款计算 in the service",
+        caller="RepaymentService calls RepaymentCalculator",
+        paging="the list API paginates by token: How list API",
+        tests="tests of it all",
+    )
+
+
+@pytest.fixture
+def search(library: Library, clock: FakeClock) -> Search:
+    return Search(library, SearchTrails(clock.monotonic))
+
+
+def ask(search: Search, text: str, session: str = "s", project: str = "p", **fields: Any) -> Searched:
+    return search(SearchQuery(project=project, text=text, session_id=session, **fields))
+
+
+def ids(searched: Searched) -> list[str]:
+    return [result.memory_id for result in searched.results]
+
+
+def test_a_follow_up_with_nothing_of_its_own_finds_what_the_conversation_is_about(search: Search) -> None:
+    """S1-21."""
+    ask(search, TOPIC)
+    found = ask(search, FOLLOW_UP)
+    assert ids(found) == ["calculator", "caller"]
+    assert found.together_with == (TOPIC,)
+    assert ids(ask(search, FOLLOW_UP, session="")) == []
+
+
+def test_an_unrelated_new_question_is_answered_as_without_a_session(search: Search, library: Library) -> None:
+    """S1-21: to the digit, and by one recall."""
+    ask(search, TOPIC)
+    before = len(library.asked)
+    inside = ask(search, ANOTHER)
+    assert len(library.asked) == before + 1
+    outside = ask(search, ANOTHER, session="")
+    assert inside.text == outside.text
+    assert [(one.memory_id, one.score) for one in inside.results] == [
+        (one.memory_id, one.score) for one in outside.results
+    ]
+
+
+def test_the_question_itself_weighs_as_much_as_all_before_it(search: Search) -> None:
+    """S1-21."""
+    ask(search, TOPIC)
+    found = ask(search, "and tests of it?")
+    scores = {result.memory_id: result.score for result in found.results}
+    assert scores["tests"] == pytest.approx((2 / 4 + 2 / 6) / 2)
+    assert scores["calculator"] == pytest.approx((0 + 2 / 6) / 2)
+    assert ids(found)[0] == "tests"
+
+
+def test_a_chain_of_follow_ups_goes_back_to_the_question_that_stood_on_its_own(
+    search: Search, library: Library
+) -> None:
+    """S1-21."""
+    for text in (ANOTHER, TOPIC, FOLLOW_UP):
+        ask(search, text)
+    assert ask(search, "为什么？").together_with == (FOLLOW_UP, TOPIC)
+    assert library.asked[-2:] == ["为什么？", f"为什么？\n{FOLLOW_UP}\n{TOPIC}"]
+
+
+def test_a_repeated_question_has_the_same_answer(search: Search) -> None:
+    """S1-20: a caller may send again what it has no answer to."""
+    ask(search, TOPIC)
+    assert ask(search, FOLLOW_UP) == ask(search, FOLLOW_UP)
+    assert ask(search, TOPIC).together_with == ()
+
+
+def test_what_was_shown_is_marked_and_goes_behind_where_that_is_wanted(search: Search) -> None:
+    """S1-20."""
+    first = ask(search, TOPIC, top_k=1)
+    assert [(one.memory_id, one.seen_before) for one in first.results] == [("calculator", False)]
+    marked = ask(search, FOLLOW_UP)
+    assert [(one.memory_id, one.seen_before) for one in marked.results] == [("calculator", True), ("caller", False)]
+    behind = ask(search, FOLLOW_UP, unseen_first=True)
+    assert ids(behind) == ["caller", "calculator"]
+    assert behind.text.index("RepaymentService calls") < behind.text.index("in the service")
+    alone = ask(search, TOPIC, session="", unseen_first=True)
+    assert not any(one.seen_before for one in alone.results)
+
+
+def test_conversations_and_projects_know_nothing_of_each_other(search: Search) -> None:
+    """S1-21, S0-06."""
+    ask(search, TOPIC)
+    assert ask(search, FOLLOW_UP, session="t").together_with == ()
+    assert ask(search, FOLLOW_UP, project="q").together_with == ()
+
+
+def test_a_conversation_is_forgotten_half_an_hour_after_its_last_search(search: Search, clock: FakeClock) -> None:
+    """S1-21."""
+    ask(search, TOPIC)
+    clock.move(TTL_S - 1)
+    assert ask(search, FOLLOW_UP).together_with == (TOPIC,)
+    clock.move(TTL_S - 1)
+    assert ask(search, FOLLOW_UP).together_with == (TOPIC,)
+    clock.move(TTL_S)
+    assert ask(search, FOLLOW_UP).together_with == ()
+
+
+def test_a_first_question_that_leans_is_answered_by_itself(search: Search, library: Library) -> None:
+    """S1-21."""
+    assert ask(search, FOLLOW_UP).together_with == ()
+    assert library.asked == [FOLLOW_UP]
+
+
+def test_the_receipt_counts_both_recalls_and_what_either_left_out_is_said() -> None:
+    """S1-22."""
+    search = Search(Answer(hit(note("a", "x"), 0.5)), SearchTrails(FakeClock().monotonic))
+    ask(search, TOPIC)
+    found = ask(search, FOLLOW_UP)
+    assert found.receipt.elapsed_s == pytest.approx(2 * RECEIPT.elapsed_s)
+    assert [stage.stage for stage in found.receipt.stages] == ["follow_up"]
+    assert found.degraded == (Degradation(path="vector", reason="EMBEDDER_FAILED", message="the model is away"),)
+
+
+def test_trails_keep_a_few_searches_of_bounded_size_and_the_newest_sessions(clock: FakeClock) -> None:
+    """S1-21."""
+    trails = SearchTrails(clock.monotonic)
+    many = tuple(f"m{number}" for number in range(MAX_IDS + 5))
+    for number in range(MAX_STEPS + 2):
+        trails.add("p", "s", f"question {number} " + "x" * 1000, many)
+    before = trails.before("p", "s", "why?")
+    assert before.texts == (f"question {MAX_STEPS + 1} ".ljust(MAX_CHARACTERS, "x"),)
+    assert len(before.seen) == MAX_IDS
+    for number in range(MAX_SESSIONS):
+        trails.add("p", f"s{number}", TOPIC, ())
+    assert trails.before("p", "s", "why?").texts == ()
+    assert trails.before("p", "s0", "why?").texts == (TOPIC,)
+
+
+def test_a_chain_without_a_question_of_its_own_ends_with_what_is_kept(clock: FakeClock) -> None:
+    """S1-21."""
+    trails = SearchTrails(clock.monotonic)
+    for text in ("why?", "and how?", "它呢？"):
+        trails.add("p", "s", text, ())
+    assert trails.before("p", "s", "when?").texts == ("它呢？", "and how?", "why?")
