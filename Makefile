@@ -10,7 +10,7 @@ FUZZ_EVENTS ?= 100000
 FUZZ_SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup model demo test fuzz lint bench bench-full bench-peers eval proto lock clean
+.PHONY: help setup model demo test fuzz lint bench bench-full bench-peers eval proto client lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ fuzz: $(VENV)/.dev ## Render hostile memories and read them back; kill what lear
 	@$(BIN)/python -m tests.render.fuzz --cases $(FUZZ_CASES) --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.learning.fuzz --events $(FUZZ_EVENTS) --seed $(FUZZ_SEED)
 
-lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and its stubs
+lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and what is generated
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -47,6 +47,7 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and i
 	cd proto && $(BIN)/buf format -d --exit-code
 	cd proto && $(BIN)/buf breaking --against baseline.binpb
 	PYTHON=$(BIN)/python sh service/setup/check_stubs.sh
+	$(BIN)/python clients/python/generate.py --check
 
 bench: $(VENV)/.dev ## Measure what has a target, in three minutes: bench/results/latest.json
 	@$(BIN)/python -m bench
@@ -73,6 +74,9 @@ eval: model $(VENV)/.dev ## Measure how good the answers are, for every installe
 
 proto: $(VENV)/.dev ## Write the stubs of proto/ again
 	PYTHON=$(BIN)/python sh proto/generate.sh
+
+client: $(VENV)/.dev ## Write the blocking client again from the one for asyncio, and the types of `send` from the stubs
+	@$(BIN)/python clients/python/generate.py
 
 lock: ## Write the locks again (UPGRADE=1: with the newest versions)
 	@sh service/setup/lock.sh

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock_client import components, resolve_target, vector
-from hummock_client.target import is_local
+from hummock_client.channel import is_local
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import project_service_pb2 as projects
 from hummock.v1.transfer_pb2 import TransferRecord
-from hummock_client.transfer import import_messages
+from hummock_client.streaming import import_messages
 from tests.service.calls import ask, learn
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
-from typing import Any
-
-from google.protobuf.message import Message
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
-from hummock_client import learning_requests
+from hummock_client import requests
 from hummock_client.sending import AsyncSend
-
-Stream = Callable[[Message, float | None], AsyncGenerator[Any, None]]
+from hummock_client.streaming import AsyncStream
 
 
 class AsyncLearning:
     """The learning loop; `AsyncClient.learning`. Every call raises HummockCallError when it fails."""
 
-    def __init__(self, send: AsyncSend, stream: Stream) -> None:
+    def __init__(self, send: AsyncSend, stream: AsyncStream) -> None:
         self._send = send
         self._stream = stream
 
@@ -70,7 +66,13 @@ class AsyncLearning:
         timeout_s: float | None = None,
     ) -> pb.LearningServiceUpdateSettingsResponse:
         """Changes what is not None; `keywords` by memory id replace those that an entry has."""
-        request = learning_requests.update(project, enabled, settings, keywords or {}, request_id)
+        request = pb.LearningServiceUpdateSettingsRequest(
+            project=project,
+            enabled=enabled,
+            settings=settings,
+            keywords=(pb.EntryKeywords(memory_id=id_, keywords=several) for id_, several in (keywords or {}).items()),
+            request_id=requests.id_or_new(request_id),
+        )
         return await self._send(request, timeout_s=timeout_s)
 
     async def observe_turn(
@@ -86,7 +88,15 @@ class AsyncLearning:
         timeout_s: float | None = None,
     ) -> pb.LearningServiceObserveTurnResponse:
         """Writes down that a turn is over, and has keywords learnt from it; it does not wait for those."""
-        request = learning_requests.observe(project, scope, turn, user_text, assistant_text, used_ids, request_id)
+        request = pb.LearningServiceObserveTurnRequest(
+            project=project,
+            scope=scope,
+            turn=turn,
+            user_text=user_text,
+            assistant_text=assistant_text,
+            used_memory_ids=used_ids,
+            request_id=requests.id_or_new(request_id),
+        )
         return await self._send(request, timeout_s=timeout_s)
 
     def learn_keywords(

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
-from typing import Any
-
-from google.protobuf.message import Message
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import session_pb2
 from hummock.v1 import session_service_pb2 as pb
-from hummock_client import session_requests
+from hummock_client import requests
 from hummock_client.sending import AsyncSend
-
-Stream = Callable[[Message, float | None], AsyncGenerator[Any, None]]
+from hummock_client.streaming import AsyncStream
 
 
 class AsyncSessions:
     """Chat sessions and their messages; `AsyncClient.sessions`. Every call raises HummockCallError when it fails."""
 
-    def __init__(self, send: AsyncSend, stream: Stream) -> None:
+    def __init__(self, send: AsyncSend, stream: AsyncStream) -> None:
         self._send = send
         self._stream = stream
 
@@ -38,7 +34,9 @@ class AsyncSessions:
         timeout_s: float | None = None,
     ) -> session_pb2.Session:
         """A new session, which is then the active one; without an id the service makes one."""
-        request = session_requests.create(project, session_id, title, request_id)
+        request = pb.SessionServiceCreateRequest(
+            project=project, id=session_id, title=title, request_id=requests.id_or_new(request_id)
+        )
         return (await self._send(request, timeout_s=timeout_s)).session
 
     async def get(self, project: str, session_id: str, *, timeout_s: float | None = None) -> session_pb2.Session:
@@ -70,14 +68,22 @@ class AsyncSessions:
         timeout_s: float | None = None,
     ) -> session_pb2.Session:
         """Changes what is not None."""
-        request = session_requests.update(project, session_id, title, archived, request_id)
+        request = pb.SessionServiceUpdateRequest(
+            project=project,
+            session=pb.SessionUpdate(id=session_id, title=title or "", archived=archived or False),
+            update_mask=requests.mask_of({"title": title, "archived": archived}),
+            request_id=requests.id_or_new(request_id),
+        )
         return (await self._send(request, timeout_s=timeout_s)).session
 
     async def delete(
         self, project: str, session_id: str, *, request_id: str | None = None, timeout_s: float | None = None
     ) -> pb.SessionServiceDeleteResponse:
         """Removes a session and its messages; memories stay."""
-        return await self._send(session_requests.delete(project, session_id, request_id), timeout_s=timeout_s)
+        request = pb.SessionServiceDeleteRequest(
+            project=project, id=session_id, request_id=requests.id_or_new(request_id)
+        )
+        return await self._send(request, timeout_s=timeout_s)
 
     async def append(
         self,
@@ -92,8 +98,14 @@ class AsyncSessions:
         timeout_s: float | None = None,
     ) -> pb.SessionServiceAppendMessageResponse:
         """Appends a message, the user's unless said otherwise."""
-        request = session_requests.append(
-            project, session_id, content, role=role, raw=raw, message_id=message_id, request_id=request_id
+        request = pb.SessionServiceAppendMessageRequest(
+            project=project,
+            session_id=session_id,
+            id=message_id,
+            role=role,
+            content=content,
+            raw=raw,
+            request_id=requests.id_or_new(request_id),
         )
         return await self._send(request, timeout_s=timeout_s)
 
@@ -131,7 +143,10 @@ class AsyncSessions:
         Close the iterator (`aclosing`) to hang up. When it raises, watch again with the last message's position as
         after_position. No deadline unless `timeout_s` sets one.
         """
-        return self._stream(session_requests.watch(project, session_id, newest, after_position), timeout_s)
+        request = pb.SessionServiceWatchRequest(
+            project=project, session_id=session_id, newest=newest, after_position=after_position
+        )
+        return self._stream(request, timeout_s)
 
     async def learn_turn(
         self,
@@ -145,5 +160,11 @@ class AsyncSessions:
         timeout_s: float | None = None,
     ) -> context_pb.LearnResponse:
         """Stores a finished turn: both sides as memories and as messages, as far as they are not there yet."""
-        request = session_requests.learn_turn(project, session_id, user, assistant, used_memory_ids, request_id)
+        turn = context_pb.Turn(
+            session_id=session_id,
+            user=requests.turn_side(user),
+            assistant=requests.turn_side(assistant),
+            used_memory_ids=used_memory_ids,
+        )
+        request = context_pb.LearnRequest(project=project, turn=turn, request_id=requests.id_or_new(request_id))
         return await self._send(request, timeout_s=timeout_s)

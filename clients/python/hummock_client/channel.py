@@ -1,8 +1,10 @@
-"""How calls travel: options, deadlines, retries."""
+"""How calls travel: where the service is, routes, deadlines, retries."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,7 +21,10 @@ from hummock.v1 import (
     project_service_pb2,
     session_service_pb2,
 )
-from hummock_client.target import is_local
+
+DEFAULT_TARGET = "127.0.0.1:7420"
+DEFAULT_PORT = 7420
+TARGET_VARIABLE = "HUMMOCK_TARGET"
 
 _LARGEST_REPLY_BYTES = 16 * 1024 * 1024
 _RETRY = {
@@ -38,9 +43,6 @@ _SERVICES: tuple[ServiceDescriptor, ...] = (
     learning_service_pb2.DESCRIPTOR.services_by_name["LearningService"],
     admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
 )
-
-LEARN_STREAM = "/hummock.v1.ContextService/LearnStream"
-IMPORT = "/hummock.v1.ProjectService/Import"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,39 @@ STREAMS: Mapping[str, Route] = _routes(of_streams=True)
 """Requests that are answered with a stream."""
 
 
+def resolve_target(target: str | None = None) -> str:
+    """The target as gRPC writes it.
+
+    Args:
+        target: `host`, `host:port`, `[ipv6]:port`, `unix:path` or `unix:///path`. None means the environment's
+            HUMMOCK_TARGET, and without it 127.0.0.1:7420.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    text = target if target is not None else os.environ.get(TARGET_VARIABLE) or DEFAULT_TARGET
+    if text.startswith("unix:"):
+        path = text.removeprefix("unix:").removeprefix("//")
+        if not path:
+            raise ValueError(f"{text} names no socket; write unix:///path/to/hummock.sock")
+        return f"unix:{path}"
+    host, port = _host_and_port(text)
+    if not host or not (port.isascii() and port.isdecimal() and 0 < int(port) <= 65535):
+        raise ValueError(f"{text} is no target; write host:port, for example {DEFAULT_TARGET}, or unix:///path")
+    return f"{host}:{port}"
+
+
+def is_local(target: str) -> bool:
+    """Whether a resolved target is on this machine."""
+    host = target.rpartition(":")[0].strip("[]")
+    if target.startswith("unix:") or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def channel_options(target: str) -> list[tuple[str, int | str]]:
     """Options of a channel to a resolved target."""
     options: list[tuple[str, int | str]] = [
@@ -105,9 +140,21 @@ def channel_options(target: str) -> list[tuple[str, int | str]]:
     return options
 
 
+def to_bytes(message: Message) -> bytes:
+    """The message as it travels."""
+    return message.SerializeToString()
+
+
 def _service_config() -> str:
     """Reads are repeated when the service cannot be reached; writes never, for they may have happened."""
     routes = (*ROUTES.values(), *STREAMS.values())
     reads = [route.path[1:].split("/") for route in routes if route.is_read]
     names = [{"service": service, "method": method} for service, method in reads]
     return json.dumps({"methodConfig": [{"name": names, "retryPolicy": _RETRY}]})
+
+
+def _host_and_port(text: str) -> tuple[str, str]:
+    if text.endswith("]") or ":" not in text:
+        return text, str(DEFAULT_PORT)
+    host, _, port = text.rpartition(":")
+    return ("" if ":" in host and not host.startswith("[") else host), port

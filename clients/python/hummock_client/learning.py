@@ -1,18 +1,15 @@
+# Generated from async_learning.py by `make client`; do not edit.
 """The part of the client that shows and changes how projects learn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import Any
-
-from google.protobuf.message import Message
+from collections.abc import Generator, Iterable, Iterator, Mapping
 
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
-from hummock_client import learning_requests
+from hummock_client import requests
 from hummock_client.sending import Send
-
-Stream = Callable[[Message, float | None], Generator[Any, None, None]]
+from hummock_client.streaming import Stream
 
 
 class Learning:
@@ -69,7 +66,13 @@ class Learning:
         timeout_s: float | None = None,
     ) -> pb.LearningServiceUpdateSettingsResponse:
         """Changes what is not None; `keywords` by memory id replace those that an entry has."""
-        request = learning_requests.update(project, enabled, settings, keywords or {}, request_id)
+        request = pb.LearningServiceUpdateSettingsRequest(
+            project=project,
+            enabled=enabled,
+            settings=settings,
+            keywords=(pb.EntryKeywords(memory_id=id_, keywords=several) for id_, several in (keywords or {}).items()),
+            request_id=requests.id_or_new(request_id),
+        )
         return self._send(request, timeout_s=timeout_s)
 
     def observe_turn(
@@ -85,7 +88,15 @@ class Learning:
         timeout_s: float | None = None,
     ) -> pb.LearningServiceObserveTurnResponse:
         """Writes down that a turn is over, and has keywords learnt from it; it does not wait for those."""
-        request = learning_requests.observe(project, scope, turn, user_text, assistant_text, used_ids, request_id)
+        request = pb.LearningServiceObserveTurnRequest(
+            project=project,
+            scope=scope,
+            turn=turn,
+            user_text=user_text,
+            assistant_text=assistant_text,
+            used_memory_ids=used_ids,
+            request_id=requests.id_or_new(request_id),
+        )
         return self._send(request, timeout_s=timeout_s)
 
     def learn_keywords(

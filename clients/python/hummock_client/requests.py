@@ -1,8 +1,10 @@
-"""Requests from plain arguments; both clients send what these make."""
+"""What requests are made of: their options, ids, masks and vectors."""
 
 from __future__ import annotations
 
+import sys
 import uuid
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
@@ -11,9 +13,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, learning_pb2, memory_pb2, recall_pb2, settings_pb2
-from hummock.v1 import memory_service_pb2 as memories_pb
-from hummock.v1 import project_service_pb2 as projects_pb
+from hummock.v1 import learning_pb2, memory_pb2, recall_pb2
 
 
 class RecallOptions(TypedDict, total=False):
@@ -101,9 +101,35 @@ def new_request_id() -> str:
     return str(uuid.uuid4())
 
 
-def recall(project: str, text: str, options: RecallOptions) -> recall_pb2.RecallRequest:
-    """A recall."""
-    return recall_pb2.RecallRequest(project=project, query_text=text, **options)
+def note(text: str, tags: Iterable[str] = ()) -> memory_pb2.MemoryInput:
+    """A remembered sentence."""
+    return memory_pb2.MemoryInput(
+        kind=memory_pb2.MEMORY_KIND_NOTE,
+        index=memory_pb2.MemoryIndex(tags=tags),
+        payload=memory_pb2.MemoryPayload(content=text),
+    )
+
+
+def vector(values: Iterable[float], emb_space: str) -> memory_pb2.Vector:
+    """A vector as the service reads it.
+
+    Args:
+        values: Components, rounded to float32; need not have length 1.
+        emb_space: The space in which they may be compared, as AdminService.Status names it.
+    """
+    packed = array("f", values)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return memory_pb2.Vector(values=packed.tobytes(), emb_space=emb_space)
+
+
+def components(sent: memory_pb2.Vector) -> list[float]:
+    """The components of a vector."""
+    read = array("f")
+    read.frombytes(sent.values)
+    if sys.byteorder == "big":
+        read.byteswap()
+    return read.tolist()
 
 
 def render(
@@ -124,109 +150,16 @@ def render(
     return context_pb.RenderRequest(project=project, memories=context_pb.MemorySelection(ids=source), **options)
 
 
-def learn(project: str, memories: Iterable[memory_pb2.MemoryInput], request_id: str | None) -> context_pb.LearnRequest:
-    """A Learn; a request_id is made when none is given."""
-    return context_pb.LearnRequest(
-        project=project, memories=memories, request_id=new_request_id() if request_id is None else request_id
-    )
+def turn_side(said: str | context_pb.TurnSide) -> context_pb.TurnSide:
+    """One side of a turn; a string is its text."""
+    return context_pb.TurnSide(text=said) if isinstance(said, str) else said
 
 
-def note(text: str, tags: Iterable[str] = ()) -> memory_pb2.MemoryInput:
-    """A remembered sentence."""
-    return memory_pb2.MemoryInput(
-        kind=memory_pb2.MEMORY_KIND_NOTE,
-        index=memory_pb2.MemoryIndex(tags=tags),
-        payload=memory_pb2.MemoryPayload(content=text),
-    )
+def id_or_new(request_id: str | None) -> str:
+    """The id of a write; a new one when none is given."""
+    return new_request_id() if request_id is None else request_id
 
 
-def search(project: str, text: str, options: SearchOptions) -> context_pb.SearchRequest:
-    """A search."""
-    return context_pb.SearchRequest(project=project, query_text=text, **options)
-
-
-def explain(project: str, text: str, memory_id: str, options: RecallOptions) -> explain_pb2.ExplainRequest:
-    """The question what a recall does with a memory."""
-    return explain_pb2.ExplainRequest(recall=recall(project, text, options), memory_id=memory_id)
-
-
-def get(project: str, memory_id: str, options: ReadOptions) -> memories_pb.MemoryServiceGetRequest:
-    """One memory."""
-    return memories_pb.MemoryServiceGetRequest(project=project, id=memory_id, **options)
-
-
-def batch_get(project: str, ids: Iterable[str], options: ReadOptions) -> memories_pb.MemoryServiceBatchGetRequest:
-    """Several memories."""
-    return memories_pb.MemoryServiceBatchGetRequest(project=project, ids=ids, **options)
-
-
-def watch_memories(
-    project: str,
-    where: memory_pb2.Filter | None,
-    after_seq: int | None,
-    view: memory_pb2.MemoryView.ValueType,
-) -> memories_pb.MemoryServiceWatchRequest:
-    """A watch of a project's memories; None means behind the newest write."""
-    return memories_pb.MemoryServiceWatchRequest(project=project, filter=where, after_seq=after_seq, view=view)
-
-
-def update(
-    project: str, memory: memory_pb2.MemoryInput, paths: Iterable[str], request_id: str | None
-) -> memories_pb.MemoryServiceUpdateRequest:
-    """New values of the named fields; a request_id is made when none is given."""
-    return memories_pb.MemoryServiceUpdateRequest(
-        project=project,
-        memory=memory,
-        update_mask=FieldMask(paths=paths),
-        request_id=new_request_id() if request_id is None else request_id,
-    )
-
-
-def delete(project: str, ids: Iterable[str], request_id: str | None) -> memories_pb.MemoryServiceDeleteRequest:
-    """The removal of memories; a request_id is made when none is given."""
-    return memories_pb.MemoryServiceDeleteRequest(
-        project=project, ids=ids, request_id=new_request_id() if request_id is None else request_id
-    )
-
-
-def update_project(
-    project: str, tech_stack: Sequence[str] | None, path: str | None, request_id: str | None
-) -> projects_pb.ProjectServiceUpdateRequest:
-    """New information of a project; None keeps what is there."""
-    named = {"tech_stack": tech_stack, "path": path}
-    return projects_pb.ProjectServiceUpdateRequest(
-        project=project,
-        info=projects_pb.ProjectInfo(tech_stack=tech_stack or (), path=path or ""),
-        update_mask=FieldMask(paths=[name for name, value in named.items() if value is not None]),
-        request_id=new_request_id() if request_id is None else request_id,
-    )
-
-
-def feedback(
-    project: str,
-    verdicts: Mapping[str, context_pb.Judgement.ValueType],
-    options: FeedbackOptions,
-    request_id: str | None,
-) -> context_pb.FeedbackRequest:
-    """What was of use; a request_id is made when none is given."""
-    return context_pb.FeedbackRequest(
-        project=project,
-        request_id=new_request_id() if request_id is None else request_id,
-        verdicts=[
-            context_pb.FeedbackVerdict(memory_id=memory_id, judgement=judgement)
-            for memory_id, judgement in verdicts.items()
-        ],
-        **options,
-    )
-
-
-def update_settings(
-    project: str, settings: settings_pb2.ProjectSettings, paths: Iterable[str], request_id: str | None
-) -> projects_pb.ProjectServiceUpdateSettingsRequest:
-    """New values of the named settings; a request_id is made when none is given."""
-    return projects_pb.ProjectServiceUpdateSettingsRequest(
-        project=project,
-        settings=settings,
-        update_mask=FieldMask(paths=paths),
-        request_id=new_request_id() if request_id is None else request_id,
-    )
+def mask_of(fields: Mapping[str, object]) -> FieldMask:
+    """The mask that changes the fields with a value; None keeps what is there."""
+    return FieldMask(paths=[name for name, value in fields.items() if value is not None])

@@ -1,3 +1,4 @@
+# Generated from the contract by `make client`; do not edit.
 """The types of `send`: which reply belongs to which request."""
 
 from __future__ import annotations
@@ -5,15 +6,16 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Protocol, overload
 
-from hummock.v1 import admin_service_pb2 as admin_pb
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import explain_pb2, recall_pb2
-from hummock.v1 import learning_service_pb2 as learning_pb
-from hummock.v1 import memory_service_pb2 as memories_pb
-from hummock.v1 import project_service_pb2 as projects_pb
-from hummock.v1 import session_service_pb2 as session_pb
-
-Seconds = float | None
+from hummock.v1 import (
+    admin_service_pb2,
+    context_service_pb2,
+    explain_pb2,
+    learning_service_pb2,
+    memory_service_pb2,
+    project_service_pb2,
+    recall_pb2,
+    session_service_pb2,
+)
 
 
 class Send(Protocol):
@@ -24,124 +26,153 @@ class Send(Protocol):
 
     @overload
     def __call__(
-        self, request: recall_pb2.RecallRequest, *, timeout_s: Seconds = None
+        self, request: admin_service_pb2.StatusRequest, *, timeout_s: float | None = None
+    ) -> admin_service_pb2.StatusResponse: ...
+
+    @overload
+    def __call__(
+        self, request: recall_pb2.RecallRequest, *, timeout_s: float | None = None
     ) -> recall_pb2.RecallResponse: ...
+
     @overload
     def __call__(
-        self, request: context_pb.RenderRequest, *, timeout_s: Seconds = None
-    ) -> context_pb.RenderResponse: ...
-    @overload
-    def __call__(self, request: context_pb.LearnRequest, *, timeout_s: Seconds = None) -> context_pb.LearnResponse: ...
-    @overload
-    def __call__(
-        self, request: context_pb.SearchRequest, *, timeout_s: Seconds = None
-    ) -> context_pb.SearchResponse: ...
+        self, request: context_service_pb2.RenderRequest, *, timeout_s: float | None = None
+    ) -> context_service_pb2.RenderResponse: ...
+
     @overload
     def __call__(
-        self, request: explain_pb2.ExplainRequest, *, timeout_s: Seconds = None
+        self, request: context_service_pb2.LearnRequest, *, timeout_s: float | None = None
+    ) -> context_service_pb2.LearnResponse: ...
+
+    @overload
+    def __call__(
+        self, request: context_service_pb2.SearchRequest, *, timeout_s: float | None = None
+    ) -> context_service_pb2.SearchResponse: ...
+
+    @overload
+    def __call__(
+        self, request: context_service_pb2.FeedbackRequest, *, timeout_s: float | None = None
+    ) -> context_service_pb2.FeedbackResponse: ...
+
+    @overload
+    def __call__(
+        self, request: explain_pb2.ExplainRequest, *, timeout_s: float | None = None
     ) -> explain_pb2.ExplainResponse: ...
-    @overload
-    def __call__(
-        self, request: context_pb.FeedbackRequest, *, timeout_s: Seconds = None
-    ) -> context_pb.FeedbackResponse: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceGetRequest, *, timeout_s: Seconds = None
-    ) -> memories_pb.MemoryServiceGetResponse: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceBatchGetRequest, *, timeout_s: Seconds = None
-    ) -> memories_pb.MemoryServiceBatchGetResponse: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceListRequest, *, timeout_s: Seconds = None
-    ) -> memories_pb.MemoryServiceListResponse: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceUpdateRequest, *, timeout_s: Seconds = None
-    ) -> memories_pb.MemoryServiceUpdateResponse: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceDeleteRequest, *, timeout_s: Seconds = None
-    ) -> memories_pb.MemoryServiceDeleteResponse: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceGetOrCreateActiveRequest, *, timeout_s: Seconds = None
-    ) -> session_pb.SessionServiceGetOrCreateActiveResponse: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceCreateRequest, *, timeout_s: Seconds = None
-    ) -> session_pb.SessionServiceCreateResponse: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceGetRequest, *, timeout_s: Seconds = None
-    ) -> session_pb.SessionServiceGetResponse: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceListRequest, *, timeout_s: Seconds = None
-    ) -> session_pb.SessionServiceListResponse: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceUpdateRequest, *, timeout_s: Seconds = None
-    ) -> session_pb.SessionServiceUpdateResponse: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceDeleteRequest, *, timeout_s: Seconds = None
-    ) -> session_pb.SessionServiceDeleteResponse: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceAppendMessageRequest, *, timeout_s: Seconds = None
-    ) -> session_pb.SessionServiceAppendMessageResponse: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceListMessagesRequest, *, timeout_s: Seconds = None
-    ) -> session_pb.SessionServiceListMessagesResponse: ...
 
     @overload
     def __call__(
-        self, request: learning_pb.LearningServiceGetStateRequest, *, timeout_s: Seconds = None
-    ) -> learning_pb.LearningServiceGetStateResponse: ...
+        self, request: learning_service_pb2.LearningServiceGetStateRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.LearningServiceGetStateResponse: ...
 
     @overload
     def __call__(
-        self, request: learning_pb.LearningServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
-    ) -> learning_pb.LearningServiceUpdateSettingsResponse: ...
+        self, request: learning_service_pb2.LearningServiceUpdateSettingsRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.LearningServiceUpdateSettingsResponse: ...
 
     @overload
     def __call__(
-        self, request: learning_pb.LearningServiceObserveTurnRequest, *, timeout_s: Seconds = None
-    ) -> learning_pb.LearningServiceObserveTurnResponse: ...
-    @overload
-    def __call__(
-        self, request: learning_pb.LearningServiceReplayRequest, *, timeout_s: Seconds = None
-    ) -> learning_pb.LearningServiceReplayResponse: ...
+        self, request: learning_service_pb2.LearningServiceObserveTurnRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.LearningServiceObserveTurnResponse: ...
 
     @overload
     def __call__(
-        self, request: learning_pb.LearningServiceListEventsRequest, *, timeout_s: Seconds = None
-    ) -> learning_pb.LearningServiceListEventsResponse: ...
+        self, request: learning_service_pb2.LearningServiceReplayRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.LearningServiceReplayResponse: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceGetRequest, *, timeout_s: Seconds = None
-    ) -> projects_pb.ProjectServiceGetResponse: ...
+        self, request: learning_service_pb2.LearningServiceListEventsRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.LearningServiceListEventsResponse: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceListRequest, *, timeout_s: Seconds = None
-    ) -> projects_pb.ProjectServiceListResponse: ...
+        self, request: memory_service_pb2.MemoryServiceGetRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.MemoryServiceGetResponse: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceUpdateRequest, *, timeout_s: Seconds = None
-    ) -> projects_pb.ProjectServiceUpdateResponse: ...
+        self, request: memory_service_pb2.MemoryServiceBatchGetRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.MemoryServiceBatchGetResponse: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceGetSettingsRequest, *, timeout_s: Seconds = None
-    ) -> projects_pb.ProjectServiceGetSettingsResponse: ...
+        self, request: memory_service_pb2.MemoryServiceListRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.MemoryServiceListResponse: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
-    ) -> projects_pb.ProjectServiceUpdateSettingsResponse: ...
+        self, request: memory_service_pb2.MemoryServiceUpdateRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.MemoryServiceUpdateResponse: ...
+
     @overload
-    def __call__(self, request: admin_pb.StatusRequest, *, timeout_s: Seconds = None) -> admin_pb.StatusResponse: ...
+    def __call__(
+        self, request: memory_service_pb2.MemoryServiceDeleteRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.MemoryServiceDeleteResponse: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceGetRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.ProjectServiceGetResponse: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceListRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.ProjectServiceListResponse: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceUpdateRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.ProjectServiceUpdateResponse: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceGetSettingsRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.ProjectServiceGetSettingsResponse: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceUpdateSettingsRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.ProjectServiceUpdateSettingsResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceGetOrCreateActiveRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.SessionServiceGetOrCreateActiveResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceCreateRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.SessionServiceCreateResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceGetRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.SessionServiceGetResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceListRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.SessionServiceListResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceUpdateRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.SessionServiceUpdateResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceDeleteRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.SessionServiceDeleteResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceAppendMessageRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.SessionServiceAppendMessageResponse: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceListMessagesRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.SessionServiceListMessagesResponse: ...
 
 
 class AsyncSend(Protocol):
@@ -152,125 +183,150 @@ class AsyncSend(Protocol):
 
     @overload
     def __call__(
-        self, request: recall_pb2.RecallRequest, *, timeout_s: Seconds = None
+        self, request: admin_service_pb2.StatusRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[admin_service_pb2.StatusResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: recall_pb2.RecallRequest, *, timeout_s: float | None = None
     ) -> Awaitable[recall_pb2.RecallResponse]: ...
+
     @overload
     def __call__(
-        self, request: context_pb.RenderRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[context_pb.RenderResponse]: ...
+        self, request: context_service_pb2.RenderRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[context_service_pb2.RenderResponse]: ...
+
     @overload
     def __call__(
-        self, request: context_pb.LearnRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[context_pb.LearnResponse]: ...
+        self, request: context_service_pb2.LearnRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[context_service_pb2.LearnResponse]: ...
+
     @overload
     def __call__(
-        self, request: context_pb.SearchRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[context_pb.SearchResponse]: ...
+        self, request: context_service_pb2.SearchRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[context_service_pb2.SearchResponse]: ...
+
     @overload
     def __call__(
-        self, request: explain_pb2.ExplainRequest, *, timeout_s: Seconds = None
+        self, request: context_service_pb2.FeedbackRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[context_service_pb2.FeedbackResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: explain_pb2.ExplainRequest, *, timeout_s: float | None = None
     ) -> Awaitable[explain_pb2.ExplainResponse]: ...
-    @overload
-    def __call__(
-        self, request: context_pb.FeedbackRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[context_pb.FeedbackResponse]: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceGetRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[memories_pb.MemoryServiceGetResponse]: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceBatchGetRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[memories_pb.MemoryServiceBatchGetResponse]: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceListRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[memories_pb.MemoryServiceListResponse]: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceUpdateRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[memories_pb.MemoryServiceUpdateResponse]: ...
-    @overload
-    def __call__(
-        self, request: memories_pb.MemoryServiceDeleteRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[memories_pb.MemoryServiceDeleteResponse]: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceGetOrCreateActiveRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[session_pb.SessionServiceGetOrCreateActiveResponse]: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceCreateRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[session_pb.SessionServiceCreateResponse]: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceGetRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[session_pb.SessionServiceGetResponse]: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceListRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[session_pb.SessionServiceListResponse]: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceUpdateRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[session_pb.SessionServiceUpdateResponse]: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceDeleteRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[session_pb.SessionServiceDeleteResponse]: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceAppendMessageRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[session_pb.SessionServiceAppendMessageResponse]: ...
-    @overload
-    def __call__(
-        self, request: session_pb.SessionServiceListMessagesRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[session_pb.SessionServiceListMessagesResponse]: ...
 
     @overload
     def __call__(
-        self, request: learning_pb.LearningServiceGetStateRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[learning_pb.LearningServiceGetStateResponse]: ...
+        self, request: learning_service_pb2.LearningServiceGetStateRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.LearningServiceGetStateResponse]: ...
 
     @overload
     def __call__(
-        self, request: learning_pb.LearningServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[learning_pb.LearningServiceUpdateSettingsResponse]: ...
+        self, request: learning_service_pb2.LearningServiceUpdateSettingsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.LearningServiceUpdateSettingsResponse]: ...
 
     @overload
     def __call__(
-        self, request: learning_pb.LearningServiceObserveTurnRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[learning_pb.LearningServiceObserveTurnResponse]: ...
-    @overload
-    def __call__(
-        self, request: learning_pb.LearningServiceReplayRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[learning_pb.LearningServiceReplayResponse]: ...
+        self, request: learning_service_pb2.LearningServiceObserveTurnRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.LearningServiceObserveTurnResponse]: ...
 
     @overload
     def __call__(
-        self, request: learning_pb.LearningServiceListEventsRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[learning_pb.LearningServiceListEventsResponse]: ...
+        self, request: learning_service_pb2.LearningServiceReplayRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.LearningServiceReplayResponse]: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceGetRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[projects_pb.ProjectServiceGetResponse]: ...
+        self, request: learning_service_pb2.LearningServiceListEventsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.LearningServiceListEventsResponse]: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceListRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[projects_pb.ProjectServiceListResponse]: ...
+        self, request: memory_service_pb2.MemoryServiceGetRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.MemoryServiceGetResponse]: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceUpdateRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[projects_pb.ProjectServiceUpdateResponse]: ...
+        self, request: memory_service_pb2.MemoryServiceBatchGetRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.MemoryServiceBatchGetResponse]: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceGetSettingsRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[projects_pb.ProjectServiceGetSettingsResponse]: ...
+        self, request: memory_service_pb2.MemoryServiceListRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.MemoryServiceListResponse]: ...
+
     @overload
     def __call__(
-        self, request: projects_pb.ProjectServiceUpdateSettingsRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[projects_pb.ProjectServiceUpdateSettingsResponse]: ...
+        self, request: memory_service_pb2.MemoryServiceUpdateRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.MemoryServiceUpdateResponse]: ...
+
     @overload
     def __call__(
-        self, request: admin_pb.StatusRequest, *, timeout_s: Seconds = None
-    ) -> Awaitable[admin_pb.StatusResponse]: ...
+        self, request: memory_service_pb2.MemoryServiceDeleteRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.MemoryServiceDeleteResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceGetRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.ProjectServiceGetResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceListRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.ProjectServiceListResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceUpdateRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.ProjectServiceUpdateResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceGetSettingsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.ProjectServiceGetSettingsResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.ProjectServiceUpdateSettingsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.ProjectServiceUpdateSettingsResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceGetOrCreateActiveRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.SessionServiceGetOrCreateActiveResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceCreateRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.SessionServiceCreateResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceGetRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.SessionServiceGetResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceListRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.SessionServiceListResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceUpdateRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.SessionServiceUpdateResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceDeleteRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.SessionServiceDeleteResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceAppendMessageRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.SessionServiceAppendMessageResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: session_service_pb2.SessionServiceListMessagesRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.SessionServiceListMessagesResponse]: ...

@@ -1,19 +1,16 @@
+# Generated from async_sessions.py by `make client`; do not edit.
 """The part of the client that keeps conversations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any
-
-from google.protobuf.message import Message
+from collections.abc import Generator, Iterable, Iterator
 
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import session_pb2
 from hummock.v1 import session_service_pb2 as pb
-from hummock_client import session_requests
+from hummock_client import requests
 from hummock_client.sending import Send
-
-Stream = Callable[[Message, float | None], Generator[Any, None, None]]
+from hummock_client.streaming import Stream
 
 
 class Sessions:
@@ -38,7 +35,9 @@ class Sessions:
         timeout_s: float | None = None,
     ) -> session_pb2.Session:
         """A new session, which is then the active one; without an id the service makes one."""
-        request = session_requests.create(project, session_id, title, request_id)
+        request = pb.SessionServiceCreateRequest(
+            project=project, id=session_id, title=title, request_id=requests.id_or_new(request_id)
+        )
         return self._send(request, timeout_s=timeout_s).session
 
     def get(self, project: str, session_id: str, *, timeout_s: float | None = None) -> session_pb2.Session:
@@ -69,14 +68,22 @@ class Sessions:
         timeout_s: float | None = None,
     ) -> session_pb2.Session:
         """Changes what is not None."""
-        request = session_requests.update(project, session_id, title, archived, request_id)
+        request = pb.SessionServiceUpdateRequest(
+            project=project,
+            session=pb.SessionUpdate(id=session_id, title=title or "", archived=archived or False),
+            update_mask=requests.mask_of({"title": title, "archived": archived}),
+            request_id=requests.id_or_new(request_id),
+        )
         return self._send(request, timeout_s=timeout_s).session
 
     def delete(
         self, project: str, session_id: str, *, request_id: str | None = None, timeout_s: float | None = None
     ) -> pb.SessionServiceDeleteResponse:
         """Removes a session and its messages; memories stay."""
-        return self._send(session_requests.delete(project, session_id, request_id), timeout_s=timeout_s)
+        request = pb.SessionServiceDeleteRequest(
+            project=project, id=session_id, request_id=requests.id_or_new(request_id)
+        )
+        return self._send(request, timeout_s=timeout_s)
 
     def append(
         self,
@@ -91,8 +98,14 @@ class Sessions:
         timeout_s: float | None = None,
     ) -> pb.SessionServiceAppendMessageResponse:
         """Appends a message, the user's unless said otherwise."""
-        request = session_requests.append(
-            project, session_id, content, role=role, raw=raw, message_id=message_id, request_id=request_id
+        request = pb.SessionServiceAppendMessageRequest(
+            project=project,
+            session_id=session_id,
+            id=message_id,
+            role=role,
+            content=content,
+            raw=raw,
+            request_id=requests.id_or_new(request_id),
         )
         return self._send(request, timeout_s=timeout_s)
 
@@ -127,10 +140,13 @@ class Sessions:
     ) -> Generator[pb.SessionServiceWatchResponse, None, None]:
         """The newest messages (20 if unset), or those behind a position, then each that is appended, without end.
 
-        Close the iterator to hang up. When it raises, watch again with the last message's position as after_position.
-        No deadline unless `timeout_s` sets one.
+        Close the iterator to hang up. When it raises, watch again with the last message's position as
+        after_position. No deadline unless `timeout_s` sets one.
         """
-        return self._stream(session_requests.watch(project, session_id, newest, after_position), timeout_s)
+        request = pb.SessionServiceWatchRequest(
+            project=project, session_id=session_id, newest=newest, after_position=after_position
+        )
+        return self._stream(request, timeout_s)
 
     def learn_turn(
         self,
@@ -144,5 +160,11 @@ class Sessions:
         timeout_s: float | None = None,
     ) -> context_pb.LearnResponse:
         """Stores a finished turn: both sides as memories and as messages, as far as they are not there yet."""
-        request = session_requests.learn_turn(project, session_id, user, assistant, used_memory_ids, request_id)
+        turn = context_pb.Turn(
+            session_id=session_id,
+            user=requests.turn_side(user),
+            assistant=requests.turn_side(assistant),
+            used_memory_ids=used_memory_ids,
+        )
+        request = context_pb.LearnRequest(project=project, turn=turn, request_id=requests.id_or_new(request_id))
         return self._send(request, timeout_s=timeout_s)

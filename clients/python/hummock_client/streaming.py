@@ -1,22 +1,75 @@
-"""Calls with streams, for code that blocks."""
+"""Calls with streams: messages of bounded size out, replies in, for code that blocks and for asyncio."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 from typing import Any, cast
 
 import grpc
 from google.protobuf.message import Message
+from grpc import aio
 
-from hummock_client.channel import STREAMS
+from hummock.v1 import project_service_pb2 as projects_pb
+from hummock.v1.memory_pb2 import MemoryInput
+from hummock.v1.transfer_pb2 import TransferRecord
+from hummock_client.channel import STREAMS, to_bytes
 from hummock_client.errors import FailedCall, call_error
+
+LEARN_STREAM = "/hummock.v1.ContextService/LearnStream"
+IMPORT = "/hummock.v1.ProjectService/Import"
+
+_MAX_ITEMS = 64
+_MAX_BYTES = 1024 * 1024
+"""A message may have 4 MiB; smaller ones show progress sooner."""
+
+_LARGEST_RECORD_BYTES = 3 * 1024 * 1024
+"""A larger one travels without its vectors, which the service makes anew."""
+
+Stream = Callable[[Message, float | None], Generator[Any, None, None]]
+AsyncStream = Callable[[Message, float | None], AsyncGenerator[Any, None]]
+
+
+def batches(memories: Iterable[MemoryInput]) -> Iterator[list[MemoryInput]]:
+    """The memories in order, in batches of at most 64 and, unless one alone is larger, 1 MiB."""
+    batch: list[MemoryInput] = []
+    batch_bytes = 0
+    for memory in memories:
+        memory_bytes = memory.ByteSize()
+        if batch and (len(batch) == _MAX_ITEMS or batch_bytes + memory_bytes > _MAX_BYTES):
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(memory)
+        batch_bytes += memory_bytes
+    if batch:
+        yield batch
+
+
+def import_messages(
+    project: str, numbered: Iterable[tuple[int, TransferRecord]]
+) -> Iterator[projects_pb.ProjectServiceImportRequest]:
+    """The records, in their order and with their numbers, in messages of bounded size; at least one message."""
+    message = projects_pb.ProjectServiceImportRequest(project=project)
+    message_bytes = 0
+    is_first = True
+    for number, record in numbered:
+        record = _slim(record)
+        record_bytes = record.ByteSize()
+        if message.lines and (len(message.lines) == _MAX_ITEMS or message_bytes + record_bytes > _MAX_BYTES):
+            yield message
+            is_first = False
+            message, message_bytes = projects_pb.ProjectServiceImportRequest(project=project), 0
+        message.lines.add(number=number, record=record)
+        message_bytes += record_bytes
+    if message.lines or is_first:
+        yield message
 
 
 def replies(channel: grpc.Channel, request: Message, timeout_s: float | None) -> Generator[Any, None, None]:
     """The replies to a request that is answered with a stream. Raises: HummockCallError."""
     route = STREAMS[request.DESCRIPTOR.full_name]
     method = channel.unary_stream(
-        route.path, request_serializer=_to_bytes, response_deserializer=route.reply_type.FromString
+        route.path, request_serializer=to_bytes, response_deserializer=route.reply_type.FromString
     )
     return _read(lambda: method(request, timeout=timeout_s), [])
 
@@ -26,8 +79,39 @@ def exchange(
 ) -> Generator[Any, None, None]:
     """The replies to messages, read on a thread of gRPC's. Raises: HummockCallError, what `messages` raise."""
     raised: list[BaseException] = []
-    method = channel.stream_stream(path, request_serializer=_to_bytes, response_deserializer=reply_type.FromString)
+    method = channel.stream_stream(path, request_serializer=to_bytes, response_deserializer=reply_type.FromString)
     return _read(lambda: method(_noting(messages, raised), timeout=timeout_s), raised)
+
+
+def async_replies(channel: aio.Channel, request: Message, timeout_s: float | None) -> AsyncGenerator[Any, None]:
+    """The replies to a request that is answered with a stream. Raises: HummockCallError."""
+    route = STREAMS[request.DESCRIPTOR.full_name]
+    method: Any = channel.unary_stream(
+        route.path, request_serializer=to_bytes, response_deserializer=route.reply_type.FromString
+    )
+    return _async_read(lambda: method(request, timeout=timeout_s), [])
+
+
+def async_exchange(
+    channel: aio.Channel,
+    path: str,
+    reply_type: type[Message],
+    messages: AsyncIterable[Message],
+    timeout_s: float | None,
+) -> AsyncGenerator[Any, None]:
+    """The replies to messages. Raises: HummockCallError, what `messages` raise."""
+    raised: list[BaseException] = []
+    method: Any = channel.stream_stream(path, request_serializer=to_bytes, response_deserializer=reply_type.FromString)
+    return _async_read(lambda: method(_async_noting(messages, raised), timeout=timeout_s), raised)
+
+
+def _slim(record: TransferRecord) -> TransferRecord:
+    if record.ByteSize() <= _LARGEST_RECORD_BYTES or not record.memory.chunks:
+        return record
+    slim = TransferRecord()
+    slim.CopyFrom(record)
+    slim.memory.ClearField("chunks")
+    return slim
 
 
 def _read(begin: Callable[[], Any], raised: list[BaseException]) -> Generator[Any, None, None]:
@@ -50,5 +134,25 @@ def _noting(messages: Iterable[Message], raised: list[BaseException]) -> Iterato
         raise
 
 
-def _to_bytes(message: Message) -> bytes:
-    return message.SerializeToString()
+async def _async_read(begin: Callable[[], Any], raised: list[BaseException]) -> AsyncGenerator[Any, None]:
+    call = begin()
+    try:
+        async for reply in call:
+            yield reply
+    except (aio.AioRpcError, asyncio.CancelledError) as failed:
+        if raised:
+            raise raised[0] from None
+        if isinstance(failed, asyncio.CancelledError):
+            raise
+        raise call_error(cast(FailedCall, failed)) from failed
+    finally:
+        call.cancel()
+
+
+async def _async_noting(messages: AsyncIterable[Message], raised: list[BaseException]) -> AsyncIterator[Message]:
+    try:
+        async for message in messages:
+            yield message
+    except Exception as error:
+        raised.append(error)
+        raise

@@ -14,9 +14,8 @@ from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock.v1.session_service_pb2_grpc import SessionServiceStub
-from hummock_client.channel import channel_options
+from hummock_client.channel import channel_options, resolve_target
 from hummock_client.errors import call_error, describe
-from hummock_client.target import resolve_target
 
 
 class CommandFailed(Exception):

@@ -13,7 +13,7 @@ import typer
 from hummock.cli.connection import CommandFailed, Service, connect, packages_of
 from hummock.cli.options import JsonFlag, ProjectOption, TargetOption
 from hummock.cli.output import Meter, note, print_line, printable, warn
-from hummock_client.target import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from hummock.indexing.sync import InfoReport, Progress, SyncReport

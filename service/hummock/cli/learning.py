@@ -17,7 +17,7 @@ from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, unsigned,
 from hummock.cli.output import Meter, new_table, note, print_json, print_line, print_table, printable
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
-from hummock_client.target import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET
 
 
 def print_events(events: Sequence[pb.LearningEvent]) -> None:

@@ -16,7 +16,7 @@ from hummock.cli.connection import CommandFailed, packages_of
 from hummock.cli.options import ProjectOption, TargetOption, utf8
 from hummock.cli.output import note, print_line
 from hummock_client import resolve_target
-from hummock_client.target import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET
 
 
 class ClientName(StrEnum):

@@ -41,8 +41,8 @@ from hummock.cli.output import (
     warn,
 )
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
-from hummock_client.batches import batches
-from hummock_client.target import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.streaming import batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from hummock.cli.connection import CALL_TIMEOUT_S, connect
 from hummock.cli.options import JsonFlag, TargetOption, utf8
 from hummock.cli.output import age, new_table, note, print_json, print_line, print_table, printable, warn
 from hummock.v1 import admin_service_pb2, project_service_pb2, settings_pb2
-from hummock_client.target import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET
 
 settings = typer.Typer(no_args_is_help=True, help="Show and change what a project's requests mean by default.")
 

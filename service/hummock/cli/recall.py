@@ -39,7 +39,7 @@ from hummock.cli.output import (
     warn,
 )
 from hummock.v1 import context_service_pb2, explain_pb2
-from hummock_client.target import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET
 
 
 class FormName(StrEnum):

@@ -16,7 +16,7 @@ from hummock.cli.output import new_table, note, print_json, print_line, print_ta
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import session_pb2
 from hummock.v1 import session_service_pb2 as pb
-from hummock_client.target import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET
 
 __all__ = ["app"]
 

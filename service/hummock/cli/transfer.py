@@ -21,11 +21,9 @@ from hummock.importing import BadLine, FileFormat, Line, OtherProject, Part, rea
 from hummock.v1 import project_service_pb2 as pb
 from hummock.v1.admin_service_pb2 import StatusRequest
 from hummock.v1.transfer_pb2 import TransferRecord
-from hummock_client.channel import IMPORT
+from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import HummockCallError, describe
-from hummock_client.streaming import exchange
-from hummock_client.target import DEFAULT_TARGET
-from hummock_client.transfer import import_messages
+from hummock_client.streaming import IMPORT, exchange, import_messages
 
 
 def export(

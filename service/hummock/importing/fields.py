@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1.transfer_pb2 import TransferRecord
-from hummock_client.vector import vector
+from hummock_client.requests import vector
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 """A JSON value."""

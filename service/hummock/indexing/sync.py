@@ -28,7 +28,7 @@ from hummock.v1 import project_service_pb2 as project_pb
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
-from hummock_client.batches import batches
+from hummock_client.streaming import batches
 
 Stage: TypeAlias = Literal["read", "send", "delete"]
 

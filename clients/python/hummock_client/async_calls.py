@@ -1,15 +1,11 @@
-"""The client for asyncio."""
+"""The part of the client for asyncio that keeps memories and projects."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self, Unpack, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from typing import Unpack
 
-import grpc
-from google.protobuf.message import Message
-from grpc import aio
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as context_pb
@@ -17,57 +13,23 @@ from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transf
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock_client import requests
-from hummock_client.async_learning import AsyncLearning
-from hummock_client.async_sessions import AsyncSessions
-from hummock_client.async_streaming import exchange, replies
-from hummock_client.channel import IMPORT, LEARN_STREAM, ROUTES, Deadlines, channel_options
-from hummock_client.errors import FailedCall, HummockCallError, call_error, not_ready
 from hummock_client.sending import AsyncSend
-from hummock_client.target import resolve_target
-from hummock_client.transfer import import_messages
-
-_PAUSE_S = 0.1
-_NOT_YET = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+from hummock_client.streaming import AsyncStream
 
 
-class AsyncClient:
-    """A connection to the service, made and used in one event loop. What fails raises HummockCallError.
+class AsyncCalls:
+    """Memories, projects and the state of the service. Every call raises HummockCallError when it fails."""
 
-    `send` takes any request message and returns its reply; the other methods make the request from arguments, those
-    of `sessions` about conversations, those of `learning` about how projects learn.
-
-        async with AsyncClient() as client:
-            await client.note("loan", "先本后息：先还本金，后还利息", tags=["还款"])
-            recalled = await client.recall("loan", "增加先本后息的还款方式")
-    """
-
-    def __init__(self, target: str | None = None, *, deadlines: Deadlines | None = None) -> None:
-        """Connects when the first call is made.
-
-        Args:
-            target: `host:port` or `unix:///path`; None means HUMMOCK_TARGET, and without it 127.0.0.1:7420.
-            deadlines: Seconds after which calls are given up.
-        """
-        self.target = resolve_target(target)
-        self.send: AsyncSend = cast(AsyncSend, self._send)
-        self.sessions = AsyncSessions(self.send, self._stream)
-        self.learning = AsyncLearning(self.send, self._stream)
-        self._deadlines = deadlines or Deadlines()
-        self._channel = aio.insecure_channel(self.target, options=channel_options(self.target))
-        self._methods: dict[str, Any] = {
-            name: self._channel.unary_unary(
-                route.path,
-                request_serializer=_to_bytes,
-                response_deserializer=route.reply_type.FromString,
-            )
-            for name, route in ROUTES.items()
-        }
+    def __init__(self, send: AsyncSend, stream: AsyncStream) -> None:
+        self.send = send
+        self._stream = stream
 
     async def recall(
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.RecallOptions]
     ) -> recall_pb2.RecallResponse:
         """Finds the memories that bear on a text."""
-        return await self.send(requests.recall(project, text, options), timeout_s=timeout_s)
+        request = recall_pb2.RecallRequest(project=project, query_text=text, **options)
+        return await self.send(request, timeout_s=timeout_s)
 
     async def render(
         self,
@@ -89,7 +51,8 @@ class AsyncClient:
         timeout_s: float | None = None,
     ) -> context_pb.LearnResponse:
         """Stores memories, all or none. Give a request_id of your own to be able to repeat the call."""
-        return await self.send(requests.learn(project, memories, request_id), timeout_s=timeout_s)
+        request = context_pb.LearnRequest(project=project, memories=memories, request_id=requests.id_or_new(request_id))
+        return await self.send(request, timeout_s=timeout_s)
 
     async def note(
         self, project: str, text: str, tags: Iterable[str] = (), *, timeout_s: float | None = None
@@ -97,21 +60,12 @@ class AsyncClient:
         """Stores one sentence."""
         return await self.learn(project, [requests.note(text, tags)], timeout_s=timeout_s)
 
-    def learn_stream(
-        self, batches: AsyncIterable[context_pb.LearnRequest], *, timeout_s: float | None = None
-    ) -> AsyncIterator[context_pb.LearnStreamResponse]:
-        """Stores batches and yields the answer to each in order; a batch that fails does not end the stream.
-
-        What `batches` raises ends the stream and is raised here. No deadline unless `timeout_s` sets one.
-        """
-        messages = (context_pb.LearnStreamRequest(batch=batch) async for batch in batches)
-        return exchange(self._channel, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
-
     async def search(
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]
     ) -> context_pb.SearchResponse:
         """Searches code and knowledge together."""
-        return await self.send(requests.search(project, text, options), timeout_s=timeout_s)
+        request = context_pb.SearchRequest(project=project, query_text=text, **options)
+        return await self.send(request, timeout_s=timeout_s)
 
     async def explain(
         self,
@@ -123,7 +77,8 @@ class AsyncClient:
         **options: Unpack[requests.RecallOptions],
     ) -> explain_pb2.ExplainResponse:
         """Says why recalling for a text brings back a memory, or loses it, and what would bring it back."""
-        return await self.send(requests.explain(project, text, memory_id, options), timeout_s=timeout_s)
+        recall = recall_pb2.RecallRequest(project=project, query_text=text, **options)
+        return await self.send(explain_pb2.ExplainRequest(recall=recall, memory_id=memory_id), timeout_s=timeout_s)
 
     async def feedback(
         self,
@@ -135,13 +90,21 @@ class AsyncClient:
         **options: Unpack[requests.FeedbackOptions],
     ) -> context_pb.FeedbackResponse:
         """Says by memory id what was of use for a query, for example {"m1": JUDGEMENT_HELPFUL}."""
-        return await self.send(requests.feedback(project, verdicts, options, request_id), timeout_s=timeout_s)
+        each = [
+            context_pb.FeedbackVerdict(memory_id=memory_id, judgement=judgement)
+            for memory_id, judgement in verdicts.items()
+        ]
+        request = context_pb.FeedbackRequest(
+            project=project, verdicts=each, request_id=requests.id_or_new(request_id), **options
+        )
+        return await self.send(request, timeout_s=timeout_s)
 
     async def get(
         self, project: str, memory_id: str, *, timeout_s: float | None = None, **options: Unpack[requests.ReadOptions]
     ) -> memory_pb2.Memory:
         """One memory."""
-        return (await self.send(requests.get(project, memory_id, options), timeout_s=timeout_s)).memory
+        request = memories_pb.MemoryServiceGetRequest(project=project, id=memory_id, **options)
+        return (await self.send(request, timeout_s=timeout_s)).memory
 
     async def batch_get(
         self,
@@ -152,7 +115,8 @@ class AsyncClient:
         **options: Unpack[requests.ReadOptions],
     ) -> memories_pb.MemoryServiceBatchGetResponse:
         """Several memories, and the ids that do not exist."""
-        return await self.send(requests.batch_get(project, ids, options), timeout_s=timeout_s)
+        request = memories_pb.MemoryServiceBatchGetRequest(project=project, ids=ids, **options)
+        return await self.send(request, timeout_s=timeout_s)
 
     async def list_memories(
         self,
@@ -191,7 +155,8 @@ class AsyncClient:
         Close the iterator (`aclosing`) to hang up. When it raises, watch again with the seq of the last message as
         after_seq. No deadline unless `timeout_s` sets one.
         """
-        return self._stream(requests.watch_memories(project, where, after_seq, view), timeout_s)
+        request = memories_pb.MemoryServiceWatchRequest(project=project, filter=where, after_seq=after_seq, view=view)
+        return self._stream(request, timeout_s)
 
     async def update(
         self,
@@ -203,17 +168,27 @@ class AsyncClient:
         timeout_s: float | None = None,
     ) -> memories_pb.MemoryServiceUpdateResponse:
         """Gives the named fields of the memory with this id the values in `memory`, for example "index.title"."""
-        return await self.send(requests.update(project, memory, paths, request_id), timeout_s=timeout_s)
+        request = memories_pb.MemoryServiceUpdateRequest(
+            project=project,
+            memory=memory,
+            update_mask=FieldMask(paths=paths),
+            request_id=requests.id_or_new(request_id),
+        )
+        return await self.send(request, timeout_s=timeout_s)
 
     async def delete(
         self, project: str, ids: Iterable[str], *, request_id: str | None = None, timeout_s: float | None = None
     ) -> memories_pb.MemoryServiceDeleteResponse:
         """Removes memories, all in one write."""
-        return await self.send(requests.delete(project, ids, request_id), timeout_s=timeout_s)
+        request = memories_pb.MemoryServiceDeleteRequest(
+            project=project, ids=ids, request_id=requests.id_or_new(request_id)
+        )
+        return await self.send(request, timeout_s=timeout_s)
 
     async def project(self, name: str, *, timeout_s: float | None = None) -> projects_pb.Project:
         """One project, with the number of memories of each kind."""
-        return (await self.send(projects_pb.ProjectServiceGetRequest(project=name), timeout_s=timeout_s)).project
+        request = projects_pb.ProjectServiceGetRequest(project=name)
+        return (await self.send(request, timeout_s=timeout_s)).project
 
     async def projects(
         self, *, page_size: int = 0, timeout_s: float | None = None
@@ -237,17 +212,6 @@ class AsyncClient:
             for record in message.records:
                 yield record
 
-    def import_project(
-        self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
-    ) -> AsyncIterator[projects_pb.ProjectServiceImportResponse]:
-        """Takes in records and yields what became of them, some at a time; failures name them by place, from 1.
-
-        What `records` raises ends the import and is raised here. What is cut off may be done again. No deadline unless
-        `timeout_s` sets one.
-        """
-        messages = _async(import_messages(name, enumerate(records, start=1)))
-        return exchange(self._channel, IMPORT, projects_pb.ProjectServiceImportResponse, messages, timeout_s)
-
     async def update_project(
         self,
         name: str,
@@ -258,7 +222,12 @@ class AsyncClient:
         timeout_s: float | None = None,
     ) -> projects_pb.Project:
         """Changes what is not None of a project's information; creates the project."""
-        request = requests.update_project(name, tech_stack, path, request_id)
+        request = projects_pb.ProjectServiceUpdateRequest(
+            project=name,
+            info=projects_pb.ProjectInfo(tech_stack=tech_stack or (), path=path or ""),
+            update_mask=requests.mask_of({"tech_stack": tech_stack, "path": path}),
+            request_id=requests.id_or_new(request_id),
+        )
         return (await self.send(request, timeout_s=timeout_s)).project
 
     async def settings(
@@ -277,57 +246,14 @@ class AsyncClient:
         timeout_s: float | None = None,
     ) -> projects_pb.ProjectServiceUpdateSettingsResponse:
         """Gives the named settings, for example "chat.top_k", the values in `settings`; unset ones their defaults."""
-        return await self.send(requests.update_settings(project, settings, paths, request_id), timeout_s=timeout_s)
+        request = projects_pb.ProjectServiceUpdateSettingsRequest(
+            project=project,
+            settings=settings,
+            update_mask=FieldMask(paths=paths),
+            request_id=requests.id_or_new(request_id),
+        )
+        return await self.send(request, timeout_s=timeout_s)
 
     async def status(self, *, timeout_s: float | None = None) -> admin_pb.StatusResponse:
         """What runs, on what, and how full it is."""
         return await self.send(admin_pb.StatusRequest(), timeout_s=timeout_s)
-
-    async def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.StatusResponse:
-        """Waits until the service answers, and returns what it says. Raises: HummockCallError."""
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + timeout_s
-        while (left_s := give_up_at - loop.time()) > 0:
-            try:
-                status: admin_pb.StatusResponse = await self._send(
-                    admin_pb.StatusRequest(), timeout_s=left_s, wait_for_ready=True
-                )
-            except HummockCallError as error:
-                if error.code not in _NOT_YET:
-                    raise
-                await asyncio.sleep(min(_PAUSE_S, max(give_up_at - loop.time(), 0)))
-            else:
-                return status
-        raise not_ready(self.target, timeout_s)
-
-    async def close(self) -> None:
-        """Ends the connection; calls that run fail."""
-        await self._channel.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def _send(self, request: Message, *, timeout_s: float | None = None, wait_for_ready: bool = False) -> Any:
-        name = request.DESCRIPTOR.full_name
-        timeout_s = ROUTES[name].timeout_s(self._deadlines, timeout_s)
-        try:
-            return await self._methods[name](request, timeout=timeout_s, wait_for_ready=wait_for_ready)
-        except aio.AioRpcError as failed:
-            raise call_error(cast(FailedCall, failed)) from failed
-
-    def _stream(self, request: Message, timeout_s: float | None) -> AsyncGenerator[Any, None]:
-        return replies(self._channel, request, timeout_s)
-
-
-def _to_bytes(request: Message) -> bytes:
-    return request.SerializeToString()
-
-
-async def _async(messages: Iterable[projects_pb.ProjectServiceImportRequest]) -> AsyncIterator[Message]:
-    for message in messages:
-        yield message

@@ -1,0 +1,255 @@
+# Generated from async_calls.py by `make client`; do not edit.
+"""The part of the client that keeps memories and projects."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Unpack
+
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from hummock.v1 import admin_service_pb2 as admin_pb
+from hummock.v1 import context_service_pb2 as context_pb
+from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transfer_pb2
+from hummock.v1 import memory_service_pb2 as memories_pb
+from hummock.v1 import project_service_pb2 as projects_pb
+from hummock_client import requests
+from hummock_client.sending import Send
+from hummock_client.streaming import Stream
+
+
+class Calls:
+    """Memories, projects and the state of the service. Every call raises HummockCallError when it fails."""
+
+    def __init__(self, send: Send, stream: Stream) -> None:
+        self.send = send
+        self._stream = stream
+
+    def recall(
+        self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.RecallOptions]
+    ) -> recall_pb2.RecallResponse:
+        """Finds the memories that bear on a text."""
+        request = recall_pb2.RecallRequest(project=project, query_text=text, **options)
+        return self.send(request, timeout_s=timeout_s)
+
+    def render(
+        self,
+        project: str,
+        source: str | Sequence[str] | recall_pb2.RecallRequest,
+        *,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.RenderOptions],
+    ) -> context_pb.RenderResponse:
+        """Writes the prompt section for what a text recalls, for a recall, or for the memories with these ids."""
+        return self.send(requests.render(project, source, options), timeout_s=timeout_s)
+
+    def learn(
+        self,
+        project: str,
+        memories: Iterable[memory_pb2.MemoryInput],
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> context_pb.LearnResponse:
+        """Stores memories, all or none. Give a request_id of your own to be able to repeat the call."""
+        request = context_pb.LearnRequest(project=project, memories=memories, request_id=requests.id_or_new(request_id))
+        return self.send(request, timeout_s=timeout_s)
+
+    def note(
+        self, project: str, text: str, tags: Iterable[str] = (), *, timeout_s: float | None = None
+    ) -> context_pb.LearnResponse:
+        """Stores one sentence."""
+        return self.learn(project, [requests.note(text, tags)], timeout_s=timeout_s)
+
+    def search(
+        self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]
+    ) -> context_pb.SearchResponse:
+        """Searches code and knowledge together."""
+        request = context_pb.SearchRequest(project=project, query_text=text, **options)
+        return self.send(request, timeout_s=timeout_s)
+
+    def explain(
+        self,
+        project: str,
+        text: str,
+        memory_id: str,
+        *,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.RecallOptions],
+    ) -> explain_pb2.ExplainResponse:
+        """Says why recalling for a text brings back a memory, or loses it, and what would bring it back."""
+        recall = recall_pb2.RecallRequest(project=project, query_text=text, **options)
+        return self.send(explain_pb2.ExplainRequest(recall=recall, memory_id=memory_id), timeout_s=timeout_s)
+
+    def feedback(
+        self,
+        project: str,
+        verdicts: Mapping[str, context_pb.Judgement.ValueType],
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.FeedbackOptions],
+    ) -> context_pb.FeedbackResponse:
+        """Says by memory id what was of use for a query, for example {"m1": JUDGEMENT_HELPFUL}."""
+        each = [
+            context_pb.FeedbackVerdict(memory_id=memory_id, judgement=judgement)
+            for memory_id, judgement in verdicts.items()
+        ]
+        request = context_pb.FeedbackRequest(
+            project=project, verdicts=each, request_id=requests.id_or_new(request_id), **options
+        )
+        return self.send(request, timeout_s=timeout_s)
+
+    def get(
+        self, project: str, memory_id: str, *, timeout_s: float | None = None, **options: Unpack[requests.ReadOptions]
+    ) -> memory_pb2.Memory:
+        """One memory."""
+        request = memories_pb.MemoryServiceGetRequest(project=project, id=memory_id, **options)
+        return self.send(request, timeout_s=timeout_s).memory
+
+    def batch_get(
+        self,
+        project: str,
+        ids: Iterable[str],
+        *,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.ReadOptions],
+    ) -> memories_pb.MemoryServiceBatchGetResponse:
+        """Several memories, and the ids that do not exist."""
+        request = memories_pb.MemoryServiceBatchGetRequest(project=project, ids=ids, **options)
+        return self.send(request, timeout_s=timeout_s)
+
+    def list_memories(
+        self,
+        project: str,
+        where: memory_pb2.Filter | None = None,
+        *,
+        view: memory_pb2.MemoryView.ValueType = memory_pb2.MEMORY_VIEW_INDEX,
+        order: memories_pb.ListOrder.ValueType = memories_pb.LIST_ORDER_UNSPECIFIED,
+        contains: str = "",
+        page_size: int = 0,
+        timeout_s: float | None = None,
+    ) -> Iterator[memory_pb2.Memory]:
+        """All memories that pass the filter and hold the string, oldest write first; pages are fetched when needed."""
+        request = memories_pb.MemoryServiceListRequest(
+            project=project, filter=where, view=view, page_size=page_size, order=order, contains=contains
+        )
+        while True:
+            page = self.send(request, timeout_s=timeout_s)
+            yield from page.memories
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def watch_memories(
+        self,
+        project: str,
+        where: memory_pb2.Filter | None = None,
+        *,
+        after_seq: int | None = None,
+        view: memory_pb2.MemoryView.ValueType = memory_pb2.MEMORY_VIEW_INDEX,
+        timeout_s: float | None = None,
+    ) -> Generator[memories_pb.MemoryServiceWatchResponse, None, None]:
+        """What becomes of a project's memories, without end: first a start, then events, or a reset.
+
+        Close the iterator to hang up. When it raises, watch again with the seq of the last message as
+        after_seq. No deadline unless `timeout_s` sets one.
+        """
+        request = memories_pb.MemoryServiceWatchRequest(project=project, filter=where, after_seq=after_seq, view=view)
+        return self._stream(request, timeout_s)
+
+    def update(
+        self,
+        project: str,
+        memory: memory_pb2.MemoryInput,
+        paths: Iterable[str],
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> memories_pb.MemoryServiceUpdateResponse:
+        """Gives the named fields of the memory with this id the values in `memory`, for example "index.title"."""
+        request = memories_pb.MemoryServiceUpdateRequest(
+            project=project,
+            memory=memory,
+            update_mask=FieldMask(paths=paths),
+            request_id=requests.id_or_new(request_id),
+        )
+        return self.send(request, timeout_s=timeout_s)
+
+    def delete(
+        self, project: str, ids: Iterable[str], *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> memories_pb.MemoryServiceDeleteResponse:
+        """Removes memories, all in one write."""
+        request = memories_pb.MemoryServiceDeleteRequest(
+            project=project, ids=ids, request_id=requests.id_or_new(request_id)
+        )
+        return self.send(request, timeout_s=timeout_s)
+
+    def project(self, name: str, *, timeout_s: float | None = None) -> projects_pb.Project:
+        """One project, with the number of memories of each kind."""
+        request = projects_pb.ProjectServiceGetRequest(project=name)
+        return self.send(request, timeout_s=timeout_s).project
+
+    def projects(self, *, page_size: int = 0, timeout_s: float | None = None) -> Iterator[projects_pb.Project]:
+        """All projects by name; pages are fetched as they are needed."""
+        request = projects_pb.ProjectServiceListRequest(page_size=page_size)
+        while True:
+            page = self.send(request, timeout_s=timeout_s)
+            yield from page.projects
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    def export_project(
+        self, name: str, *, with_vectors: bool = False, timeout_s: float | None = None
+    ) -> Iterator[transfer_pb2.TransferRecord]:
+        """All of a project as records, in the order in which they make it again. No deadline unless one is given."""
+        request = projects_pb.ProjectServiceExportRequest(project=name, with_vectors=with_vectors)
+        for message in self._stream(request, timeout_s):
+            yield from message.records
+
+    def update_project(
+        self,
+        name: str,
+        *,
+        tech_stack: Sequence[str] | None = None,
+        path: str | None = None,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> projects_pb.Project:
+        """Changes what is not None of a project's information; creates the project."""
+        request = projects_pb.ProjectServiceUpdateRequest(
+            project=name,
+            info=projects_pb.ProjectInfo(tech_stack=tech_stack or (), path=path or ""),
+            update_mask=requests.mask_of({"tech_stack": tech_stack, "path": path}),
+            request_id=requests.id_or_new(request_id),
+        )
+        return self.send(request, timeout_s=timeout_s).project
+
+    def settings(
+        self, project: str, *, timeout_s: float | None = None
+    ) -> projects_pb.ProjectServiceGetSettingsResponse:
+        """What a project sets for itself, and every value that applies where a request says nothing."""
+        return self.send(projects_pb.ProjectServiceGetSettingsRequest(project=project), timeout_s=timeout_s)
+
+    def update_settings(
+        self,
+        project: str,
+        settings: settings_pb2.ProjectSettings,
+        paths: Iterable[str],
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> projects_pb.ProjectServiceUpdateSettingsResponse:
+        """Gives the named settings, for example "chat.top_k", the values in `settings`; unset ones their defaults."""
+        request = projects_pb.ProjectServiceUpdateSettingsRequest(
+            project=project,
+            settings=settings,
+            update_mask=FieldMask(paths=paths),
+            request_id=requests.id_or_new(request_id),
+        )
+        return self.send(request, timeout_s=timeout_s)
+
+    def status(self, *, timeout_s: float | None = None) -> admin_pb.StatusResponse:
+        """What runs, on what, and how full it is."""
+        return self.send(admin_pb.StatusRequest(), timeout_s=timeout_s)
