@@ -26,7 +26,7 @@ from hummock.models import (
     find_reranker,
     load_reranker,
 )
-from hummock.models.convert import build_cross_encoder
+from hummock.models.bert_graph import build_cross_encoder
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Hub, ModelFile
 from hummock.models.errors import ModelFileAltered, ModelGraphUnsupported, ModelUnknown, ScoreNotFinite
 from hummock.models.files import sha256_of

@@ -83,7 +83,6 @@ def demo(
 
 def _fill(service: Service, repo: Path) -> None:
     """Index the repository and the sample's, and learn the sample; a second run finds all of it there."""
-    pass
     from hummock.demo import load_sample, sample_repository
 
     note(f"indexing {repo.absolute()} into project {_REPOSITORY}")

@@ -1,10 +1,9 @@
-"""`hummock serve` and `hummock warm`: the service itself, and its log."""
+"""`hummock serve` and `hummock warm`: the service itself."""
 
 from __future__ import annotations
 
 import gc
 import json
-import logging
 import os
 import signal
 import sys
@@ -12,33 +11,11 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import structlog
 import typer
 
 from hummock.cli.connection import CommandFailed, packages_of
 from hummock.cli.options import DataOption, ModelsOption
 from hummock.cli.output import note, print_line
-
-
-def configure_logs(level: str, *, as_json: bool) -> None:
-    """Set up structlog for this process; `level` is "debug", "info", "warning" or "error"."""
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer(ensure_ascii=False)
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-
 
 _COMPILING_S = 1.0
 """Kernels that take longer than this are being compiled; out of the cache they take a third of it."""
@@ -69,7 +46,7 @@ def serve(
     # Nearly all that a start makes stays; looking for garbage in it takes a sixth of the time. Serving switches it on.
     gc.disable()
     with packages_of("server"):
-        pass
+        from hummock.cli.logs import configure_logs
         from hummock.config import load_settings
     settings = load_settings(
         {
@@ -102,7 +79,7 @@ def reader() -> None:
         signal.signal(number, signal.SIG_IGN)
     line = sys.stdin.readline()
     with packages_of("server"):
-        pass
+        from hummock.cli.logs import configure_logs
         from hummock.config import Settings
     if not line:
         raise CommandFailed("a reader is started by the service: set its number with `hummock serve --readers`")
