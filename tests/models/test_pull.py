@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.server
 import os
+import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -153,7 +154,7 @@ def test_an_interrupt_leaves_what_was_there(
     def interrupted(path: Path) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pull, "sha256_of", interrupted)
+    monkeypatch.setattr(sys.modules[pull.__module__], "sha256_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         pull(toy, tmp_path / "models")
     assert only_files(tmp_path / "models") == ["toy"]
