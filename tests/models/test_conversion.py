@@ -11,7 +11,7 @@ from hummock.models.checkpoint import BertCheckpoint, BertShape, Float32Array, r
 from hummock.models.convert import write_float32, write_int8
 from hummock.models.description import Pooling
 from hummock.models.errors import CheckpointUnsupported
-from hummock.models.numpy_bert import last_hidden_state, mean_pooled
+from tests.models.numpy_bert import last_hidden_state, mean_pooled
 
 VOCABULARY = 97
 

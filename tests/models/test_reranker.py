@@ -30,11 +30,11 @@ from hummock.models.bert_graph import build_cross_encoder
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Hub, ModelFile
 from hummock.models.errors import ModelFileAltered, ModelGraphUnsupported, ModelUnknown, ScoreNotFinite
 from hummock.models.files import sha256_of
-from hummock.models.numpy_bert import pair_logit
 from hummock.models.reranker import CHARACTERS_A_TOKEN, LENGTHS, CrossEncoder, PairTimes
 from hummock.models.tiny_reranker import tiny_cross_encoder
 from hummock.ports.models import Clock, Pair, Reranker
 from tests.fakes import FakeClock
+from tests.models.numpy_bert import pair_logit
 
 QUERY = "增加先本后息的还款方式"
 TEXTS = [

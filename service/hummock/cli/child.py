@@ -16,8 +16,6 @@ from typing import IO
 from hummock.cli.connection import CommandFailed
 from hummock.cli.serve import SERVING_ON
 
-__all__ = ["Child", "running_service"]
-
 _HOST = "127.0.0.1"
 _STOP_S = 20.0
 _WAKE_S = 0.5

@@ -18,7 +18,6 @@ from hummock_client.channel import DEFAULT_TARGET
 if TYPE_CHECKING:
     from hummock.indexing.sync import InfoReport, Progress, SyncReport
 
-__all__ = ["index", "index_repository", "print_report"]
 
 _STAGES = {"read": "reading files", "send": "sending memories", "delete": "removing the vanished"}
 _SHOWN_FAILURES = 5

@@ -22,8 +22,6 @@ from hummock.cli.serve import reader, serve, warm
 from hummock.cli.transfer import export, import_file
 from hummock.core.errors import HummockError
 
-__all__ = ["app", "main"]
-
 
 class _Commands(TyperGroup):
     """Ends a command that failed on purpose with one line on stderr and status 1."""

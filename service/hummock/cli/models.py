@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from hummock.models import EmbeddingModel, Measured, Model, PublishedModel
 
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="List, fetch, verify and calibrate models.")
 

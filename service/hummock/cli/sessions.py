@@ -18,8 +18,6 @@ from hummock.v1 import session_pb2
 from hummock.v1 import session_service_pb2 as pb
 from hummock_client.channel import DEFAULT_TARGET
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, help="Read conversations, and watch them.")
 
 SessionArgument = Annotated[

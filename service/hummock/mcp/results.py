@@ -12,8 +12,6 @@ from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2 as memory_pb
 from hummock.v1 import recall_pb2 as recall_pb
 
-__all__ = ["MemoryInFull", "Remembered", "SearchResults", "TaskContext"]
-
 
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from hummock.models.description import RANDOM_BASIS
 from hummock.models.errors import ModelGraphUnsupported
 
-__all__ = ["MAX_TOKEN_VECTORS", "TOKEN_DIM", "TokenBasis", "load_basis", "random_basis"]
-
 TOKEN_DIM = 64
 MAX_TOKEN_VECTORS = 128
 _LONGEST = 127

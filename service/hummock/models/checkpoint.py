@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from hummock.models.errors import CheckpointUnsupported, ConverterMissing
 
-__all__ = ["LAYER_PARTS", "BertCheckpoint", "BertShape", "Float32Array", "read_checkpoint"]
-
 Float32Array = NDArray[np.float32]
 
 

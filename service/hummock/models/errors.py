@@ -7,22 +7,6 @@ from pathlib import Path
 
 from hummock.core.errors import HummockError, StartError
 
-__all__ = [
-    "CalibrationInvalid",
-    "CheckpointUnsupported",
-    "ConverterMissing",
-    "DescriptionInvalid",
-    "EmbeddingNotFinite",
-    "ModelFileAltered",
-    "ModelFileMissing",
-    "ModelGraphUnsupported",
-    "ModelPullFailed",
-    "ModelUnknown",
-    "ModelsDirectoryUnusable",
-    "PairsInvalid",
-    "ScoreNotFinite",
-]
-
 
 class ModelUnknown(StartError):
     """No model has that name, neither in the registry nor in the models directory."""

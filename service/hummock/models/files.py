@@ -15,19 +15,6 @@ from pathlib import Path
 from hummock.models.description import GRAPH_FILE, Model, ModelFile, PublishedModel
 from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDirectoryUnusable
 
-__all__ = [
-    "RECORD_FILE",
-    "install",
-    "is_here",
-    "is_present",
-    "publish",
-    "sha256_of",
-    "staging",
-    "turn",
-    "verify",
-    "write_record",
-]
-
 RECORD_FILE = "model.json"
 
 

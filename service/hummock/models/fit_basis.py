@@ -18,8 +18,6 @@ from hummock.models.encoder import Encoder
 from hummock.models.files import verify
 from hummock.models.registry import find
 
-__all__ = ["fit", "main", "save"]
-
 
 def fit(encoder: Encoder, texts: Iterable[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Mean (dim,) and projection (dim, 64) of the texts' unit token vectors, both float32.

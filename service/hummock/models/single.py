@@ -14,8 +14,6 @@ from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import verify
 from hummock.models.space import embedding_space
 
-__all__ = ["SingleModel"]
-
 
 class SingleModel:
     """An encoder and its token basis. Safe to call from several threads."""

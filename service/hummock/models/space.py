@@ -11,8 +11,6 @@ from hummock.models.basis import TOKEN_DIM, TokenBasis
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, PairDescription
 from hummock.text.template import TEMPLATE_VERSION
 
-__all__ = ["TEXT_TEMPLATE", "SpaceIngredients", "embedding_space", "ingredients", "pair_space", "space_id"]
-
 TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
 """How a chunk's text is put together (`embedder.py`) out of a memory (`text/template.py`); moves when that changes."""
 

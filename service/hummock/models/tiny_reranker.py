@@ -28,8 +28,6 @@ from hummock.models.description import (
 from hummock.models.files import is_present, publish, sha256_of, staging, turn, verify
 from hummock.models.tiny import encoder_layers, layer_norm, linear
 
-__all__ = ["TINY_RERANKER", "build_tiny_reranker", "tiny_cross_encoder"]
-
 TINY_RERANKER = "tiny-reranker"
 DIM = 64
 INNER = 128

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from hummock.models.checkpoint import BertCheckpoint, Float32Array
 
-__all__ = ["last_hidden_state", "mean_pooled", "pair_logit"]
-
 
 def last_hidden_state(checkpoint: BertCheckpoint, input_ids: NDArray[np.int64]) -> Float32Array:
     """Contextual vectors of one text's tokens, (n,) -> (n, hidden) float32; token type 0 throughout.
