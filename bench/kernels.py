@@ -13,7 +13,7 @@ from bench.command import Options, run_part
 from bench.rows import Findings, Row
 from bench.stores import DIM, SEED
 from hummock_kernels import reference
-from hummock_kernels.cosine import scan
+from hummock_kernels.cosine import Chunks, scan
 from hummock_kernels.mmr import mmr
 
 # Behind the kernels, which prepare its environment.
@@ -44,14 +44,14 @@ def measure(options: Options) -> Findings:
     rows = _unit(random.standard_normal((_ROWS, DIM)))
     halves = np.ascontiguousarray(rows, np.float16).view(np.uint16)
     words = halves.view(np.uint64).reshape(-1)
-    start, count, allowed = np.arange(_ROWS), np.ones(_ROWS, np.int32), np.ones(_ROWS, np.uint8)
+    chunks, allowed = Chunks(halves, np.arange(_ROWS), np.ones(_ROWS, np.int32)), np.ones(_ROWS, np.uint8)
     queries = _unit(random.standard_normal((_ROUNDS, DIM)))
     scans_s, reads_s = [], []
     for query in queries:
         reads_s.append(_seconds(lambda: read_once(words)))
-        scans_s.append(_seconds(lambda: scan(halves, start, count, allowed, query, -np.inf, _KEEP)))  # noqa: B023 - called now
+        scans_s.append(_seconds(lambda: scan(chunks, allowed, query, -np.inf, _KEEP)))  # noqa: B023 - called now
     scan_s, read_s = median(scans_s), median(reads_s)
-    reference_s = _seconds(lambda: reference.scan(halves, start, count, allowed, queries[0], -np.inf, _KEEP))
+    reference_s = _seconds(lambda: reference.scan(chunks, allowed, queries[0], -np.inf, _KEEP))
     choice_us, reference_us = _choice_us(random)
     scan_what = "scoring kernel (filter, cosine, top 50), float16, 100,000 rows of 384: of one thread's read bandwidth"
     return Findings(

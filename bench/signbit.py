@@ -20,7 +20,7 @@ from hummock.core.errors import HummockError
 from hummock.models.embedder import open_embedder
 from hummock.models.registry import find
 from hummock.store.views.sign_bits import SignBits, packed_query
-from hummock_kernels.cosine import scan, score_rows
+from hummock_kernels.cosine import Chunks, scan, score_rows
 from hummock_kernels.signbit import nearest_signs
 from hummock_kernels.topk import top_k
 
@@ -110,10 +110,10 @@ def measured(model: str, rows: Vectors, queries: dict[str, Vectors]) -> Iterator
     """Every method on these rows."""
     halves = _halves(rows)
     every = np.ones(len(rows), np.uint8)
-    start, count = np.arange(len(rows)), np.ones(len(rows), np.int32)
+    chunks = Chunks(halves, np.arange(len(rows)), np.ones(len(rows), np.int32))
 
     def exact(query: Vectors, k: int) -> Rows:
-        return scan(halves, start, count, every, query, -np.inf, k)[0]
+        return scan(chunks, every, query, -np.inf, k)[0]
 
     truth = {name: [exact(query, _MOST) for query in each] for name, each in queries.items()}
     scanned = Method(name="exact scan", finder=exact, index_bytes=0, build_s=0.0, touched_bytes=halves.nbytes)

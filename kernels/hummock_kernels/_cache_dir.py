@@ -1,14 +1,55 @@
-"""Where compiled kernels are kept between runs."""
+"""Where compiled kernels are kept between runs.
 
+Numba takes a kernel from its cache while the file that holds it stays the same, whatever becomes of the helpers that it
+takes from other files. So each state of the sources has a directory of its own.
+"""
+
+import hashlib
 import os
+import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+_STATE = re.compile(r"hummock-[0-9a-f]{16}")
+_KEPT_STATES = 3
+"""Of the sources: this one and those used last, so that two versions that take turns need not compile each time."""
 
-def choose_cache_dir(package: Path, environ: Mapping[str, str]) -> Path | None:
-    """A directory for compiled kernels that exists and can be written; None stands for the package's own `__pycache__`.
+
+def cache_dir_of(package: Path, environ: Mapping[str, str]) -> Path:
+    """The directory of the package's sources as they are now; older ones are removed when it is made.
+
+    Raises:
+        OSError: Nothing can be written anywhere.
+    """
+    digest = hashlib.sha256()
+    for source in sorted(package.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    place = choose_cache_dir(package, environ)
+    directory = place / f"hummock-{digest.hexdigest()[:16]}"
+    try:
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        os.utime(directory)
+    else:
+        states = [path for path in place.iterdir() if _STATE.fullmatch(path.name)]
+        for path in sorted(states, key=_last_used)[:-_KEPT_STATES]:
+            shutil.rmtree(path, ignore_errors=True)
+    return directory
+
+
+def _last_used(directory: Path) -> int:
+    try:
+        return directory.stat().st_mtime_ns
+    except FileNotFoundError:
+        # Another process is removing it as well.
+        return 0
+
+
+def choose_cache_dir(package: Path, environ: Mapping[str, str]) -> Path:
+    """A directory for compiled kernels that exists and can be written.
 
     Tried in order: `NUMBA_CACHE_DIR`, beside the package, `XDG_CACHE_HOME`, `HOME`, `HUMMOCK_DATA`, the temporary
     directory, which serves a read-only install without a home.
@@ -16,20 +57,20 @@ def choose_cache_dir(package: Path, environ: Mapping[str, str]) -> Path | None:
     Raises:
         OSError: Nothing can be written anywhere.
     """
-    configured = environ.get("NUMBA_CACHE_DIR")
-    if configured and _is_writable(Path(configured)):
-        return Path(configured)
-    if _is_writable(package / "__pycache__"):
-        return None
-    for candidate in _candidates(environ):
+    for candidate in _candidates(package, environ):
         if _is_writable(candidate):
             return candidate
     return _private_temporary_directory()
 
 
-def _candidates(environ: Mapping[str, str]) -> list[Path]:
+def _candidates(package: Path, environ: Mapping[str, str]) -> list[Path]:
+    configured = Path(environ.get("NUMBA_CACHE_DIR", ""))
+    if _STATE.fullmatch(configured.name):
+        # Of a process that started this one: the directory was chosen there.
+        configured = configured.parent
     places = (("XDG_CACHE_HOME", "hummock/numba"), ("HOME", ".cache/hummock/numba"), ("HUMMOCK_DATA", "cache/numba"))
-    return [Path(environ[name]) / tail for name, tail in places if Path(environ.get(name, "")).is_absolute()]
+    users = [Path(environ[name]) / tail for name, tail in places if Path(environ.get(name, "")).is_absolute()]
+    return [*([configured] if configured.name else []), package / "__pycache__", *users]
 
 
 def _is_writable(directory: Path) -> bool:

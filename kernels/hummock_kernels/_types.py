@@ -24,6 +24,7 @@ Matrix: TypeAlias = NDArray[np.float32]
 Doubles: TypeAlias = NDArray[np.float64]
 
 F32 = types.float32
+F64 = types.float64
 I64 = types.int64
 U32 = types.uint32
 VOID = types.void
@@ -55,9 +56,3 @@ OUT_U64_3D = types.Array(types.uint64, 3, "C")
 OUT_F32_1D = types.Array(types.float32, 1, "C")
 OUT_F32_2D = types.Array(types.float32, 2, "C")
 OUT_F64_1D = types.Array(types.float64, 1, "C")
-
-
-def named_f64(named: Any) -> Any:
-    """The type of a NamedTuple whose fields are all float64."""
-    named_tuple: Any = types.NamedUniTuple  # untyped
-    return named_tuple(types.float64, len(named._fields), named)

@@ -1,43 +1,34 @@
 """BM25F over an inverted index and the documents that are newer than it.
 
-Postings of term t are the slice indptr[t]:indptr[t + 1] of `post_doc` and `post_weight`. Documents from `base` on, the
-delta, are not in it: document base + d has the slice fwd_indptr[d]:fwd_indptr[d + 1] of `fwd_term` and `fwd_counts`. A
-term occurs at most once in a document. Counts pack four saturating bytes, least significant first: title, tags, body,
-learned keywords. Terms beyond the index's size occur in the delta alone.
-
 Source: Robertson, Zaragoza & Taylor, CIKM 2004 (weighted fields); Robertson & Zaragoza, 2009.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from hummock_kernels._bits import bit_count
-from hummock_kernels._jit import helper, kernel
+from hummock_kernels._jit import helper, kernel, named
+from hummock_kernels._processor import bit_count
 from hummock_kernels._types import (
     F32,
     F32_1D,
-    I32_1D,
-    I32_2D,
     I64,
     I64_1D,
     OUT_F32_1D,
-    OUT_I32_1D,
     OUT_I64_1D,
-    OUT_U8_1D,
     OUT_U32_1D,
     U8_1D,
-    U32,
     U32_1D,
-    U64_2D,
-    VOID,
-    Counts,
     Docs,
+    Doubles,
     Flags,
     Indices,
-    Longs,
     Tuple,
     Vector,
     Words,
 )
+from hummock_kernels.postings import DELTA, INDEX, PRESENCE, Delta, Index, Presence, lower_bound, weighted_count
+from hummock_kernels.topk import offer, put_in_order
 
 _SKETCH_SIZE = 1024  # a power of two
 _FIRST_WINDOW_DOCS = 256
@@ -47,108 +38,168 @@ _SLACK = 1 + 1e-5
 """More than float32 loses in sums of some tens of terms, whose order is another while bounds are compared."""
 
 
-@helper()
-def _weighted_count(counts: np.uint32, field_weights: Vector) -> np.float32:
-    packed = np.int64(counts)
-    total = np.float32(0)
-    for field in range(4):
-        total += field_weights[field] * np.float32((packed >> (8 * field)) & 255)
-    return total
+class Query(NamedTuple):
+    """The terms of a query.
+
+    Attributes:
+        term: (q,) one given twice counts twice.
+        idf: (q,) weight of each, not negative.
+        row: (q,) the row of each in a `Presence`; -1 for one that has none.
+        greatest: (q,) no document in the index gets a greater share of a term's gain (see `greatest_shares`).
+    """
+
+    term: Words
+    idf: Vector
+    row: Indices
+    greatest: Vector
+
+
+class Saturation(NamedTuple):
+    """How a term that occurs more often gains less.
+
+    Attributes:
+        length: (all documents,) weighted length of each, delta included.
+        mean_length: Of those; 0 switches length normalisation off.
+        k1: Saturation, not negative.
+        b: Share of length normalisation, in [0, 1].
+    """
+
+    length: Vector
+    mean_length: float
+    k1: float
+    b: float
+
+
+_QUERY = named(Query, U32_1D, F32_1D, I64_1D, F32_1D)
+_SATURATION = named(Saturation, F32_1D, F32, F32, F32)
+
+
+class _Asked(NamedTuple):
+    """A query, made ready for an index.
+
+    Attributes:
+        gain: (q,) the most that each term could give.
+        row: As in the query.
+        at: (q,) where the postings of each term begin; without a row, those that are still to be looked at.
+        end: (q,) where they end.
+        length: Of all documents.
+        floor: A term's weight is halved at floor + slope * length.
+        slope: See `floor`.
+    """
+
+    gain: Vector
+    row: Indices
+    at: Indices
+    end: Indices
+    length: Vector
+    floor: np.float32
+    slope: np.float32
 
 
 @helper()
-def _gain(idf: np.float32, weight: np.float32, saturation: np.float32) -> np.float32:
-    return idf * weight / (weight + saturation)
+def _floor_and_slope(saturation: Saturation) -> tuple[np.float32, np.float32]:
+    k1, b, mean_length = saturation.k1, saturation.b, saturation.mean_length
+    slope = np.float32(k1 * b / mean_length) if mean_length > 0 else np.float32(0)
+    return np.float32(k1 * (np.float32(1) - b)), slope
 
 
 @helper()
-def _bit(position: int) -> np.uint32:
-    return np.uint32(1) << np.uint32(position) if position < 32 else np.uint32(0)
+def _asked(query: Query, index: Index, saturation: Saturation) -> _Asked:
+    at = np.zeros(query.term.shape[0], np.int64)
+    end = np.zeros(query.term.shape[0], np.int64)
+    for position in range(query.term.shape[0]):
+        term = np.int64(query.term[position])
+        if term < index.indptr.shape[0] - 1:
+            at[position], end[position] = index.indptr[term], index.indptr[term + 1]
+    gain = (query.idf * (saturation.k1 + np.float32(1))).astype(np.float32)
+    floor, slope = _floor_and_slope(saturation)
+    return _Asked(gain, query.row, at, end, saturation.length, floor, slope)
+
+
+@helper(borrows=True)
+def _gain(gain: np.float32, weight: np.float32, saturation: np.float32) -> np.float32:
+    """What a term gives to a document that holds it with this weight."""
+    return gain * weight / (weight + saturation)
+
+
+class _Sought(NamedTuple):
+    """A query's terms, to be found in forward lists.
+
+    Attributes:
+        ordered: Ascending.
+        order: The position of each in the query.
+        sketch: A mark for the low bits of each, so that nearly all other terms are told apart without a search.
+        counts: (q,) those of the document that is looked at, zeros otherwise.
+    """
+
+    ordered: Words
+    order: Indices
+    sketch: Flags
+    counts: Words
 
 
 @helper()
-def _lower_bound(ordered: Words, term: np.uint32) -> int:
-    low = 0
-    high = ordered.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] < term:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _ascending(keys: Doubles) -> Indices:
+    """The order of a few keys, ties by the smaller index, by insertion: a sort of NumPy's takes a second to compile."""
+    order = np.arange(keys.shape[0])
+    for i in range(1, keys.shape[0]):
+        at = i
+        while at > 0 and keys[order[at - 1]] > keys[i]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = i
+    return order
 
 
 @helper()
-def _sketch(terms: Words) -> Flags:
-    """A mark for the low bits of each term, so that nearly all other terms are told apart without a search."""
-    marks = np.zeros(_SKETCH_SIZE, np.uint8)
+def _sought(terms: Words) -> _Sought:
+    sketch = np.zeros(_SKETCH_SIZE, np.uint8)
     for i in range(terms.shape[0]):
-        marks[terms[i] & (_SKETCH_SIZE - 1)] = 1
-    return marks
+        sketch[terms[i] & (_SKETCH_SIZE - 1)] = 1
+    order = _ascending(terms.astype(np.float64))
+    return _Sought(terms[order], order, sketch, np.zeros(terms.shape[0], np.uint32))
 
 
-@helper()
-def _find_query_terms(
-    fwd_term: Words,
-    fwd_counts: Words,
-    start: int,
-    end: int,
-    ordered: Words,
-    order: Indices,
-    sketch: Flags,
-    found: Words,
-) -> bool:
-    """Put one document's counts at the positions of its query terms; says whether there are any."""
+@helper(borrows=True)
+def _find_query_terms(sought: _Sought, delta: Delta, doc: int) -> bool:
+    """Put a newer document's counts at the positions of its query terms; says whether there are any."""
+    ordered, sketch, terms = sought.ordered, sought.sketch, delta.term
     is_hit = False
-    for p in range(start, end):
-        if sketch[fwd_term[p] & (_SKETCH_SIZE - 1)] == 0:
+    for p in range(delta.indptr[doc - delta.base], delta.indptr[doc - delta.base + 1]):
+        if sketch[terms[p] & (_SKETCH_SIZE - 1)] == 0:
             continue
-        at = _lower_bound(ordered, fwd_term[p])
-        while at < ordered.shape[0] and ordered[at] == fwd_term[p]:
-            found[order[at]] = fwd_counts[p]
+        at = lower_bound(ordered, terms[p])
+        while at < ordered.shape[0] and ordered[at] == terms[p]:
+            sought.counts[sought.order[at]] = delta.counts[p]
             is_hit = True
             at += 1
     return is_hit
 
 
-@helper()
-def _score_counts(
-    counts: Words, gains: Vector, saturation: np.float32, field_weights: Vector
-) -> tuple[np.float32, np.uint32]:
-    """Score and matched terms of a document by its counts, which are cleared."""
+@helper(borrows=True)
+def _bit(position: int) -> np.uint32:
+    return np.uint32(1) << np.uint32(position) if position < 32 else np.uint32(0)
+
+
+@helper(borrows=True)
+def _score_newer(asked: _Asked, sought: _Sought, delta: Delta, doc: int) -> tuple[np.float32, np.uint32]:
+    """Score and matched terms of a document of the delta."""
     score = np.float32(0)
     matched = np.uint32(0)
+    if not _find_query_terms(sought, delta, doc):
+        return score, matched
+    saturation = asked.floor + asked.slope * asked.length[doc]
     # In the order of the query, as for indexed documents: float32 sums depend on it.
-    for position in range(gains.shape[0]):
-        weight = _weighted_count(counts[position], field_weights)
-        counts[position] = 0
+    for position in range(sought.counts.shape[0]):
+        weight = weighted_count(sought.counts[position], delta.field_weights)
+        sought.counts[position] = 0
         if weight > 0:
-            score += _gain(gains[position], weight, saturation)
+            score += _gain(asked.gain[position], weight, saturation)
             matched |= _bit(position)
     return score, matched
 
 
-@helper()
-def _slices(indptr: Indices, query_terms: Words) -> tuple[Indices, Indices]:
-    """Where the postings of each query term begin and end."""
-    begin = np.zeros(query_terms.shape[0], np.int64)
-    end = np.zeros(query_terms.shape[0], np.int64)
-    for position in range(query_terms.shape[0]):
-        term = np.int64(query_terms[position])
-        if term < indptr.shape[0] - 1:
-            begin[position], end[position] = indptr[term], indptr[term + 1]
-    return begin, end
-
-
-@helper()
-def _constants(idf: Vector, mean_length: float, k1: float, b: float) -> tuple[Vector, np.float32, np.float32]:
-    """The most that each term could give, and where counts saturate: at floor + slope * length."""
-    slope = np.float32(k1 * b / mean_length) if mean_length > 0 else np.float32(0)
-    return (idf * (k1 + np.float32(1))).astype(np.float32), np.float32(k1 * (np.float32(1) - b)), slope
-
-
-@helper()
+@helper(borrows=True)
 def _seek(post_doc: Docs, start: int, end: int, doc: int) -> int:
     """The first of these postings whose document is this or a later one, found by growing steps from `start`."""
     step = 1
@@ -167,90 +218,63 @@ def _seek(post_doc: Docs, start: int, end: int, doc: int) -> int:
     return start
 
 
-@helper()
-def _find(
-    post_doc: Docs,
-    start: int,
-    end: int,
-    presence: Longs,
-    before: Counts,
-    row: int,
-    docs: Indices,
-    found: Indices,
-    which: Indices,
-) -> int:
-    """Write the postings of a term by these documents to `found`, and whose each is to `which`; says how many.
+class _Looked(NamedTuple):
+    """Postings that were found: where each is, and the place of its document among those that were asked for."""
 
-    A row of `presence` takes the place of a search. Without one, a search begins where the last one ended, or at
-    `start` where documents do not ascend.
+    posting: Indices
+    place: Indices
+
+
+@helper(borrows=True)
+def _look_up(asked: _Asked, position: int, index: Index, presence: Presence, docs: Indices, looked: _Looked) -> int:
+    """Find a term's postings by these documents; says how many there are.
+
+    A row of `presence` takes the place of a search. Without one, a search begins where the last one ended, or at the
+    first posting where documents do not ascend.
     """
+    posting, place = looked.posting, looked.place
+    row, start, end = asked.row[position], asked.at[position], asked.end[position]
     size = 0
     if row >= 0:
+        held, before = presence.held, presence.before
         # Without a branch, so that reads that no cache has go on side by side.
         for i in range(docs.shape[0]):
-            word = presence[row, docs[i] >> 6]
+            word = held[row, docs[i] >> 6]
             bit = np.uint64(1) << np.uint64(docs[i] & 63)
-            found[size] = start + before[row, docs[i] >> 6] + np.int64(bit_count(word & (bit - np.uint64(1))))
-            which[size] = i
+            posting[size] = start + before[row, docs[i] >> 6] + np.int64(bit_count(word & (bit - np.uint64(1))))
+            place[size] = i
             size += (word & bit) != 0
         return size
+    post_doc = index.doc
     p = start
     for i in range(docs.shape[0]):
         p = _seek(post_doc, start if i > 0 and docs[i] < docs[i - 1] else p, end, docs[i])
-        found[size], which[size] = p, i
+        posting[size], place[size] = p, i
         size += p < end and post_doc[p] == docs[i]
     return size
 
 
-_INDEX = (I64_1D, I32_1D, F32_1D, I64_1D, U32_1D, U32_1D, I64)
-_QUERY = (U32_1D, F32_1D, F32_1D, F32_1D, F32, F32, F32)
-_FREQUENT = (I64_1D, U64_2D, I32_2D)
+@helper(borrows=True)
+def _add(
+    asked: _Asked, position: int, index: Index, presence: Presence, docs: Indices, sums: Vector, looked: _Looked
+) -> int:
+    """Add what a term gives to each of these documents to their sums; gives how many postings were found."""
+    size = _look_up(asked, position, index, presence, docs, looked)
+    posting, place = looked
+    weight, length, gain, floor, slope = index.weight, asked.length, asked.gain[position], asked.floor, asked.slope
+    for i in range(size):
+        if weight[posting[i]] > 0:
+            sums[place[i]] += _gain(gain, weight[posting[i]], floor + slope * length[docs[place[i]]])
+    return size
 
 
-@kernel(Tuple((OUT_F32_1D, OUT_U32_1D))(*_INDEX, *_QUERY, *_FREQUENT, I64_1D))
+@kernel(Tuple((OUT_F32_1D, OUT_U32_1D))(INDEX, DELTA, PRESENCE, _QUERY, _SATURATION, I64_1D))
 def bm25_scores(
-    indptr: Indices,
-    post_doc: Docs,
-    post_weight: Vector,
-    fwd_indptr: Indices,
-    fwd_term: Words,
-    fwd_counts: Words,
-    base: int,
-    query_terms: Words,
-    idf: Vector,
-    field_weights: Vector,
-    doc_length: Vector,
-    mean_length: float,
-    k1: float,
-    b: float,
-    row: Indices,
-    presence: Longs,
-    before: Counts,
-    docs: Indices,
+    index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, docs: Indices
 ) -> tuple[Vector, Words]:
-    """Keyword score of some documents, and which query terms they hold.
+    """Keyword score of some documents (n,), which ascend, and which query terms they hold.
 
     A document scores the same bits whether it is in the index or in the delta.
-
-    Args:
-        indptr: (terms + 1,), with `post_doc` and `post_weight`: the index (see the module).
-        post_doc: Documents, below `base`.
-        post_weight: Counts, weighted by field and summed.
-        fwd_indptr: (delta documents + 1,), with `fwd_term` and `fwd_counts`: the delta.
-        fwd_term: Terms.
-        fwd_counts: Packed counts.
-        base: Number of the delta's first document.
-        query_terms: (q,); a term given twice counts twice.
-        idf: (q,) weight of each query term, not negative.
-        field_weights: (4,) not negative: title, tags, body, learned keywords.
-        doc_length: (all documents,) weighted length of each, delta included.
-        mean_length: Their mean; 0 switches length normalisation off.
-        k1: Saturation, not negative.
-        b: Share of length normalisation, in [0, 1].
-        row: (q,) the row of each term in the next two, of `frequent.presence_of`; -1 for a term that has none.
-        presence: (rows, words) uint64.
-        before: (rows, words) int32.
-        docs: (n,) ascending.
 
     Returns:
         Scores (n,), 0 where nothing matches, and (n,) words in which bit i says that query term i matched, for the
@@ -258,66 +282,112 @@ def bm25_scores(
     """
     scores = np.zeros(docs.shape[0], np.float32)
     matched = np.zeros(docs.shape[0], np.uint32)
-    gains, floor, slope = _constants(idf, mean_length, k1, b)
-    begin, end = _slices(indptr, query_terms)
-    indexed = np.searchsorted(docs, base)
-    found, which = np.empty((2, indexed + 1), np.int64)
-    for term in range(gains.shape[0]):
-        held = _find(post_doc, begin[term], end[term], presence, before, row[term], docs[:indexed], found, which)
-        for i in range(held):
-            if post_weight[found[i]] > 0:
-                at = which[i]
-                scores[at] += _gain(gains[term], post_weight[found[i]], floor + slope * doc_length[docs[at]])
-                matched[at] |= _bit(term)
-    order = np.argsort(query_terms, kind="mergesort")
-    ordered = query_terms[order]
-    sketch = _sketch(query_terms)
-    counts = np.zeros(query_terms.shape[0], np.uint32)
+    asked = _asked(query, index, saturation)
+    indexed = np.searchsorted(docs, delta.base)
+    looked = _Looked(np.empty(indexed + 1, np.int64), np.empty(indexed + 1, np.int64))
+    for position in range(query.term.shape[0]):
+        for i in range(_add(asked, position, index, presence, docs[:indexed], scores, looked)):
+            if index.weight[looked.posting[i]] > 0:
+                matched[looked.place[i]] |= _bit(position)
+    sought = _sought(query.term)
     for i in range(indexed, docs.shape[0]):
-        first, last = fwd_indptr[docs[i] - base], fwd_indptr[docs[i] - base + 1]
-        if _find_query_terms(fwd_term, fwd_counts, first, last, ordered, order, sketch, counts):
-            saturation = floor + slope * doc_length[docs[i]]
-            scores[i], matched[i] = _score_counts(counts, gains, saturation, field_weights)
+        scores[i], matched[i] = _score_newer(asked, sought, delta, docs[i])
     return scores, matched
 
 
-@helper()
-def _is_worse(score: float | np.float32, doc: int, other_score: float | np.float32, other_doc: int) -> bool:
-    return bool(score < other_score or (score == other_score and doc > other_doc))
+@kernel(OUT_F32_1D(INDEX, _SATURATION))
+def greatest_shares(index: Index, saturation: Saturation) -> Vector:
+    """The greatest share of its gain that each term gives to a document, (terms,) in [0, 1]."""
+    floor, slope = _floor_and_slope(saturation)
+    doc, weight, length = index.doc, index.weight, saturation.length
+    greatest = np.zeros(index.indptr.shape[0] - 1, np.float32)
+    for term in range(greatest.shape[0]):
+        share = np.float32(0)
+        for p in range(index.indptr[term], index.indptr[term + 1]):
+            if weight[p] > 0:
+                share = max(share, weight[p] / (weight[p] + (floor + slope * length[doc[p]])))
+        greatest[term] = share
+    return greatest
 
 
 @helper()
-def _sink(best: Indices, scores: Vector, parent: int, size: int) -> None:
-    """Restore the heap (worst on top) below `parent`."""
-    while 2 * parent + 1 < size:
-        child = 2 * parent + 1
-        if child + 1 < size and _is_worse(scores[child + 1], best[child + 1], scores[child], best[child]):
-            child += 1
-        if not _is_worse(scores[child], best[child], scores[parent], best[parent]):
-            return
-        scores[parent], scores[child] = scores[child], scores[parent]
-        best[parent], best[child] = best[child], best[parent]
-        parent = child
-
-
-@helper()
-def _offer(best: Indices, scores: Vector, size: int, doc: int, score: np.float32) -> int:
-    """Keep a document that scores if it is one of the best; says how many are kept, a heap once there is no room."""
-    if score > 0 and size < best.shape[0]:
-        best[size], scores[size] = doc, score
-        size += 1
-        if size == best.shape[0]:
-            for parent in range(size // 2 - 1, -1, -1):
-                _sink(best, scores, parent, size)
-    elif score > 0 and _is_worse(scores[0], best[0], score, doc):
-        best[0], scores[0] = doc, score
-        _sink(best, scores, 0, size)
+def _offer_newer(scores: Vector, best: Indices, asked: _Asked, sought: _Sought, delta: Delta, allowed: Flags) -> int:
+    """Offer the documents of the delta; gives how many are kept."""
+    size = 0
+    for doc in range(delta.base, delta.base + delta.indptr.shape[0] - 1):
+        if allowed[doc] != 0:
+            score, _ = _score_newer(asked, sought, delta, doc)
+            if score > 0:
+                size = offer(scores, best, size, doc, score)
     return size
 
 
 @helper()
-def _keep_reaching(docs: Indices, sums: Vector, size: int, needed: float) -> int:
+def _by_bound(asked: _Asked, greatest: Vector) -> tuple[Indices, Doubles, int]:
+    """Terms by how much they can give, most first; what those from each place on can; how many can give anything."""
+    bounds = np.zeros(greatest.shape[0], np.float64)
+    for term in range(bounds.shape[0]):
+        if asked.end[term] > asked.at[term]:
+            bounds[term] = _SLACK * np.float64(asked.gain[term]) * greatest[term]
+    order = _ascending(-bounds)
+    rest: Doubles = np.zeros(order.shape[0] + 1, np.float64)
+    for place in range(order.shape[0] - 1, -1, -1):
+        rest[place] = rest[place + 1] + bounds[order[place]]
+    return order, rest, int(np.count_nonzero(bounds))
+
+
+class _Window(NamedTuple):
+    """Documents of a window that may be among the best, and their sums so far; `given` is by place in the window."""
+
+    doc: Indices
+    sum: Vector
+    given: Vector
+
+
+@helper(borrows=True)
+def _sum_leading(
+    window: _Window,
+    leading: Indices,
+    asked: _Asked,
+    index: Index,
+    presence: Presence,
+    allowed: Flags,
+    start: int,
+    stop: int,
+    found: Indices,
+) -> int:
+    """Sum the postings of the terms that lead by the allowed documents of a window; says how many hold any."""
+    docs, given = window.doc, window.given
+    post_doc, post_weight = index.doc, index.weight
+    length, floor, slope = asked.length, asked.floor, asked.slope
+    many = 0
+    for place in range(leading.shape[0]):
+        term = leading[place]
+        row, p, end, gain = asked.row[term], asked.at[term], asked.end[term], asked.gain[term]
+        if row >= 0:
+            p += presence.before[row, start >> 6]
+        held = 0
+        while p < end and post_doc[p] < stop:
+            found[held] = p
+            held += allowed[post_doc[p]] != 0
+            p += 1
+        for i in range(held):
+            weight = post_weight[found[i]]
+            if weight > 0:
+                doc = np.int64(post_doc[found[i]])
+                docs[many] = doc
+                many += given[doc - start] == 0
+                given[doc - start] += _gain(gain, weight, floor + slope * length[doc])
+    for i in range(many):
+        window.sum[i] = given[docs[i] - start]
+        given[docs[i] - start] = 0
+    return many
+
+
+@helper(borrows=True)
+def _keep_reaching(window: _Window, size: int, needed: float) -> int:
     """Move those of the first `size` documents whose sums may be as much as that to the front; says how many."""
+    docs, sums = window.doc, window.sum
     kept = 0
     for i in range(size):
         docs[kept], sums[kept] = docs[i], sums[i]
@@ -325,28 +395,58 @@ def _keep_reaching(docs: Indices, sums: Vector, size: int, needed: float) -> int
     return kept
 
 
-@kernel(OUT_I64_1D(*_INDEX, *_QUERY, *_FREQUENT, F32_1D, U8_1D, I64))
-def best_by_bm25(
-    indptr: Indices,
-    post_doc: Docs,
-    post_weight: Vector,
-    fwd_indptr: Indices,
-    fwd_term: Words,
-    fwd_counts: Words,
-    base: int,
-    query_terms: Words,
-    idf: Vector,
-    field_weights: Vector,
-    doc_length: Vector,
-    mean_length: float,
-    k1: float,
-    b: float,
-    row: Indices,
-    presence: Longs,
-    before: Counts,
+@helper()
+def _offer_indexed(
+    scores: Vector,
+    best: Indices,
+    size: int,
+    asked: _Asked,
+    index: Index,
+    presence: Presence,
     greatest: Vector,
     allowed: Flags,
-    k: int,
+    base: int,
+) -> int:
+    """Offer the documents of the index that may be among the best, window by window; gives how many are kept."""
+    order, rest, leading = _by_bound(asked, greatest)
+    window = _Window(
+        np.empty(_WINDOW_DOCS + 1, np.int64), np.empty(_WINDOW_DOCS, np.float32), np.zeros(_WINDOW_DOCS, np.float32)
+    )
+    looked = _Looked(np.empty(_WINDOW_DOCS + 1, np.int64), np.empty(_WINDOW_DOCS + 1, np.int64))
+    width = _FIRST_WINDOW_DOCS
+    start = 0
+    while start < base:
+        stop = min(start + width, base)
+        reached = np.float64(scores[0]) if size == scores.shape[0] else 0.0
+        while leading > 0 and rest[leading - 1] < reached:
+            leading -= 1
+        if leading == 0:
+            break
+        for term in range(order.shape[0]):
+            if asked.row[term] < 0:
+                asked.at[term] = _seek(index.doc, asked.at[term], asked.end[term], start)
+        many = _sum_leading(window, order[:leading], asked, index, presence, allowed, start, stop, looked.posting)
+        many = _keep_reaching(window, many, reached - rest[leading])
+        for place in range(leading, order.shape[0]):
+            if many == 0:
+                break
+            _add(asked, order[place], index, presence, window.doc[:many], window.sum, looked)
+            many = _keep_reaching(window, many, reached - rest[place + 1])
+        # Once more, in the order of the query.
+        window.sum[:many] = 0
+        for term in range(order.shape[0] if many > 0 else 0):
+            _add(asked, term, index, presence, window.doc[:many], window.sum, looked)
+        for i in range(many):
+            if window.sum[i] > 0:
+                size = offer(scores, best, size, window.doc[i], window.sum[i])
+        start = stop
+        width = min(2 * width, _WINDOW_DOCS)
+    return size
+
+
+@kernel(OUT_I64_1D(INDEX, DELTA, PRESENCE, _QUERY, _SATURATION, U8_1D, I64))
+def best_by_bm25(
+    index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, allowed: Flags, k: int
 ) -> Indices:
     """The documents with the best scores, without scoring all.
 
@@ -354,159 +454,27 @@ def best_by_bm25(
     others can give together does not reach the worst of the best so far. So a document must hold a term that leads;
     the postings of these are summed, and other terms are looked up for documents that may still reach the best.
 
-    Arguments are those of `bm25_scores`, and: `greatest` (q,), of which no document in the index gets a greater share
-    of a term's gain; `allowed` (all documents,), nonzero for those that may be found; `k`, of which 0 or less gives
-    nothing.
+    Args:
+        index: All but the newest documents.
+        delta: The newest.
+        presence: Who holds the frequent ones of the index's terms.
+        query: What is asked for.
+        saturation: What it is worth.
+        allowed: (all documents,) nonzero for those that may be found.
+        k: Upper bound on the result; 0 or less gives nothing.
 
     Returns:
         (at most k,) documents that score more than 0, best first, ties by the smaller number.
 
     Source: MaxScore, Turtle & Flood, Information Processing & Management 31(6), 1995, here by windows of documents.
     """
-    gains, floor, slope = _constants(idf, mean_length, k1, b)
-    begin, end = _slices(indptr, query_terms)
-    room = max(min(k, doc_length.shape[0]), 0)
-    best = np.empty(room, np.int64)
+    room = max(min(k, saturation.length.shape[0]), 0)
     scores = np.empty(room, np.float32)
-    size = 0
-    by_term = np.argsort(query_terms, kind="mergesort")
-    ordered = query_terms[by_term]
-    sketch = _sketch(query_terms)
-    counts = np.zeros(query_terms.shape[0], np.uint32)
-    for d in range(fwd_indptr.shape[0] - 1 if room > 0 else 0):
-        first, last = fwd_indptr[d], fwd_indptr[d + 1]
-        if allowed[base + d] == 0:
-            continue
-        if _find_query_terms(fwd_term, fwd_counts, first, last, ordered, by_term, sketch, counts):
-            saturation = floor + slope * doc_length[base + d]
-            size = _offer(best, scores, size, base + d, _score_counts(counts, gains, saturation, field_weights)[0])
-
-    bounds = np.where(end > begin, _SLACK * gains.astype(np.float64) * greatest, 0.0)
-    order = np.argsort(-bounds, kind="mergesort")
-    rest = np.zeros(order.shape[0] + 1, np.float64)
-    for place in range(order.shape[0] - 1, -1, -1):
-        rest[place] = rest[place + 1] + bounds[order[place]]
-    leading = np.count_nonzero(bounds)
-    at = begin.copy()
-    given = np.zeros(_WINDOW_DOCS, np.float32)
-    docs, found, which = np.empty((3, _WINDOW_DOCS + 1), np.int64)
-    sums = np.empty(_WINDOW_DOCS, np.float32)
-    width = _FIRST_WINDOW_DOCS
-    start = 0
-    while start < base and room > 0:
-        stop = min(start + width, base)
-        reached = np.float64(scores[0]) if size == room else 0.0
-        while leading > 0 and rest[leading - 1] < reached:
-            leading -= 1
-        if leading == 0:
-            break
-        for term in range(gains.shape[0]):
-            if row[term] < 0:
-                at[term] = _seek(post_doc, at[term], end[term], start)
-        many = 0
-        for place in range(leading):
-            term = order[place]
-            p = at[term] if row[term] < 0 else begin[term] + before[row[term], start >> 6]
-            held = 0
-            while p < end[term] and post_doc[p] < stop:
-                found[held] = p
-                held += allowed[post_doc[p]] != 0
-                p += 1
-            for i in range(held):
-                p = found[i]
-                if post_weight[p] > 0:
-                    doc = np.int64(post_doc[p])
-                    docs[many] = doc
-                    many += given[doc - start] == 0
-                    given[doc - start] += _gain(gains[term], post_weight[p], floor + slope * doc_length[doc])
-        for i in range(many):
-            sums[i] = given[docs[i] - start]
-            given[docs[i] - start] = 0
-        many = _keep_reaching(docs, sums, many, float(reached - rest[leading]))
-        for place in range(leading, order.shape[0]):
-            if many == 0:
-                break
-            term = order[place]
-            held = _find(post_doc, at[term], end[term], presence, before, row[term], docs[:many], found, which)
-            for i in range(held):
-                p, own = found[i], which[i]
-                if post_weight[p] > 0:
-                    sums[own] += _gain(gains[term], post_weight[p], floor + slope * doc_length[docs[own]])
-            many = _keep_reaching(docs, sums, many, reached - rest[place + 1])
-        sums[:many] = 0
-        for term in range(gains.shape[0] if many > 0 else 0):
-            held = _find(post_doc, at[term], end[term], presence, before, row[term], docs[:many], found, which)
-            for i in range(held):
-                p, own = found[i], which[i]
-                if post_weight[p] > 0:
-                    sums[own] += _gain(gains[term], post_weight[p], floor + slope * doc_length[docs[own]])
-        for i in range(many):
-            size = _offer(best, scores, size, docs[i], sums[i])
-        start = stop
-        width = min(2 * width, _WINDOW_DOCS)
-    by_doc = np.argsort(best[:size], kind="mergesort")
-    by_score = np.argsort(-scores[:size][by_doc], kind="mergesort")
-    return best[:size][by_doc][by_score]
-
-
-@kernel(OUT_I32_1D(I32_2D, I32_1D, U32_1D))
-def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
-    """The number of each term in pages of numbers, (pages, width), (runs,) and (n,) -> (n,) int32.
-
-    Page place[r] holds the numbers of the terms from r * width on; terms behind the last run have 0.
-    """
-    counts = np.zeros(terms.shape[0], np.int32)
-    width = pages.shape[1]
-    for i in range(terms.shape[0]):
-        term = np.int64(terms[i])
-        if term // width < place.shape[0]:
-            counts[i] = pages[place[term // width], term % width]
-    return counts
-
-
-@kernel(Tuple((OUT_I64_1D, OUT_I32_1D, OUT_F32_1D))(I64_1D, U32_1D, U32_1D, F32_1D, I64))
-def invert(
-    fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, field_weights: Vector, terms: int
-) -> tuple[Indices, Docs, Vector]:
-    """Build the index from forward lists by a counting sort: indptr (terms + 1,), post_doc and post_weight.
-
-    Documents are numbered from 0 in the order of the forward lists, and ascend within a term. Terms of `terms` and
-    above are left out, as is what lies outside the slices of `fwd_indptr` (the free end of a growing array).
-    """
-    indptr = np.zeros(terms + 1, np.int64)
-    for d in range(fwd_indptr.shape[0] - 1):
-        for p in range(fwd_indptr[d], fwd_indptr[d + 1]):
-            if fwd_term[p] < terms:
-                indptr[np.int64(fwd_term[p]) + 1] += 1
-    for term in range(terms):
-        indptr[term + 1] += indptr[term]
-    free = indptr.copy()
-    post_doc = np.empty(indptr[terms], np.int32)
-    post_weight = np.empty(indptr[terms], np.float32)
-    for d in range(fwd_indptr.shape[0] - 1):
-        for p in range(fwd_indptr[d], fwd_indptr[d + 1]):
-            if fwd_term[p] < terms:
-                at = free[fwd_term[p]]
-                post_doc[at] = d
-                post_weight[at] = _weighted_count(fwd_counts[p], field_weights)
-                free[fwd_term[p]] += 1
-    return indptr, post_doc, post_weight
-
-
-@kernel(VOID(I64_1D, I32_1D, I64_1D, U32_1D, I64, U32, OUT_U8_1D))
-def mark_term(
-    indptr: Indices, post_doc: Docs, fwd_indptr: Indices, fwd_term: Words, base: int, term: int, out: Flags
-) -> None:
-    """Set `out` (docs,) to 1 for every document that holds the term, whatever its counts, and leave the rest as it is.
-
-    Filters (tags, sessions, paths) are terms of the same lists. Arguments are those of `bm25_scores`.
-    """
-    wanted = np.int64(term)
-    if wanted < indptr.shape[0] - 1:
-        for p in range(indptr[wanted], indptr[wanted + 1]):
-            out[post_doc[p]] = 1
-    for d in range(fwd_indptr.shape[0] - 1):
-        end = fwd_indptr[d + 1]
-        at = fwd_indptr[d] + _lower_bound(fwd_term[fwd_indptr[d] : end], np.uint32(wanted))
-        if at < end and fwd_term[at] == wanted:
-            out[base + d] = 1
+    best = np.empty(room, np.int64)
+    if room == 0:
+        return best
+    asked = _asked(query, index, saturation)
+    size = _offer_newer(scores, best, asked, _sought(query.term), delta, allowed)
+    size = _offer_indexed(scores, best, size, asked, index, presence, query.greatest, allowed, delta.base)
+    put_in_order(scores, best, size)
+    return best[:size]

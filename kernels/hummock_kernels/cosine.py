@@ -1,18 +1,18 @@
-"""Cosine over float16 rows: gather, fused scan, decode.
+"""Cosine: of float16 rows with a query, by row or by document, and of texts whose tokens have a vector each.
 
-Rows are stored as float16 in uint16 and decoded as they are read: half the memory traffic of float32. Everything that
-decodes lives in this file, because a helper shared across files would outlive its edits in the compiled cache.
+Rows are stored as float16 in uint16 and decoded as they are read: half the memory traffic of float32.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 
-from hummock_kernels._jit import HAS_F16C, IS_COMPILED, REASSOCIATE, helper, intrinsic, kernel, types
+from hummock_kernels._jit import REASSOCIATE, helper, kernel, named
+from hummock_kernels._processor import fetch, half
 from hummock_kernels._types import (
     F32,
     F32_1D,
+    I8_2D,
     I32_1D,
     I64,
     I64_1D,
@@ -21,14 +21,17 @@ from hummock_kernels._types import (
     OUT_I64_1D,
     U8_1D,
     U16_2D,
+    Bytes,
     Docs,
     Flags,
     Halves,
     Indices,
     Matrix,
+    Shorts,
     Tuple,
     Vector,
 )
+from hummock_kernels.topk import offer, put_in_order
 
 _AHEAD = 4
 """How many rows ahead of their use rows are fetched."""
@@ -36,33 +39,25 @@ _AHEAD = 4
 _LINE = 32
 """Values of a cache line."""
 
-# Value of the last mantissa bit for each exponent; 0 is the subnormals', which share the exponent of 1.
-_UNIT = np.array([2.0 ** (max(exponent, 1) - 25) for exponent in range(31)], np.float32)
+# Token vectors are unit vectors times 127.
+_TOKEN_SCALE = np.float32(1 / 127**2)
 
 
-@intrinsic
-def _half_by_cpu(typing_context: Any, bits: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+class Chunks(NamedTuple):
+    """The vectors of documents.
 
-    return types.float32(types.uint16), generate
+    Attributes:
+        rows: (n, dim) float16 unit vectors in uint16.
+        start: (docs,) first row of each document.
+        size: (docs,) how many rows each has, which follow one another; 0 is allowed.
+    """
 
-
-@helper()
-def _half_by_hand(bits: np.uint16) -> np.float32:
-    pattern = np.int64(bits)
-    exponent = (pattern >> 10) & 31
-    mantissa = pattern & 1023
-    if exponent == 31:
-        magnitude = np.float32(np.inf) if mantissa == 0 else np.float32(np.nan)
-    elif exponent == 0:
-        magnitude = np.float32(mantissa) * _UNIT[0]
-    else:
-        magnitude = np.float32(mantissa + 1024) * _UNIT[exponent]
-    return -magnitude if pattern >> 15 else magnitude
+    rows: Halves
+    start: Indices
+    size: Docs
 
 
-_half = _half_by_cpu if HAS_F16C and IS_COMPILED else _half_by_hand
+_CHUNKS = named(Chunks, U16_2D, I64_1D, I32_1D)
 
 
 @helper(fastmath=REASSOCIATE)
@@ -70,31 +65,8 @@ def _dot(row: Halves, query: Vector) -> np.float32:
     # float32 start value: 0.0 would widen the accumulator to float64.
     total = np.float32(0)
     for column in range(query.shape[0]):
-        total += _half(row[column]) * query[column]
+        total += half(row[column]) * query[column]
     return total
-
-
-@intrinsic
-def _prefetch_by_cpu(typing_context: Any, values: Any, at: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
-        name = "llvm.prefetch.p0i8"
-        declared = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        prefetch = builder.module.globals.get(name) or ir.Function(builder.module, declared, name)
-        # To be read, to be kept in every cache, data.
-        builder.call(prefetch, [place, word(0), word(3), word(1)])
-        return context.get_dummy_value()
-
-    return types.void(values, at), generate
-
-
-def _prefetch_not(values: Halves, at: int) -> None:
-    """Plain Python has no caches to fill."""
-
-
-_prefetch = _prefetch_by_cpu if IS_COMPILED else _prefetch_not
 
 
 @helper()
@@ -103,44 +75,13 @@ def _fetch_ahead(rows: Halves, row: int) -> None:
     values = rows.reshape(-1)
     first = row * rows.shape[1]
     for column in range(0, rows.shape[1], _LINE):
-        _prefetch(values, first + column)
+        fetch(values, first + column)
 
 
 @helper()
 def _decode(source: Halves, target: Vector) -> None:
     for column in range(source.shape[0]):
-        target[column] = _half(source[column])
-
-
-@helper()
-def _is_worse(score: np.float32, doc: int, other_score: np.float32, other_doc: int) -> bool:
-    return bool(score < other_score or (score == other_score and doc > other_doc))
-
-
-@helper()
-def _sink(scores: Vector, docs: Indices, start: int, size: int) -> None:
-    """Restore the heap (worst on top) below `start`."""
-    parent = start
-    while 2 * parent + 1 < size:
-        child = 2 * parent + 1
-        if child + 1 < size and _is_worse(scores[child + 1], docs[child + 1], scores[child], docs[child]):
-            child += 1
-        if not _is_worse(scores[child], docs[child], scores[parent], docs[parent]):
-            return
-        _swap(scores, docs, parent, child)
-        parent = child
-
-
-@helper()
-def _swap(scores: Vector, docs: Indices, one: int, other: int) -> None:
-    scores[one], scores[other] = scores[other], scores[one]
-    docs[one], docs[other] = docs[other], docs[one]
-
-
-@helper()
-def _heapify(scores: Vector, docs: Indices, size: int) -> None:
-    for start in range(size // 2 - 1, -1, -1):
-        _sink(scores, docs, start, size)
+        target[column] = half(source[column])
 
 
 @kernel(OUT_F32_1D(U16_2D, F32_1D, I64_1D))
@@ -199,16 +140,12 @@ def _best_of_each(rows: Halves, start: Indices, count: Docs, docs: Docs, query: 
     return best
 
 
-@kernel(Tuple((OUT_I64_1D, OUT_F32_1D))(U16_2D, I64_1D, I32_1D, U8_1D, F32_1D, F32, I64))
-def scan(
-    rows: Halves, start: Indices, count: Docs, allowed: Flags, query: Vector, minimum: float, k: int
-) -> tuple[Indices, Vector]:
+@kernel(Tuple((OUT_I64_1D, OUT_F32_1D))(_CHUNKS, U8_1D, F32_1D, F32, I64))
+def scan(chunks: Chunks, allowed: Flags, query: Vector, minimum: float, k: int) -> tuple[Indices, Vector]:
     """The k best documents by their best chunk: filter, cosine and selection in one pass.
 
     Args:
-        rows: (n, dim) float16 unit vectors in uint16.
-        start: (docs,) first row of each document.
-        count: (docs,) its rows, which follow one another; 0 is allowed.
+        chunks: Of all documents.
         allowed: (docs,) nonzero for documents that may be returned.
         query: (dim,) finite unit vector.
         minimum: Documents whose similarity is below it are left out; minus infinity keeps all.
@@ -220,42 +157,31 @@ def scan(
     """
     marked = _marked(allowed)
     # Scores first, then the choice: a loop that does both reads a fifth slower.
-    similarity = _best_of_each(rows, start, count, marked, query)
+    similarity = _best_of_each(chunks.rows, chunks.start, chunks.size, marked, query)
     room = max(min(k, marked.shape[0]), 0)
     scores = np.empty(room, np.float32)
     docs = np.empty(room, np.int64)
     size = 0
+    worst = np.float32(-np.inf)
     for i in range(marked.shape[0] if room > 0 else 0):
-        if not np.isfinite(similarity[i]) or similarity[i] < minimum:
-            continue
-        if size < room:
-            scores[size], docs[size] = similarity[i], marked[i]
-            size += 1
+        if similarity[i] > worst and similarity[i] >= minimum and np.isfinite(similarity[i]):
+            size = offer(scores, docs, size, marked[i], similarity[i])
             if size == room:
-                _heapify(scores, docs, size)
-        # Documents come in ascending order, so an equal score never displaces one that is in.
-        elif similarity[i] > scores[0]:
-            scores[0], docs[0] = similarity[i], marked[i]
-            _sink(scores, docs, 0, size)
-    if size < room:
-        _heapify(scores, docs, size)
-    for last in range(size - 1, 0, -1):
-        _swap(scores, docs, 0, last)
-        _sink(scores, docs, 0, last)
+                worst = scores[0]
+    put_in_order(scores, docs, size)
     return docs[:size], scores[:size]
 
 
-@kernel(Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_2D))(U16_2D, I64_1D, I32_1D, I64_1D, F32_1D))
-def best_chunks(
-    rows: Halves, start: Indices, count: Docs, docs: Indices, query: Vector
-) -> tuple[Vector, Indices, Matrix]:
+@kernel(Tuple((OUT_F32_1D, OUT_I64_1D, OUT_F32_2D))(_CHUNKS, I64_1D, F32_1D))
+def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, Indices, Matrix]:
     """Each document's best chunk: its similarity, its number within the document, and its vector.
 
-    (n, dim), (docs,), (docs,), (m,) and (dim,) -> (m,) float32, (m,) int64 and (m, dim) float32 in the order of `docs`.
+    (m,) and (dim,) -> (m,) float32, (m,) int64 and (m, dim) float32 in the order of `docs`.
 
     Of equal chunks it is the first. Without a query (0,) it is the first one, with a similarity of NaN. A document
     without a finite similarity has NaN, the number 0 and its first vector; one without rows a zero vector.
     """
+    rows, start, count = chunks
     cosine = np.full(docs.shape[0], np.nan, np.float32)
     number = np.zeros(docs.shape[0], np.int64)
     vectors = np.zeros((docs.shape[0], rows.shape[1]), np.float32)
@@ -275,3 +201,49 @@ def best_chunks(
         number[i] = best_row - first
         _decode(rows[best_row], vectors[i])
     return cosine, number, vectors
+
+
+@helper()
+def _token_dot(query: Shorts, q: int, tokens: Bytes, t: int) -> np.int32:
+    # Casts after each step: Numba widens integer arithmetic to 64 bits, which halves the lanes. At 32 bits, with one
+    # side already 16 wide, the loop becomes multiply-and-add of pairs (vpmaddwd).
+    total = np.int32(0)
+    for column in range(tokens.shape[1]):
+        total = np.int32(total + np.int32(np.int32(query[q, column]) * np.int32(tokens[t, column])))
+    return total
+
+
+@helper()
+def _best_token(query: Shorts, q: int, tokens: Bytes, start: int, end: int) -> np.int32:
+    best = _token_dot(query, q, tokens, start)
+    for t in range(start + 1, end):
+        best = max(best, _token_dot(query, q, tokens, t))
+    return best
+
+
+@kernel(OUT_F32_1D(I8_2D, I8_2D, I64_1D))
+def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
+    """Mean, over a query's tokens, of the best cosine with any token of a candidate.
+
+    (q, dim), (t, dim) and (n + 1,) -> (n,) float32 in [-1, 1], but for rounding. Candidate i has the tokens from
+    start[i] to start[i + 1]; one without any gets NaN, and so do all when the query has none.
+
+    Args:
+        query: Unit vectors times 127, or zeros.
+        tokens: The same, of all candidates.
+        start: Ascending, from 0 to t.
+
+    Source: Khattab & Zaharia, SIGIR 2020.
+    """
+    n = start.shape[0] - 1
+    sims = np.full(n, np.nan, np.float32)
+    wide = query.astype(np.int16)
+    for i in range(n):
+        if start[i] == start[i + 1] or query.shape[0] == 0:
+            continue
+        # Whole numbers until the end: the sum is exact and does not depend on its order.
+        total = np.int64(0)
+        for q in range(query.shape[0]):
+            total += _best_token(wide, q, tokens, start[i], start[i + 1])
+        sims[i] = np.float32(total) * _TOKEN_SCALE / np.float32(query.shape[0])
+    return sims

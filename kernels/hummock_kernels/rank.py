@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hummock_kernels._jit import helper, kernel
+from hummock_kernels._jit import helper, kernel, named
+from hummock_kernels._processor import bit_count
 from hummock_kernels._types import (
     F32_1D,
+    F64,
     F64_1D,
     I32_1D,
     I64,
@@ -25,7 +27,6 @@ from hummock_kernels._types import (
     Tuple,
     Vector,
     Words,
-    named_f64,
 )
 
 VECTOR, KEYWORD, NAMED, KEY_FILE, HOLDER = 1, 2, 4, 8, 16
@@ -38,6 +39,38 @@ that ends in a question."""
 
 
 _EXEMPT = KEYWORD | NAMED | KEY_FILE
+
+
+class Pool(NamedTuple):
+    """Candidates, and what the paths say of each.
+
+    Attributes:
+        cosine: (n,) of the best chunk; NaN without a vector.
+        keyword: (n,) BM25, not negative.
+        matched: (n,) bit i is set where term i of the query matched.
+        late: (n,) max-sim of the token vectors; NaN without any.
+        found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
+        marks: (n,) bits CODE, SAID, AGELESS, SENTENCE and ASKING.
+        text_hash: (n,) equal for equal texts.
+        create_time: (n,) Unix seconds.
+        session: (n,) equal for sentences of one session; 0 without one.
+        position: (n,) place in the session.
+        time_match: (n,) how far its time is one of the query's, in [0, 1]; (0,) when the query speaks of none.
+        tie: (n,) numbers that break ties.
+    """
+
+    cosine: Vector
+    keyword: Vector
+    matched: Words
+    late: Vector
+    found_by: Flags
+    marks: Flags
+    text_hash: Longs
+    create_time: Doubles
+    session: Longs
+    position: Docs
+    time_match: Vector
+    tie: Docs
 
 
 class Weights(NamedTuple):
@@ -86,14 +119,8 @@ class Weights(NamedTuple):
     time_share: float
 
 
-@helper()
-def _bit_count(word: np.uint32) -> int:
-    count = 0
-    rest = np.int64(word)
-    while rest:
-        rest &= rest - 1
-        count += 1
-    return count
+_POOL = named(Pool, F32_1D, F32_1D, U32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D, I32_1D, F32_1D, I32_1D)
+_WEIGHTS = named(Weights, *[F64] * len(Weights._fields))
 
 
 @helper()
@@ -106,7 +133,7 @@ def _similarities(cosine: Vector, unrelated: np.float32) -> Vector:
     return similarity
 
 
-@helper()
+@helper(borrows=True)
 def _is_among(value: np.uint64, values: Longs) -> bool:
     is_among = False
     for i in range(values.shape[0]):
@@ -114,15 +141,16 @@ def _is_among(value: np.uint64, values: Longs) -> bool:
     return bool(is_among)
 
 
-@helper()
-def _has_newer_copy(row: int, near: Indices, text_hash: Longs, create_time: Doubles, tie: Docs, tally: Indices) -> bool:
+@helper(borrows=True)
+def _has_newer_copy(row: int, near: Indices, pool: Pool, tally: Indices) -> bool:
+    text_hash, create_time = pool.text_hash, pool.create_time
     for i in range(near.shape[0]):
         other = near[i]
         if text_hash[other] != text_hash[row] or other == row:
             continue
         if create_time[other] == create_time[row]:
             tally[3] += 1
-            if tie[other] < tie[row]:
+            if pool.tie[other] < pool.tie[row]:
                 return True
         elif create_time[other] > create_time[row]:
             return True
@@ -130,24 +158,14 @@ def _has_newer_copy(row: int, near: Indices, text_hash: Longs, create_time: Doub
 
 
 @helper()
-def _kept(
-    similarity: Vector,
-    found_by: Flags,
-    marks: Flags,
-    text_hash: Longs,
-    create_time: Doubles,
-    tie: Docs,
-    echo_hashes: Longs,
-    min_similarity: np.float32,
-    tally: Indices,
-) -> Indices:
+def _kept(similarity: Vector, pool: Pool, echo_hashes: Longs, min_similarity: np.float32, tally: Indices) -> Indices:
     """Rows that stay; `tally` counts echoes, older copies, too dissimilar ones and ties."""
     near = np.empty(similarity.shape[0], np.int64)
     size = 0
     for row in range(similarity.shape[0]):
-        if marks[row] & SAID and _is_among(text_hash[row], echo_hashes):
+        if pool.marks[row] & SAID and _is_among(pool.text_hash[row], echo_hashes):
             tally[0] += 1
-        elif not found_by[row] & _EXEMPT and similarity[row] < min_similarity:
+        elif not pool.found_by[row] & _EXEMPT and similarity[row] < min_similarity:
             tally[2] += 1
         else:
             near[size] = row
@@ -156,7 +174,7 @@ def _kept(
     kept = np.empty(size, np.int64)
     size = 0
     for i in range(near.shape[0]):
-        if _has_newer_copy(near[i], near, text_hash, create_time, tie, tally):
+        if _has_newer_copy(near[i], near, pool, tally):
             tally[1] += 1
         else:
             kept[size] = near[i]
@@ -164,7 +182,7 @@ def _kept(
     return kept[:size]
 
 
-@helper()
+@helper(borrows=True)
 def _best(values: Vector, rows: Indices) -> np.float32:
     """The largest of these values that is above 0; else 0."""
     best = np.float32(0)
@@ -174,37 +192,47 @@ def _best(values: Vector, rows: Indices) -> np.float32:
     return best
 
 
-@helper()
+@helper(borrows=True)
 def _most_terms(matched: Words, rows: Indices) -> int:
     most = 0
     for i in range(rows.shape[0]):
-        most = max(most, _bit_count(matched[rows[i]]))
+        most = max(most, int(bit_count(matched[rows[i]])))
     return most
 
 
 @helper()
-def _count(found_by: Flags, rows: Indices, bit: int) -> int:
-    count = 0
-    for i in range(rows.shape[0]):
-        count += found_by[rows[i]] & bit != 0
-    return count
+def _shares(closest: float, covered: int, has_keyword: bool, term_count: int, weights: Weights) -> Vector:
+    """How much the vector path weighs for prose and for code, and late interaction.
+
+    By the best similarity of the pool, by how many of the query's terms the best of it holds, and by whether any of it
+    has a keyword score.
+    """
+    by_name = weights.name_odds if covered >= term_count else 1.0
+    shortfall = max(1.0, weights.enough_terms * term_count / max(1, covered))
+    odds = (closest / weights.even_similarity) ** weights.steepness * shortfall**weights.scarcity * by_name
+    understood = (closest - weights.late_from) / (weights.late_full - weights.late_from)
+    shares = np.ones(3, np.float32)
+    if has_keyword:
+        shares[0] = weights.vector_share * odds / (odds + 1)
+        shares[1] = weights.vector_share * odds * weights.code_odds / (odds * weights.code_odds + 1)
+    shares[2] = weights.late_share * weights.vector_share * min(1.0, max(0.0, understood)) * by_name
+    return shares
 
 
-@helper()
+@helper(borrows=True)
 def _of_best(value: np.float32, best: np.float32) -> np.float32:
     return max(value, np.float32(0)) / best if best > 0 else np.float32(0)
 
 
 @helper()
-def _joined(
-    rows: Indices, similarity: Vector, keyword: Vector, late: Vector, marks: Flags, shares: Vector, mean: Doubles
-) -> Vector:
-    """The paths' scores, each divided by the pool's best, joined by the shares of prose, code and late interaction."""
+def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean: Doubles) -> Vector:
+    """The paths' scores, each divided by the pool's best, joined by `_shares`; their means are added to `mean`."""
+    keyword, late = pool.keyword, pool.late
     best_similarity, best_keyword, best_late = _best(similarity, rows), _best(keyword, rows), _best(late, rows)
     joined = np.empty(rows.shape[0], np.float32)
     for i in range(rows.shape[0]):
         row = rows[i]
-        share = shares[1] if marks[row] & CODE else shares[0]
+        share = shares[1] if pool.marks[row] & CODE else shares[0]
         by_vector = _of_best(similarity[row], best_similarity)
         by_keyword = _of_best(keyword[row], best_keyword)
         joined[i] = share * by_vector + (np.float32(1) - share) * by_keyword
@@ -217,11 +245,12 @@ def _joined(
 
 
 @helper()
-def _lend(joined: Vector, rows: Indices, marks: Flags, session: Longs, position: Docs, weights: Weights) -> None:
+def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
     """Sentences gain from those beside them in their session; the best of them keeps its score, others follow suit.
 
     One that asks something lends more to the one after it, if that is there, and loses of its own.
     """
+    marks, session, position = pool.marks, pool.session, pool.position
     weight, answer_weight = np.float32(weights.neighbour_weight), np.float32(weights.answer_weight)
     places = np.empty(rows.shape[0], np.int64)
     size = 0
@@ -248,7 +277,54 @@ def _lend(joined: Vector, rows: Indices, marks: Flags, session: Longs, position:
         joined[places[i]] *= before / after
 
 
+@helper(borrows=True)
+def _has_holders(found_by: Flags, rows: Indices) -> bool:
+    has_holders = False
+    for i in range(rows.shape[0]):
+        has_holders |= found_by[rows[i]] & HOLDER != 0
+    return bool(has_holders)
+
+
+class _Aged(NamedTuple):
+    """What candidates are ordered by, (m,) each.
+
+    Attributes:
+        first: 2 for domains that the query names, 1 for holders of the name that it is, else 0.
+        lifted: Joined scores, with what the paths' marks add to them.
+        log_decay: Logarithms of the factors of age.
+        order: Those of the scores, aged; float32 scores of old memories would underflow.
+    """
+
+    first: Flags
+    lifted: Vector
+    log_decay: Doubles
+    order: Doubles
+
+
 @helper()
+def _aged(joined: Vector, rows: Indices, pool: Pool, has_holders: bool, weights: Weights) -> _Aged:
+    first = np.zeros(rows.shape[0], np.uint8)
+    lifted = joined.copy()
+    log_decay = np.zeros(rows.shape[0], np.float64)
+    order = np.empty(rows.shape[0], np.float64)
+    for i in range(rows.shape[0]):
+        found_by = pool.found_by[rows[i]]
+        if found_by & KEY_FILE:
+            lifted[i] += (np.float32(1) - lifted[i]) * np.float32(weights.key_file_evidence)
+        if has_holders:
+            first[i] = found_by & HOLDER != 0
+            lifted[i] = (lifted[i] + first[i]) / np.float32(2)
+        if found_by & NAMED:
+            first[i] = 2
+            lifted[i] = 1
+        if weights.decay_rate > 0 and not pool.marks[rows[i]] & AGELESS:
+            age_days = max(0.0, (weights.as_of - pool.create_time[rows[i]]) / 86400.0)
+            log_decay[i] = -weights.decay_rate * age_days
+        order[i] = (math.log(lifted[i]) if lifted[i] > 0 else -np.inf) + log_decay[i]
+    return _Aged(first, lifted, log_decay, order)
+
+
+@helper(borrows=True)
 def _goes_before(one: int, other: int, first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> bool:
     if first[one] != first[other]:
         return bool(first[one] > first[other])
@@ -260,52 +336,55 @@ def _goes_before(one: int, other: int, first: Flags, order: Doubles, similarity:
 
 
 @helper()
-def _sink(heap: Indices, start: int, size: int, first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> None:
-    """Restore the heap (last in the order on top) below `start`."""
-    parent = start
-    while 2 * parent + 1 < size:
-        child = 2 * parent + 1
-        if child + 1 < size and _goes_before(heap[child], heap[child + 1], first, order, similarity, tie):
-            child += 1
-        if not _goes_before(heap[parent], heap[child], first, order, similarity, tie):
-            return
-        heap[parent], heap[child] = heap[child], heap[parent]
-        parent = child
-
-
-@helper()
 def _sorted(first: Flags, order: Doubles, similarity: Vector, tie: Docs) -> Indices:
+    """Places in order (Shell, 1959; gaps of Knuth): a sort of NumPy's takes one key, and a second to compile."""
     places = np.arange(first.shape[0])
-    for start in range(places.shape[0] // 2 - 1, -1, -1):
-        _sink(places, start, places.shape[0], first, order, similarity, tie)
-    for last in range(places.shape[0] - 1, 0, -1):
-        places[0], places[last] = places[last], places[0]
-        _sink(places, 0, last, first, order, similarity, tie)
+    gap = 1
+    while gap < places.shape[0] // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, places.shape[0]):
+            place = places[i]
+            at = i
+            while at >= gap and _goes_before(place, places[at - gap], first, order, similarity, tie):
+                places[at] = places[at - gap]
+                at -= gap
+            places[at] = place
+        gap //= 3
     return places
 
 
+@helper(borrows=True)
+def _count_ties(first: Flags, order: Doubles, similarity: Vector) -> int:
+    """How many, in order, are told from the one before by nothing but `tie`."""
+    ties = 0
+    for i in range(1, first.shape[0]):
+        ties += first[i] == first[i - 1] and order[i] == order[i - 1] and similarity[i] == similarity[i - 1]
+    return ties
+
+
+@helper()
+def _shown(aged: _Aged, places: Indices, has_holders: bool, fit: float) -> tuple[Vector, Vector]:
+    """Relevance and the score to show, in order; `fit` is how well the best candidate fits."""
+    relevance = np.empty(places.shape[0], np.float32)
+    score = np.empty(places.shape[0], np.float32)
+    for i in range(places.shape[0]):
+        place = places[i]
+        relevance[i] = aged.lifted[place] * math.exp(aged.log_decay[place])
+        score[i] = relevance[i] * (1.0 if aged.first[place] else fit)
+        if has_holders and i > 0 and aged.first[places[i - 1]] < 2:
+            # Holders may be old; what comes behind them is shown no better.
+            relevance[i] = min(relevance[i], relevance[i - 1])
+            score[i] = min(score[i], score[i - 1])
+    return relevance, score
+
+
 _FLOATS = Tuple((OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F32_1D, OUT_F64_1D))
-_COLUMNS = (F32_1D, F32_1D, U32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D, I32_1D, F32_1D, I32_1D)
-_INPUTS = (*_COLUMNS, U64_1D, I64, named_f64(Weights))
 
 
-@kernel(Tuple((OUT_I64_1D, _FLOATS, OUT_I64_1D, OUT_F64_1D))(*_INPUTS))
+@kernel(Tuple((OUT_I64_1D, _FLOATS, OUT_I64_1D, OUT_F64_1D))(_POOL, U64_1D, I64, _WEIGHTS))
 def rank(
-    cosine: Vector,
-    keyword: Vector,
-    matched: Words,
-    late: Vector,
-    found_by: Flags,
-    marks: Flags,
-    text_hash: Longs,
-    create_time: Doubles,
-    session: Longs,
-    position: Docs,
-    time_match: Vector,
-    tie: Docs,
-    echo_hashes: Longs,
-    term_count: int,
-    weights: Weights,
+    pool: Pool, echo_hashes: Longs, term_count: int, weights: Weights
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
     """Candidates by relevance: echoes, too dissimilar ones and older copies left out, paths joined, ages counted.
 
@@ -315,22 +394,10 @@ def rank(
     is, and from how many of the query's terms the best of it holds. Late interaction has its share of that in the same
     way. Sentences gain from those beside them in their session; then the query's times have their share. Fragments of
     key files are raised. Domains that the query names come first, then the holders of the name that it is, then the
-    others, by the logarithm of the score less the loss by age (float32 scores of old memories would underflow). Ties go
-    to the more similar, then to the smaller `tie`.
+    others, by the logarithm of the score less the loss by age. Ties go to the more similar, then to the smaller `tie`.
 
     Args:
-        cosine: (n,) of the best chunk; NaN without a vector.
-        keyword: (n,) BM25, not negative.
-        matched: (n,) bit i is set where term i of the query matched.
-        late: (n,) max-sim of the token vectors; NaN without any.
-        found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
-        marks: (n,) bits CODE, SAID, AGELESS, SENTENCE and ASKING.
-        text_hash: (n,) equal for equal texts.
-        create_time: (n,) Unix seconds.
-        session: (n,) equal for sentences of one session; 0 without one.
-        position: (n,) place in the session.
-        time_match: (n,) how far its time is one of the query's, in [0, 1]; (0,) when the query speaks of none.
-        tie: (n,) numbers that break ties.
+        pool: The candidates.
         echo_hashes: Hashes of the query's own text.
         term_count: Terms of the query.
         weights: What the paths are worth.
@@ -344,62 +411,26 @@ def rank(
     Source: Bruch, Gai & Ingber, TOIS 2023 (convex combination of normalised scores).
     """
     tally = np.zeros(4, np.int64)
-    similarities = _similarities(cosine, np.float32(weights.unrelated))
-    minimum = np.float32(weights.min_similarity)
-    rows = _kept(similarities, found_by, marks, text_hash, create_time, tie, echo_hashes, minimum, tally)
-
-    closest = np.float64(_best(similarities, rows))
-    covered = _most_terms(matched, rows)
-    by_name = weights.name_odds if covered >= term_count else 1.0
-    shortfall = max(1.0, weights.enough_terms * term_count / max(1, covered))
-    odds = (closest / weights.even_similarity) ** weights.steepness * shortfall**weights.scarcity * by_name
-    understood = (closest - weights.late_from) / (weights.late_full - weights.late_from)
-    shares = np.ones(3, np.float32)
-    if _best(keyword, rows) > 0:
-        shares[0] = weights.vector_share * odds / (odds + 1)
-        shares[1] = weights.vector_share * odds * weights.code_odds / (odds * weights.code_odds + 1)
-    shares[2] = weights.late_share * weights.vector_share * min(1.0, max(0.0, understood)) * by_name
     means = np.zeros(2, np.float64)
-    joined = _joined(rows, similarities, keyword, late, marks, shares, means)
+    similarity = _similarities(pool.cosine, np.float32(weights.unrelated))
+    rows = _kept(similarity, pool, echo_hashes, np.float32(weights.min_similarity), tally)
+
+    closest = np.float64(_best(similarity, rows))
+    covered = _most_terms(pool.matched, rows)
+    shares = _shares(closest, covered, bool(_best(pool.keyword, rows) > 0), term_count, weights)
+    joined = _joined(rows, similarity, pool, shares, means)
     if weights.neighbour_weight > 0:
-        _lend(joined, rows, marks, session, position, weights)
-    if time_match.shape[0] > 0:
+        _lend(joined, rows, pool, weights)
+    if pool.time_match.shape[0] > 0:
         share = np.float32(weights.time_share)
-        joined = (np.float32(1) - share) * joined + share * time_match[rows]
+        joined = (np.float32(1) - share) * joined + share * pool.time_match[rows]
 
-    is_first = np.zeros(rows.shape[0], np.uint8)
-    lifted = joined.copy()
-    log_decay = np.zeros(rows.shape[0], np.float64)
-    order = np.empty(rows.shape[0], np.float64)
-    has_holders = _count(found_by, rows, HOLDER) > 0
-    for i in range(rows.shape[0]):
-        if found_by[rows[i]] & KEY_FILE:
-            lifted[i] += (np.float32(1) - lifted[i]) * np.float32(weights.key_file_evidence)
-        if has_holders:
-            is_first[i] = found_by[rows[i]] & HOLDER != 0
-            lifted[i] = (lifted[i] + is_first[i]) / np.float32(2)
-        if found_by[rows[i]] & NAMED:
-            is_first[i] = 2
-            lifted[i] = 1
-        if weights.decay_rate > 0 and not marks[rows[i]] & AGELESS:
-            age_days = max(0.0, (weights.as_of - create_time[rows[i]]) / 86400.0)
-            log_decay[i] = -weights.decay_rate * age_days
-        order[i] = (math.log(lifted[i]) if lifted[i] > 0 else -np.inf) + log_decay[i]
-
-    places = _sorted(is_first, order, similarities[rows], tie[rows])
+    has_holders = _has_holders(pool.found_by, rows)
+    aged = _aged(joined, rows, pool, has_holders, weights)
+    places = _sorted(aged.first, aged.order, similarity[rows], pool.tie[rows])
     fit = min(1.0, max(closest, covered / max(1, term_count)))
-    relevance = np.empty(rows.shape[0], np.float32)
-    score = np.empty(rows.shape[0], np.float32)
-    for i in range(rows.shape[0]):
-        relevance[i] = lifted[places[i]] * math.exp(log_decay[places[i]])
-        score[i] = relevance[i] * (1.0 if is_first[places[i]] else fit)
-        if has_holders and i > 0 and is_first[places[i - 1]] < 2:
-            # Holders may be old; what comes behind them is shown no better.
-            relevance[i] = min(relevance[i], relevance[i - 1])
-            score[i] = min(score[i], score[i - 1])
-    rows, is_first, order = rows[places], is_first[places], order[places]
-    similarities = similarities[rows]
-    for i in range(1, rows.shape[0]):
-        is_tie = is_first[i] == is_first[i - 1] and order[i] == order[i - 1] and similarities[i] == similarities[i - 1]
-        tally[3] += is_tie
-    return rows, (joined[places], similarities, relevance, score, log_decay[places]), tally, means
+    relevance, score = _shown(aged, places, has_holders, fit)
+    rows = rows[places]
+    similarity = similarity[rows]
+    tally[3] += _count_ties(aged.first[places], aged.order[places], similarity)
+    return rows, (joined[places], similarity, relevance, score, aged.log_decay[places]), tally, means

@@ -3,13 +3,15 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hummock_kernels import reference_text
 from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, Indices, Longs, Matrix, Vector, Words
-from hummock_kernels.rank import AGELESS, ASKING, CODE, HOLDER, KEY_FILE, KEYWORD, NAMED, SAID, SENTENCE, Weights
+from hummock_kernels.bm25 import Query, Saturation
+from hummock_kernels.cosine import Chunks
+from hummock_kernels.postings import Delta, Index, Presence
+from hummock_kernels.rank import AGELESS, ASKING, CODE, HOLDER, KEY_FILE, KEYWORD, NAMED, SAID, SENTENCE, Pool, Weights
 
 analyse = reference_text.analyse
 token_estimates = reference_text.token_estimates
@@ -27,33 +29,30 @@ def _decoded(rows: Halves) -> Matrix:
     return rows.view(np.float16).astype(np.float32)
 
 
-def scan(
-    rows: Halves, start: Indices, count: Docs, allowed: Flags, query: Vector, minimum: float, k: int
-) -> tuple[Indices, Vector]:
+def scan(chunks: Chunks, allowed: Flags, query: Vector, minimum: float, k: int) -> tuple[Indices, Vector]:
     """Twin of `cosine.scan`."""
     docs = np.flatnonzero(allowed)
-    similarity, _, _ = best_chunks(rows, start, count, docs, query, clip=False)
+    similarity, _, _ = best_chunks(chunks, docs, query, clip=False)
     kept = [(-score, doc) for doc, score in zip(docs.tolist(), similarity.tolist(), strict=True) if score >= minimum]
     hits = sorted(kept)[: max(k, 0)]
     return np.array([doc for _, doc in hits], np.int64), np.array([-score for score, _ in hits], np.float32)
 
 
-def best_chunks(
-    rows: Halves, start: Indices, count: Docs, docs: Indices, query: Vector, *, clip: bool = True
-) -> tuple[Vector, Indices, Matrix]:
+def best_chunks(chunks: Chunks, docs: Indices, query: Vector, *, clip: bool = True) -> tuple[Vector, Indices, Matrix]:
     """Twin of `cosine.best_chunks`."""
+    rows, start, count = chunks
     cosine = np.full(len(docs), np.nan, np.float32)
     number = np.zeros(len(docs), np.int64)
     vectors = np.zeros((len(docs), rows.shape[1]), np.float32)
     for i, doc in enumerate(docs.tolist()):
-        chunks = _decoded(rows[start[doc] : start[doc] + count[doc]])
-        scores = chunks @ query if len(query) else np.full(len(chunks), np.nan, np.float32)
+        decoded = _decoded(rows[start[doc] : start[doc] + count[doc]])
+        scores = decoded @ query if len(query) else np.full(len(decoded), np.nan, np.float32)
         finite = np.isfinite(scores)
         if finite.any():
             number[i] = np.argmax(np.where(finite, scores, -np.inf))
             cosine[i] = scores[number[i]].clip(-1, 1) if clip else scores[number[i]]
-        if len(chunks):
-            vectors[i] = chunks[number[i]]
+        if len(decoded):
+            vectors[i] = decoded[number[i]]
     return cosine, number, vectors
 
 
@@ -65,23 +64,10 @@ def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:
 
 
 def rank(
-    cosine: Vector,
-    keyword: Vector,
-    matched: Words,
-    late: Vector,
-    found_by: Flags,
-    marks: Flags,
-    text_hash: Longs,
-    create_time: Doubles,
-    session: Longs,
-    position: Docs,
-    time_match: Vector,
-    tie: Docs,
-    echo_hashes: Longs,
-    term_count: int,
-    weights: Weights,
+    pool: Pool, echo_hashes: Longs, term_count: int, weights: Weights
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
     """Twin of `rank.rank`."""
+    cosine, keyword, matched, late, found_by, marks, text_hash, create_time, session, position, time_match, tie = pool
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(text_hash, echo_hashes)
     is_far = (
@@ -176,77 +162,61 @@ def _gain(relevance: np.float32, closest: np.float32, weight: np.float32) -> flo
 
 
 def bm25_scores(
-    indptr: Indices,
-    post_doc: Docs,
-    post_weight: Vector,
-    fwd_indptr: Indices,
-    fwd_term: Words,
-    fwd_counts: Words,
-    base: int,
-    query_terms: Words,
-    idf: Vector,
-    field_weights: Vector,
-    doc_length: Vector,
-    mean_length: float,
-    k1: float,
-    b: float,
-    row: Indices,
-    presence: Longs,
-    before: Counts,
-    docs: Indices,
+    index: Index, delta: Delta, _: Presence, query: Query, saturation: Saturation, docs: Indices
 ) -> tuple[Vector, Words]:
-    """Twin of `bm25.bm25_scores`; it needs no `presence`."""
-    scores = np.zeros(len(doc_length), np.float32)
-    matched = np.zeros(len(doc_length), np.uint32)
-    one, k1_, b_, mean = (np.float32(number) for number in (1, k1, b, mean_length))
-    saturation = k1_ * (one - b_) + (k1_ * b_ / mean if mean_length > 0 else np.float32(0)) * doc_length
-    for position, term in enumerate(query_terms.tolist()):
-        newer = _delta(fwd_indptr, fwd_term, fwd_counts, base, term)
-        found = [(doc, _weighted_count(counts, field_weights)) for doc, counts in newer]
-        for doc, weight in _postings(indptr, post_doc, post_weight, term) + found:
+    """Twin of `bm25.bm25_scores`; it needs no `Presence`."""
+    halved_at = _halved_at(saturation)
+    scores = np.zeros(len(halved_at), np.float32)
+    matched = np.zeros(len(halved_at), np.uint32)
+    for position, (term, idf) in enumerate(zip(query.term.tolist(), query.idf, strict=True)):
+        newer = [(doc, _weighted_count(counts, delta.field_weights)) for doc, counts in _newer(delta, term)]
+        for doc, weight in _postings(index, term) + newer:
             if weight > 0:
-                scores[doc] += idf[position] * (k1_ + one) * weight / (weight + saturation[doc])
+                scores[doc] += idf * (np.float32(saturation.k1) + np.float32(1)) * weight / (weight + halved_at[doc])
                 matched[doc] |= np.uint32(1 << position) if position < 32 else np.uint32(0)
     return scores[docs], matched[docs]
 
 
-def best_by_bm25(*arguments: Any) -> Indices:
-    """Twin of `bm25.best_by_bm25`, which scores all; it needs no `greatest`."""
-    *scored, _, allowed, k = arguments
-    scores, _ = bm25_scores(*(*scored, np.arange(len(allowed))))
+def _halved_at(saturation: Saturation) -> Vector:
+    """The weighted count that gives half of a term's gain, in each document."""
+    length, *numbers = saturation
+    one, mean, k1, b = (np.float32(number) for number in (1, *numbers))
+    halved_at: Vector = k1 * (one - b) + (k1 * b / mean if mean > 0 else np.float32(0)) * length
+    return halved_at
+
+
+def best_by_bm25(
+    index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, allowed: Flags, k: int
+) -> Indices:
+    """Twin of `bm25.best_by_bm25`, which scores all."""
+    scores, _ = bm25_scores(index, delta, presence, query, saturation, np.arange(len(allowed)))
     order = np.argsort(-scores, kind="stable")
     found: Indices = order[(allowed[order] != 0) & (scores[order] > 0)]
     return found[: max(k, 0)]
 
 
-def presence_of(indptr: Indices, post_doc: Docs, terms: Indices, docs: int) -> tuple[Longs, Counts]:
-    """Twin of `frequent.presence_of`."""
+def presence_of(index: Index, terms: Indices, docs: int) -> Presence:
+    """Twin of `postings.presence_of`."""
     held = np.zeros((len(terms), docs // 64 + 1, 64), np.uint64)
     for row, term in enumerate(terms.tolist()):
-        held[row].reshape(-1)[post_doc[indptr[term] : indptr[term + 1]]] = 1
+        held[row].reshape(-1)[[doc for doc, _ in _postings(index, term)]] = 1
     counts = held.sum(axis=2).astype(np.int32)
-    return (held << np.arange(64, dtype=np.uint64)).sum(axis=2), (counts.cumsum(axis=1) - counts).astype(np.int32)
+    bits = (held << np.arange(64, dtype=np.uint64)).sum(axis=2)
+    return Presence(bits, (counts.cumsum(axis=1) - counts).astype(np.int32))
 
 
-def greatest_shares(
-    indptr: Indices, post_doc: Docs, post_weight: Vector, doc_length: Vector, mean_length: float, k1: float, b: float
-) -> Vector:
-    """Twin of `frequent.greatest_shares`."""
-    one, k1_, b_, mean = (np.float32(number) for number in (1, k1, b, mean_length))
-    saturation = k1_ * (one - b_) + (k1_ * b_ / mean if mean_length > 0 else np.float32(0)) * doc_length
+def greatest_shares(index: Index, saturation: Saturation) -> Vector:
+    """Twin of `bm25.greatest_shares`."""
+    halved_at = _halved_at(saturation)
     shares = [
-        [
-            weight / (weight + saturation[doc])
-            for doc, weight in _postings(indptr, post_doc, post_weight, term)
-            if weight
-        ]
-        for term in range(len(indptr) - 1)
+        [weight / (weight + halved_at[doc]) for doc, weight in _postings(index, term) if weight]
+        for term in range(len(index.indptr) - 1)
     ]
     return np.array([max(of_term, default=0) for of_term in shares], np.float32)
 
 
 def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
-    """Twin of `bm25.paged_counts`."""
+    """Twin of `postings.paged_counts`."""
     numbers = pages[place].reshape(-1)
     return np.array([numbers[term] if term < len(numbers) else 0 for term in terms.tolist()], np.int32)
 
@@ -258,81 +228,63 @@ def _weighted_count(counts: int, field_weights: Vector) -> np.float32:
     return total
 
 
-def _postings(indptr: Indices, post_doc: Docs, post_weight: Vector, term: int) -> list[tuple[int, np.float32]]:
-    if term >= len(indptr) - 1:
+def _postings(index: Index, term: int) -> list[tuple[int, np.float32]]:
+    if term >= len(index.indptr) - 1:
         return []
-    part = slice(indptr[term], indptr[term + 1])
-    return list(zip(post_doc[part].tolist(), post_weight[part], strict=True))
+    part = slice(index.indptr[term], index.indptr[term + 1])
+    return list(zip(index.doc[part].tolist(), index.weight[part], strict=True))
 
 
-def _delta(fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, base: int, term: int) -> list[tuple[int, int]]:
+def _newer(delta: Delta, term: int) -> list[tuple[int, int]]:
+    """Documents of the delta that hold the term, and their counts."""
     return [
-        (base + d, int(fwd_counts[p]))
-        for d, (start, end) in enumerate(_slices(fwd_indptr))
-        for p in range(start, end)
-        if fwd_term[p] == term
+        (delta.base + d, int(delta.counts[p]))
+        for d, places in enumerate(_slices(delta.indptr))
+        for p in places
+        if delta.term[p] == term
     ]
 
 
-def _slices(indptr: Indices) -> Sequence[tuple[int, int]]:
-    return list(itertools.pairwise(indptr.tolist()))
+def _slices(indptr: Indices) -> Sequence[range]:
+    return [range(start, end) for start, end in itertools.pairwise(indptr.tolist())]
 
 
-def invert(
-    fwd_indptr: Indices, fwd_term: Words, fwd_counts: Words, field_weights: Vector, terms: int
-) -> tuple[Indices, Docs, Vector]:
-    """Twin of `bm25.invert`."""
+def invert(indptr: Indices, term: Words, counts: Words, field_weights: Vector, terms: int) -> Index:
+    """Twin of `postings.invert`."""
     postings = sorted(
-        (int(fwd_term[p]), d, int(fwd_counts[p]))
-        for d, (start, end) in enumerate(_slices(fwd_indptr))
-        for p in range(start, end)
-        if fwd_term[p] < terms
+        (int(term[p]), d, int(counts[p])) for d, places in enumerate(_slices(indptr)) for p in places if term[p] < terms
     )
-    sizes = np.bincount(np.array([term for term, _, _ in postings], np.int64), minlength=terms)
-    return (
+    sizes = np.bincount(np.array([number for number, _, _ in postings], np.int64), minlength=terms)
+    return Index(
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.array([doc for _, doc, _ in postings], np.int32),
-        np.array([_weighted_count(counts, field_weights) for _, _, counts in postings], np.float32),
+        np.array([_weighted_count(packed, field_weights) for _, _, packed in postings], np.float32),
     )
 
 
-def merge_postings(
-    indptr: Indices,
-    post_doc: Docs,
-    post_weight: Vector,
-    newer_indptr: Indices,
-    newer_doc: Docs,
-    newer_weight: Vector,
-    base: int,
-    place: Docs,
-) -> tuple[Indices, Docs, Vector]:
-    """Twin of `merge.merge_postings`."""
+def merge_postings(older: Index, newer: Index, base: int, place: Docs) -> Index:
+    """Twin of `postings.merge_postings`."""
     merged: list[tuple[int, np.float32]] = []
     sizes = [0]
-    for term in range(len(newer_indptr) - 1):
-        newer = _postings(newer_indptr, newer_doc, newer_weight, term)
-        both = [*_postings(indptr, post_doc, post_weight, term), *((base + doc, weight) for doc, weight in newer)]
+    for term in range(len(newer.indptr) - 1):
+        both = [*_postings(older, term), *((base + doc, weight) for doc, weight in _postings(newer, term))]
         merged += [(int(place[doc]), weight) for doc, weight in both if place[doc] >= 0]
         sizes.append(len(merged))
-    return (
+    return Index(
         np.array(sizes, np.int64),
         np.array([doc for doc, _ in merged], np.int32),
         np.array([weight for _, weight in merged], np.float32),
     )
 
 
-def mark_term(
-    indptr: Indices, post_doc: Docs, fwd_indptr: Indices, fwd_term: Words, base: int, term: int, out: Flags
-) -> None:
-    """Twin of `bm25.mark_term`."""
-    indexed = _postings(indptr, post_doc, np.zeros(len(post_doc), np.float32), term)
-    newer = _delta(fwd_indptr, fwd_term, np.zeros(len(fwd_term), np.uint32), base, term)
-    for doc in [doc for doc, _ in indexed] + [doc for doc, _ in newer]:
+def mark_term(index: Index, delta: Delta, term: int, out: Flags) -> None:
+    """Twin of `postings.mark_term`."""
+    for doc, _ in (*_postings(index, term), *_newer(delta, term)):
         out[doc] = 1
 
 
 def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
-    """Twin of `maxsim.max_sims`."""
+    """Twin of `cosine.max_sims`."""
     sims = np.full(len(start) - 1, np.nan, np.float32)
     for i, (first, end) in enumerate(itertools.pairwise(start.tolist())):
         if len(query) and first < end:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from hummock_kernels._bits import bit_count
 from hummock_kernels._jit import IS_COMPILED, cgutils, helper, intrinsic, kernel, types
+from hummock_kernels._processor import bit_count, fetch
 from hummock_kernels._types import (
     I32_1D,
     I64,
@@ -102,28 +102,6 @@ def _add_by_hand(
 
 _add_sixteen = _add_by_cpu if IS_COMPILED else _add_by_hand
 """Add sixteen slices of a block to its sums, as bits of `plane` of `planes`."""
-
-
-@intrinsic
-def _fetch_by_cpu(typing_context: Any, bits: Any, place: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(array.data, [arguments[1]])
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
-        to_read, to_keep, data = number(0), number(3), number(1)
-        builder.call(fetch, [address, to_read, to_keep, data])
-        return context.get_dummy_value()
-
-    return types.void(bits, types.int64), generate
-
-
-def _fetch_by_hand(bits: Longs, place: int) -> None:
-    """Nothing to fetch ahead without a compiler."""
-
-
-_fetch = _fetch_by_cpu if IS_COMPILED else _fetch_by_hand
 
 
 @kernel(OUT_U64_2D(U16_2D))
@@ -288,7 +266,7 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
                         sums[plane, word] = ~sums[plane, word]
             # The next block, a share each time: all at once they would stand in each other's way.
             for line in range(group * fetched, min((group + 1) * fetched, block_words), _LINE_WORDS):
-                _fetch(bits, min(start + block_words + line, bits.size - 1))
+                fetch(bits, min(start + block_words + line, bits.size - 1))
             _add_sixteen(slices, start, places, group * _GROUP, sums, at, plane_of[group], planes)
         if groups == negative_groups:
             for plane in range(planes):

@@ -1,4 +1,7 @@
-"""Selection of the best scores."""
+"""The best of many: a heap with room for some, which kernels share, and the selection of scores.
+
+A heap is two arrays, (room,) scores and whose they are, with the worst on top as soon as there is no room left.
+"""
 
 import numpy as np
 
@@ -6,29 +9,58 @@ from hummock_kernels._jit import helper, kernel
 from hummock_kernels._types import F32_1D, I64, OUT_I64_1D, U8_1D, Flags, Indices, Vector
 
 
-@helper()
-def _is_worse(scores: Vector, one: int, other: int) -> bool:
-    return scores[one] < scores[other] or (scores[one] == scores[other] and one > other)
+@helper(borrows=True)
+def _is_worse(score: np.float32, number: int, other_score: np.float32, other_number: int) -> bool:
+    return bool(score < other_score or (score == other_score and number > other_number))
 
 
-@helper()
-def _sink(heap: Indices, scores: Vector, start: int, size: int) -> None:
-    """Restore the heap of indices (worst on top) below `start`."""
-    parent = start
+@helper(borrows=True)
+def _swap(scores: Vector, numbers: Indices, one: int, other: int) -> None:
+    scores[one], scores[other] = scores[other], scores[one]
+    numbers[one], numbers[other] = numbers[other], numbers[one]
+
+
+@helper(borrows=True)
+def _sink(scores: Vector, numbers: Indices, parent: int, size: int) -> None:
+    """Restore the heap of this size below `parent`."""
     while 2 * parent + 1 < size:
         child = 2 * parent + 1
-        if child + 1 < size and _is_worse(scores, heap[child + 1], heap[child]):
+        if child + 1 < size and _is_worse(scores[child + 1], numbers[child + 1], scores[child], numbers[child]):
             child += 1
-        if not _is_worse(scores, heap[child], heap[parent]):
+        if not _is_worse(scores[child], numbers[child], scores[parent], numbers[parent]):
             return
-        heap[parent], heap[child] = heap[child], heap[parent]
+        _swap(scores, numbers, parent, child)
         parent = child
 
 
-@helper()
-def _heapify(heap: Indices, scores: Vector, size: int) -> None:
-    for start in range(size // 2 - 1, -1, -1):
-        _sink(heap, scores, start, size)
+@helper(borrows=True)
+def _heapify(scores: Vector, numbers: Indices, size: int) -> None:
+    for parent in range(size // 2 - 1, -1, -1):
+        _sink(scores, numbers, parent, size)
+
+
+@helper(borrows=True)
+def offer(scores: Vector, numbers: Indices, size: int, number: int, score: np.float32) -> int:
+    """Keep a number if it is one of the best, ties by the smaller number; gives how many are kept, `size` until now."""
+    if size < scores.shape[0]:
+        scores[size], numbers[size] = score, number
+        size += 1
+        if size == scores.shape[0]:
+            _heapify(scores, numbers, size)
+    elif size > 0 and _is_worse(scores[0], numbers[0], score, number):
+        scores[0], numbers[0] = score, number
+        _sink(scores, numbers, 0, size)
+    return size
+
+
+@helper(borrows=True)
+def put_in_order(scores: Vector, numbers: Indices, size: int) -> None:
+    """Best first; offers end here."""
+    if size < scores.shape[0]:
+        _heapify(scores, numbers, size)
+    for last in range(size - 1, 0, -1):
+        _swap(scores, numbers, 0, last)
+        _sink(scores, numbers, 0, last)
 
 
 @kernel(OUT_I64_1D(F32_1D, U8_1D, I64))
@@ -39,26 +71,15 @@ def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:
     0 or less gives nothing.
     """
     room = max(min(k, scores.shape[0]), 0)
-    heap = np.empty(room, np.int64)
+    best = np.empty(room, np.float32)
+    indices = np.empty(room, np.int64)
     size = 0
     worst = np.float32(-np.inf)
     for index in range(scores.shape[0] if room > 0 else 0):
-        # Asked first: once the heap is full, nearly every score fails here, and whether one is allowed is a toss-up.
-        if not scores[index] > worst or allowed[index] == 0 or not np.isfinite(scores[index]):
-            continue
-        if size < room:
-            heap[size] = index
-            size += 1
+        # Asked first: once there is no room, nearly every score fails here, and whether one is allowed is a toss-up.
+        if scores[index] > worst and allowed[index] != 0 and np.isfinite(scores[index]):
+            size = offer(best, indices, size, index, scores[index])
             if size == room:
-                _heapify(heap, scores, size)
-                worst = scores[heap[0]]
-        else:
-            heap[0] = index
-            _sink(heap, scores, 0, size)
-            worst = scores[heap[0]]
-    if size < room:
-        _heapify(heap, scores, size)
-    for last in range(size - 1, 0, -1):
-        heap[0], heap[last] = heap[last], heap[0]
-        _sink(heap, scores, 0, last)
-    return heap[:size]
+                worst = best[0]
+    put_in_order(best, indices, size)
+    return indices[:size]

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hummock_kernels import bm25, reference
+from hummock_kernels import bm25, postings, reference
 from hummock_kernels._types import Counts, Flags, Indices, Vector, Words
-from hummock_kernels.frequent import greatest_shares, presence_of
+from hummock_kernels.bm25 import Query, Saturation, greatest_shares
+from hummock_kernels.postings import Delta, Index, Presence, presence_of
 
 TERMS = st.integers(0, 80) | st.just(1024 + 7)  # the last one collides with 7 in the sketch
 COUNTS = st.integers(0, 2**32 - 1)
@@ -34,18 +35,20 @@ def forward_lists(documents: list[dict[int, int]]) -> tuple[Indices, Words, Word
     return indptr, terms, counts
 
 
-def split(documents: list[dict[int, int]], base: int, terms: int = 60) -> tuple[Any, ...]:
-    """The arguments of the index and of the delta; terms of 60 and above are only known to the delta."""
+def split(
+    documents: list[dict[int, int]], base: int, terms: int = 60, weights: Vector = FIELD_WEIGHTS
+) -> tuple[Index, Delta]:
+    """The index and the delta; terms of 60 and above are only known to the delta."""
     old = [{term: count for term, count in document.items() if term < terms} for document in documents[:base]]
-    index = freeze(*bm25.invert(*forward_lists(old), FIELD_WEIGHTS, terms))
-    return (*index, *forward_lists(documents[base:]), len(old))
+    index = Index(*freeze(*postings.invert(*forward_lists(old), FIELD_WEIGHTS, terms)))
+    return index, Delta(len(old), *forward_lists(documents[base:]), *freeze(weights.copy()))
 
 
-def frequent_terms(index: tuple[Any, ...], base: int, query: list[int]) -> tuple[Any, ...]:
-    """The arguments for terms that are frequent: every other of the index."""
-    numbers = np.arange(0, len(index[0]) - 1, 2)
-    row = np.array([term // 2 if term % 2 == 0 and term < len(index[0]) - 1 else -1 for term in query], np.int64)
-    return freeze(row, *presence_of(index[0], index[1], numbers, base))
+def frequent_terms(index: Index, base: int, query: list[int]) -> tuple[Indices, Presence]:
+    """Of terms that are frequent, which are every other of the index: the query's rows, and who holds them."""
+    numbers = np.arange(0, len(index.indptr) - 1, 2)
+    row = np.array([term // 2 if term % 2 == 0 and term < len(index.indptr) - 1 else -1 for term in query], np.int64)
+    return freeze(row)[0], Presence(*freeze(*presence_of(index, numbers, base)))
 
 
 def arguments_of(
@@ -61,9 +64,12 @@ def arguments_of(
     """What both keyword kernels begin with."""
     lengths = np.array([len(document) for document in documents], np.float32)
     idf = np.linspace(1, 2, len(query), dtype=np.float32)
-    asked = freeze(np.array(query, np.uint32), idf, weights.copy(), lengths)
-    index = split(documents, base)
-    return (*index, *asked, mean_length, k1, b, *frequent_terms(index, index[-1], query))
+    asked = freeze(np.array(query, np.uint32), idf)
+    freeze(lengths)
+    index, delta = split(documents, base, weights=weights)
+    row, presence = frequent_terms(index, delta.base, query)
+    saturation = Saturation(lengths, mean_length, k1, b)
+    return index, delta, presence, Query(asked[0], asked[1], row, np.ones(len(query), np.float32)), saturation
 
 
 def score(
@@ -108,37 +114,37 @@ def test_a_document_scores_the_same_bits_in_the_index_and_in_the_delta(
 def test_paged_counts_equal_their_twin(pages: Counts, terms: list[int], data: st.DataObject) -> None:
     place = np.array(data.draw(st.lists(st.integers(0, len(pages) - 1), max_size=5)), np.int32)
     arguments = (pages, place, np.array(terms, np.uint32))
-    np.testing.assert_array_equal(bm25.paged_counts(*arguments), reference.paged_counts(*arguments), strict=True)
+    np.testing.assert_array_equal(postings.paged_counts(*arguments), reference.paged_counts(*arguments), strict=True)
 
 
 @given(DOCUMENTS, st.integers(0, 90))
 def test_the_inverted_index_equals_its_twin(documents: list[dict[int, int]], terms: int) -> None:
     lists = forward_lists(documents)
     arguments = (*lists, FIELD_WEIGHTS, terms)
-    for ours, twin in zip(bm25.invert(*arguments), reference.invert(*arguments), strict=True):
+    for ours, twin in zip(postings.invert(*arguments), reference.invert(*arguments), strict=True):
         np.testing.assert_array_equal(ours, twin, strict=True)
 
 
 def test_what_lies_outside_the_forward_lists_is_not_indexed() -> None:
     indptr, terms, counts = np.array([1, 2], np.int64), np.array([5, 3, 4], np.uint32), np.array([1, 2, 3], np.uint32)
-    index_indptr, post_doc, post_weight = bm25.invert(indptr, terms, counts, FIELD_WEIGHTS, 6)
+    index_indptr, post_doc, post_weight = postings.invert(indptr, terms, counts, FIELD_WEIGHTS, 6)
     assert (index_indptr.tolist(), post_doc.tolist(), post_weight.tolist()) == ([0, 0, 0, 0, 1, 1, 1], [0], [6])
 
 
 @given(DOCUMENTS, st.integers(0, 8), TERMS)
 def test_marked_documents_equal_their_twin(documents: list[dict[int, int]], base: int, term: int) -> None:
-    indptr, post_doc, _, fwd_indptr, fwd_term, _, base = split(documents, base)
+    lists = split(documents, base)
     ours, twin = np.zeros((2, len(documents)), np.uint8)
-    bm25.mark_term(indptr, post_doc, fwd_indptr, fwd_term, base, term, ours)
-    reference.mark_term(indptr, post_doc, fwd_indptr, fwd_term, base, term, twin)
+    postings.mark_term(*lists, term, ours)
+    reference.mark_term(*lists, term, twin)
     np.testing.assert_array_equal(ours, twin)
 
 
 def test_marks_are_added_to_those_that_are_there() -> None:
-    indptr, post_doc, _, fwd_indptr, fwd_term, _, base = split([{1: 0}, {2: 0}, {1: 0}], 2)
+    lists = split([{1: 0}, {2: 0}, {1: 0}], 2)
     out = np.zeros(3, np.uint8)
     for term in (1, 2):
-        bm25.mark_term(indptr, post_doc, fwd_indptr, fwd_term, base, term, out)
+        postings.mark_term(*lists, term, out)
     assert out.tolist() == [1, 1, 1]
 
 
@@ -189,11 +195,11 @@ def test_documents_score_the_same_whichever_others_are_asked_for(
 
 def best(arguments: tuple[Any, ...], allowed: Flags, k: int, *, bounded: bool = True) -> tuple[list[int], list[int]]:
     """Found by the kernel and by its twin."""
-    indptr, post_doc, post_weight = arguments[:3]
-    query_terms, doc_length, mean_length, k1, b = arguments[7], *arguments[10:14]
-    greatest = np.append(greatest_shares(indptr, post_doc, post_weight, doc_length, mean_length, k1, b), np.float32(0))
-    shares = greatest[np.minimum(query_terms, len(greatest) - 1)] if bounded else np.ones(len(query_terms), np.float32)
-    asked = (*arguments, shares, allowed, k)
+    index, delta, presence, query, saturation = arguments
+    if bounded:
+        greatest = np.append(greatest_shares(index, saturation), np.float32(0))
+        query = query._replace(greatest=greatest[np.minimum(query.term, len(greatest) - 1)])
+    asked = (index, delta, presence, query, saturation, allowed, k)
     return bm25.best_by_bm25(*asked).tolist(), reference.best_by_bm25(*asked).tolist()
 
 
@@ -203,8 +209,9 @@ def test_the_best_documents_equal_their_twins(
 ) -> None:
     """The first term weighs nothing."""
     allowed = data.draw(hnp.arrays(np.uint8, len(documents), elements=st.integers(0, 2)))
-    arguments = arguments_of(documents, base, query)
-    found, expected = best((*arguments[:8], arguments[8] - np.float32(1), *arguments[9:]), allowed, k)
+    index, delta, presence, asked, saturation = arguments_of(documents, base, query)
+    asked = asked._replace(idf=asked.idf - np.float32(1))
+    found, expected = best((index, delta, presence, asked, saturation), allowed, k)
     assert found == expected
 
 
@@ -233,16 +240,16 @@ def test_no_document_that_is_passed_over_would_have_been_among_the_best(seed: in
 def test_greatest_shares_equal_their_twin(
     documents: list[dict[int, int]], base: int, mean_length: float, b: float
 ) -> None:
-    index = split(documents, base)[:3]
+    index, _ = split(documents, base)
     lengths = np.array([len(document) for document in documents], np.float32)
-    arguments = (*index, lengths, mean_length, 0.9, b)
+    arguments = (index, Saturation(lengths, mean_length, 0.9, b))
     np.testing.assert_array_equal(greatest_shares(*arguments), reference.greatest_shares(*arguments), strict=True)
 
 
 @given(DOCUMENTS, st.lists(st.integers(0, 59), max_size=4))
 def test_presence_equals_its_twin(documents: list[dict[int, int]], terms: list[int]) -> None:
     documents = documents * 20  # more than one word
-    indptr, post_doc, *_ = split(documents, len(documents))
-    arguments = (indptr, post_doc, np.array(terms, np.int64), len(documents))
+    index, _ = split(documents, len(documents))
+    arguments = (index, np.array(terms, np.int64), len(documents))
     for ours, twin in zip(presence_of(*arguments), reference.presence_of(*arguments), strict=True):
         np.testing.assert_array_equal(ours, twin, strict=True)

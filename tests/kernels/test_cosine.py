@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hummock_kernels import _jit, cosine, reference
+from hummock_kernels import _jit, _processor, cosine, reference
 from hummock_kernels._types import Docs, Flags, Halves, Indices, Vector, Words
 
-Collection: TypeAlias = tuple[Halves, Indices, Docs, Flags, Vector]
+Collection: TypeAlias = tuple[cosine.Chunks, Flags, Vector]
 
 INTEGERS = st.integers(-3, 3)
 
@@ -41,7 +41,7 @@ def collections(draw: st.DrawFn) -> Collection:
     query = draw(hnp.arrays(np.float32, dim, elements=INTEGERS.map(float)))
     for array in (start, count, allowed, query):
         array.flags.writeable = False
-    return as_halves(rows), start, count, allowed, query
+    return cosine.Chunks(as_halves(rows), start, count), allowed, query
 
 
 def layout(chunks: Sequence[int]) -> tuple[Indices, Docs]:
@@ -62,7 +62,7 @@ def test_scan_finds_the_same_documents_and_scores_as_its_twin(collection: Collec
 @given(collections(), st.data())
 def test_gathered_scores_equal_their_twin(collection: Collection, data: st.DataObject) -> None:
     """S4-25."""
-    rows, *_, query = collection
+    (rows, *_), _, query = collection
     drawn = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=8)) if len(rows) else []
     picks = np.array(drawn, np.int64)
     np.testing.assert_array_equal(cosine.score_rows(rows, query, picks), reference.score_rows(rows, query, picks))
@@ -81,7 +81,8 @@ def test_gathered_scores_of_unit_vectors_are_exact_to_float32_rounding() -> None
 
 def scanned(rows: Any, chunks: Sequence[int], query: npt.ArrayLike, minimum: float, k: int) -> tuple[Any, Any]:
     every = np.ones(len(chunks), np.uint8)
-    docs, scores = cosine.scan(as_halves(rows), *layout(chunks), every, np.asarray(query, np.float32), minimum, k)
+    collection = cosine.Chunks(as_halves(rows), *layout(chunks))
+    docs, scores = cosine.scan(collection, every, np.asarray(query, np.float32), minimum, k)
     return docs.tolist(), scores.tolist()
 
 
@@ -105,9 +106,9 @@ def test_a_similarity_equal_to_the_minimum_is_kept() -> None:
 @given(collections(), st.data(), st.booleans())
 def test_best_chunks_equal_their_twin(collection: Collection, data: st.DataObject, has_query: bool) -> None:
     """S4-25."""
-    rows, start, count, allowed, query = collection
+    chunks, allowed, query = collection
     drawn = data.draw(st.lists(st.integers(0, len(allowed) - 1), max_size=8)) if len(allowed) else []
-    arguments = (rows, start, count, np.array(drawn, np.int64), query if has_query else query[:0])
+    arguments = (chunks, np.array(drawn, np.int64), query if has_query else query[:0])
     for found, expected in zip(cosine.best_chunks(*arguments), reference.best_chunks(*arguments), strict=True):
         np.testing.assert_array_equal(found, expected, strict=True)
 
@@ -115,7 +116,7 @@ def test_best_chunks_equal_their_twin(collection: Collection, data: st.DataObjec
 def test_of_equal_chunks_the_first_is_the_best() -> None:
     picks = np.zeros(1, np.int64)
     similarity, number, vector = cosine.best_chunks(
-        as_halves([[0, 1], [1, 0], [1, 0]]), *layout([3]), picks, np.array([1, 0], np.float32)
+        cosine.Chunks(as_halves([[0, 1], [1, 0], [1, 0]]), *layout([3])), picks, np.array([1, 0], np.float32)
     )
     assert (similarity.tolist(), number.tolist(), vector.tolist()) == ([1], [1], [[1, 0]])
 
@@ -132,15 +133,15 @@ ALL_PATTERNS = np.arange(1 << 16, dtype=np.uint16)
 
 def test_every_float16_pattern_is_decoded_as_numpy_does() -> None:
     every = np.arange(1 << 16)
-    one_each = layout([1] * (1 << 16))
-    decoded = cosine.best_chunks(ALL_PATTERNS.reshape(-1, 1), *one_each, every, np.empty(0, np.float32))[2][:, 0]
+    one_each = cosine.Chunks(ALL_PATTERNS.reshape(-1, 1), *layout([1] * (1 << 16)))
+    decoded = cosine.best_chunks(one_each, every, np.empty(0, np.float32))[2][:, 0]
     np.testing.assert_array_equal(decoded.view(np.uint32)[~np.isnan(decoded)], expected_bits())
     np.testing.assert_array_equal(np.isnan(decoded), np.isnan(ALL_PATTERNS.view(np.float16)))
 
 
 def test_decoding_without_the_instruction_agrees_on_every_pattern() -> None:
     """DESIGN 8: the instruction is missing on older x86, and using it there aborts the process."""
-    decoded = np.array([cosine._half_by_hand(bits) for bits in ALL_PATTERNS], np.float32)
+    decoded = np.array([_processor.half_by_hand(bits) for bits in ALL_PATTERNS], np.float32)
     np.testing.assert_array_equal(decoded.view(np.uint32)[~np.isnan(decoded)], expected_bits())
     np.testing.assert_array_equal(np.isnan(decoded), np.isnan(ALL_PATTERNS.view(np.float16)))
 
@@ -152,5 +153,5 @@ def expected_bits() -> Words:
 
 
 def test_the_instruction_is_used_only_where_the_target_has_it() -> None:
-    uses_instruction = cosine._half is cosine._half_by_cpu
+    uses_instruction = _processor.half is _processor.half_by_cpu
     assert uses_instruction == (_jit.HAS_F16C and _jit.IS_COMPILED)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hummock_kernels import maxsim as kernel
+from hummock_kernels import cosine as kernel
 from hummock_kernels import reference
 from hummock_kernels._types import Bytes, Indices
 

@@ -19,6 +19,7 @@ from hummock_kernels.rank import (
     SAID,
     SENTENCE,
     VECTOR,
+    Pool,
     Weights,
     rank,
 )
@@ -69,7 +70,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         time_share=draw(st.sampled_from([0.0, 0.4])),
     )
     time_match = column(np.float32, st.floats(0, 1, width=32))
-    return (
+    pool = Pool(
         column(np.float32, SIMILAR),
         column(np.float32, st.floats(0, 30, width=32)),
         column(np.uint32, st.integers(0, 7)),
@@ -82,10 +83,8 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         column(np.int32, st.integers(0, 4)),
         time_match if draw(st.booleans()) else time_match[:0],
         np.array(draw(st.permutations(range(n))), np.int32),
-        np.array([1, 2], np.uint64),
-        draw(st.integers(1, 20)),
-        weights,
     )
+    return pool, np.array([1, 2], np.uint64), draw(st.integers(1, 20)), weights
 
 
 @given(pools())
@@ -118,9 +117,9 @@ def ranked(n: int, tie: list[int], **columns: Any) -> tuple[list[int], int]:
         "session": np.zeros(n, np.uint64),
         "position": np.zeros(n, np.int32),
         "time_match": np.empty(0, np.float32),
-        "weights": PLAIN,
     } | columns
-    rows, _, tally, _ = rank(**given, tie=np.array(tie, np.int32), echo_hashes=np.empty(0, np.uint64), term_count=1)
+    weights = given.pop("weights", PLAIN)
+    rows, _, tally, _ = rank(Pool(**given, tie=np.array(tie, np.int32)), np.empty(0, np.uint64), 1, weights)
     return rows.tolist(), int(tally[3])
 
 
@@ -196,7 +195,7 @@ def test_an_echo_lends_nothing() -> None:
         "time_match": np.empty(0, np.float32),
         "tie": np.arange(3, dtype=np.int32),
     }
-    rows, *_ = rank(**given, **rest, echo_hashes=np.array([6], np.uint64), term_count=1, weights=LENDING)
+    rows, *_ = rank(Pool(**given, **rest), np.array([6], np.uint64), 1, LENDING)
     assert rows.tolist() == [2, 0]
 
 

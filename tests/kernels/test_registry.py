@@ -111,7 +111,7 @@ def test_kernels_run_on_a_target_without_the_instruction(tmp_path: Path) -> None
 
 
 def test_a_writable_install_keeps_its_cache_beside_the_code(tmp_path: Path) -> None:
-    assert _cache_dir.choose_cache_dir(tmp_path, {"HOME": str(tmp_path)}) is None
+    assert _cache_dir.choose_cache_dir(tmp_path, {"HOME": str(tmp_path)}) == tmp_path / "__pycache__"
 
 
 @pytest.fixture
@@ -152,6 +152,36 @@ def test_a_cache_that_the_user_has_chosen_is_used_where_it_can_be(tmp_path: Path
         read_only_package, {"NUMBA_CACHE_DIR": str(read_only_package), "HOME": home}
     )
     assert elsewhere == tmp_path / "home/.cache/hummock/numba"
+
+
+def test_each_state_of_the_sources_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    environ = {"NUMBA_CACHE_DIR": str(tmp_path / "place")}
+    (tmp_path / "one.py").write_text("1")
+    first = _cache_dir.cache_dir_of(tmp_path, environ)
+    (tmp_path / "one.py").write_text("2")
+    second = _cache_dir.cache_dir_of(tmp_path, environ)
+    (tmp_path / "one.py").write_text("1")
+    assert first != second
+    assert _cache_dir.cache_dir_of(tmp_path, environ) == first
+    assert first.parent == second.parent == tmp_path / "place"
+
+
+def test_a_process_uses_the_directory_of_the_one_that_started_it(tmp_path: Path) -> None:
+    chosen = _cache_dir.cache_dir_of(tmp_path, {"NUMBA_CACHE_DIR": str(tmp_path / "place")})
+    assert _cache_dir.cache_dir_of(tmp_path, {"NUMBA_CACHE_DIR": str(chosen)}) == chosen
+
+
+def test_the_directories_that_were_used_last_stay_and_so_does_what_else_is_there(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    environ = {"NUMBA_CACHE_DIR": str(place)}
+    (place / "others").mkdir(parents=True)
+    made = []
+    for state in range(4):
+        (tmp_path / "one.py").write_text(str(state))
+        made.append(_cache_dir.cache_dir_of(tmp_path, environ))
+        for age, directory in enumerate(reversed(made)):
+            os.utime(directory, (1000 - age, 1000 - age)) if directory.exists() else None
+    assert sorted(place.iterdir()) == sorted([place / "others", *made[1:]])
 
 
 def test_kernels_run_where_nothing_can_be_written(tmp_path: Path) -> None:

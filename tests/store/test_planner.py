@@ -22,7 +22,7 @@ from hummock.store.views.postings import Postings
 from hummock.store.views.sign_bits import SignBits, packed_query
 from hummock.store.views.view import ProjectView
 from hummock_kernels import reference
-from hummock_kernels.cosine import scan
+from hummock_kernels.cosine import Chunks, scan
 from tests.ports.asking import ask, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import opened
@@ -62,8 +62,8 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
 def exact(view: ProjectView, allowed: NDArray[np.uint8], query: Floats, minimum: float, k: int) -> list[int]:
     """What a scan of everything finds."""
     columns = view.columns
-    start, count = columns.chunk_start.values, columns.chunk_count.values
-    found: list[int] = scan(view.vectors.values, start, count, allowed, query, minimum, k)[0].tolist()
+    chunks = Chunks(view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
+    found: list[int] = scan(chunks, allowed, query, minimum, k)[0].tolist()
     return found
 
 
@@ -110,8 +110,8 @@ def small_views(draw: st.DrawFn, plans: PlanLimits) -> tuple[ProjectView, NDArra
 def test_scanning_is_exact(data: st.DataObject, minimum: float, k: int) -> None:
     view, allowed, query = data.draw(small_views(SCAN))
     columns = view.columns
-    start, count = columns.chunk_start.values, columns.chunk_count.values
-    expected = reference.scan(view.vectors.values, start, count, allowed, query, minimum, k)[0].tolist()
+    chunks = Chunks(view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
+    expected = reference.scan(chunks, allowed, query, minimum, k)[0].tolist()
     assert nearest(view, allowed, query, minimum, k).tolist() == expected
 
 

@@ -16,7 +16,7 @@ from hummock.core.recall import Decay, DecayMode, GroupPlan, Plan
 from hummock.recall.plan import DOMAINS, time_match
 from hummock.recall.query_features import Probe
 from hummock_kernels.mmr import mmr
-from hummock_kernels.rank import AGELESS, ASKING, CODE, SAID, SENTENCE, Weights, rank
+from hummock_kernels.rank import AGELESS, ASKING, CODE, SAID, SENTENCE, Pool, Weights, rank
 
 EVEN_SIMILARITY = 0.5
 """The pool's best similarity at which the vector path weighs as much as the keyword path, in a script that it knows.
@@ -141,30 +141,25 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
     echo_hashes = np.array(list(probe.text_hashes), np.uint64)
     marks = _marks(found, plan)
     matches_time = _matches_time(found, plan)
-
-    def ranked(tie: NDArray[np.int32]) -> _Ranked:
-        return rank(
-            found.cosine,
-            found.keyword,
-            found.matched,
-            late,
-            found.found_by,
-            marks,
-            found.text_hash,
-            found.create_time,
-            found.session,
-            found.session_position,
-            matches_time,
-            tie,
-            echo_hashes,
-            len(probe.terms),
-            weights,
-        )
-
-    row, columns, tally, mean_shares = ranked(np.zeros(len(found), np.int32))
+    pool = Pool(
+        cosine=found.cosine,
+        keyword=found.keyword,
+        matched=found.matched,
+        late=late,
+        found_by=found.found_by,
+        marks=marks,
+        text_hash=found.text_hash,
+        create_time=found.create_time,
+        session=found.session,
+        position=found.session_position,
+        time_match=matches_time,
+        tie=np.zeros(len(found), np.int32),
+    )
+    row, columns, tally, mean_shares = rank(pool, echo_hashes, len(probe.terms), weights)
     if tally[3]:
         # Ids decide seldom, and sorting them costs as much as all of the rest.
-        row, columns, tally, mean_shares = ranked(_places(found.memory_id))
+        pool = pool._replace(tie=_places(found.memory_id))
+        row, columns, tally, mean_shares = rank(pool, echo_hashes, len(probe.terms), weights)
     echo, duplicate, below_min_similarity, _ = tally.tolist()
     joined, similarity, relevance, score, log_decay = columns
     vector_share, late_share = mean_shares.tolist()
@@ -184,12 +179,6 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
         duplicate=duplicate,
         below_min_similarity=below_min_similarity,
     )
-
-
-_Columns = tuple[
-    NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]
-]
-_Ranked = tuple[NDArray[np.int64], _Columns, NDArray[np.int64], NDArray[np.float64]]
 
 
 def _weights(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) -> Weights:

@@ -18,7 +18,7 @@ from hummock.recall.plan import DOMAINS, joins_paths
 from hummock.recall.query_features import Probe
 from hummock.recall.stage_budget import DEADLINE
 from hummock.text import template
-from hummock_kernels.maxsim import max_sims
+from hummock_kernels.cosine import max_sims
 
 
 def late_scores(found: Candidates, probe: Probe, token_mark: float = 0.0) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.views.view import ProjectView
-from hummock_kernels.cosine import scan, score_rows
+from hummock_kernels.cosine import Chunks, scan, score_rows
 from hummock_kernels.topk import top_k
 
 Flags = NDArray[np.uint8]
@@ -80,8 +80,8 @@ def _passing_rows(view: ProjectView, allowed_count: int) -> int:
 
 def _scanned(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
     columns = view.columns
-    start, count = columns.chunk_start.values, columns.chunk_count.values
-    return scan(view.vectors.values, start, count, allowed, query, minimum, k)[0]
+    chunks = Chunks(view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
+    return scan(chunks, allowed, query, minimum, k)[0]
 
 
 def _best(view: ProjectView, picks: NDArray[np.int64], query: Vector, minimum: float, k: int) -> tuple[Ordinals, int]:

@@ -20,7 +20,7 @@ from hummock.store.views.domain_names import DomainNames
 from hummock.store.views.postings import NO_TERM, AskedTerms
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
-from hummock_kernels.cosine import best_chunks, scan
+from hummock_kernels.cosine import Chunks, best_chunks, scan
 
 ReadTokens = Callable[[int, int], bytes]
 """The token vectors of a chunk, given its memory's number and its own; empty when there are none."""
@@ -112,8 +112,8 @@ class Search:
         if query.vector is None:
             return np.nan, 0
         columns = self._view.columns
-        start, count = columns.chunk_start.values, columns.chunk_count.values
-        order, cosine = scan(self._view.vectors.values, start, count, allowed, query.vector, _NO_MINIMUM, len(columns))
+        chunks = Chunks(self._view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
+        order, cosine = scan(chunks, allowed, query.vector, _NO_MINIMUM, len(columns))
         place = np.flatnonzero(order == ordinal)
         return (float(cosine[place[0]]), int(place[0]) + 1) if len(place) else (np.nan, 0)
 
@@ -270,9 +270,9 @@ class Search:
     ) -> Candidates:
         columns = self._view.columns
         at, found_by = _united(found)
-        start, count = columns.chunk_start.values, columns.chunk_count.values
+        chunks = Chunks(self._view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
         nearest_to = _NO_VECTOR if query.vector is None else query.vector
-        cosine, best_chunk, vector = best_chunks(self._view.vectors.values, start, count, at, nearest_to)
+        cosine, best_chunk, vector = best_chunks(chunks, at, nearest_to)
         keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)
         if asked is not None:
             keyword, matched = asked.scores(at)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +10,17 @@ from numpy.typing import NDArray
 from hummock.store.limits import FREQUENT_ONE_IN
 from hummock.store.lmdb.term_dictionary import ForwardLists
 from hummock.store.views.columns import Growing
-from hummock_kernels.bm25 import best_by_bm25, bm25_scores, invert, mark_term, paged_counts
-from hummock_kernels.frequent import greatest_shares, presence_of
-from hummock_kernels.merge import merge_postings
+from hummock_kernels.bm25 import Query, Saturation, best_by_bm25, bm25_scores, greatest_shares
+from hummock_kernels.postings import (
+    Delta,
+    Index,
+    Presence,
+    invert,
+    mark_term,
+    merge_postings,
+    paged_counts,
+    presence_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,32 +31,29 @@ class FrequentTerms:
         greatest: (terms,) float32, the greatest share of its gain that each term gives to a memory.
         mean_length: Of the memories, for which these shares hold.
         numbers: (frequent,) int64, the terms that many memories hold, ascending.
-        presence: (frequent, words) uint64, who holds each, 64 ordinals a word.
-        before: (frequent, words) int32, how many do before each word.
+        presence: Who holds each of these.
     """
 
     greatest: NDArray[np.float32]
     mean_length: float
     numbers: NDArray[np.int64]
-    presence: NDArray[np.uint64]
-    before: NDArray[np.int32]
+    presence: Presence
 
     @classmethod
     def of(
         cls,
-        index: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]],
+        index: Index,
         lengths: NDArray[np.float32],
         k1: float,
         b: float,
     ) -> FrequentTerms:
         """Of an index, given the lengths of all memories in it."""
-        indptr, post_doc, _ = index
         mean_length = float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0
         least = max(1, len(lengths) // FREQUENT_ONE_IN)
-        numbers = np.flatnonzero(np.diff(indptr) >= least)
-        presence, before = presence_of(indptr, post_doc, numbers, len(lengths))
-        greatest = greatest_shares(*index, lengths, mean_length, k1, b)
-        return cls(greatest=greatest, mean_length=mean_length, numbers=numbers, presence=presence, before=before)
+        numbers = np.flatnonzero(np.diff(index.indptr) >= least)
+        presence = presence_of(index, numbers, len(lengths))
+        greatest = greatest_shares(index, Saturation(lengths, mean_length, k1, b))
+        return cls(greatest=greatest, mean_length=mean_length, numbers=numbers, presence=presence)
 
     def shares(self, terms: NDArray[np.uint32], mean_length: float) -> NDArray[np.float32]:
         """The greatest share of each of these terms, for another mean length as well; 1 where nothing is known."""
@@ -72,7 +76,7 @@ class FrequentTerms:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.greatest.nbytes + self.numbers.nbytes + self.presence.nbytes + self.before.nbytes
+        return self.greatest.nbytes + self.numbers.nbytes + sum(part.nbytes for part in self.presence)
 
 
 _PAGE_TERMS = 64
@@ -140,9 +144,6 @@ B = 0.75
 FIELD_WEIGHTS = np.array([2.0, 1.5, 1.0, 0.5], np.float32)
 """Title, tags, body, learned keywords: what a memory says itself counts for more than what was said of it."""
 
-Index = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
-"""Where the postings of each term begin, their ordinals and their weights (see `Postings`)."""
-
 NO_TERM = 0xFFFF_FFFF
 """Stands for a term that the project does not have."""
 
@@ -179,11 +180,11 @@ class Postings:
         terms = _terms_of(lists.term)
         if not inverted:
             none = np.empty(0, np.int32)
-            index = (np.zeros(1, np.int64), none, none.view(np.float32))
+            index = Index(np.zeros(1, np.int64), none, none.view(np.float32))
             df = TermCounts.of(np.bincount(lists.term, minlength=terms).astype(np.int32))
             return cls._of(index, _known_of(index, lengths[:0]), 0, lists, df)
         index = invert(lists.indptr, lists.term, lists.counts, FIELD_WEIGHTS, terms)
-        df = TermCounts.of(np.diff(index[0]).astype(np.int32))
+        df = TermCounts.of(np.diff(index.indptr).astype(np.int32))
         return cls._of(index, _known_of(index, lengths), len(lists), ForwardLists.none(), df)
 
     @classmethod
@@ -226,8 +227,7 @@ class Postings:
         numbers = np.cumsum(kept, dtype=np.int32) - 1 if renumbered else np.arange(len(alive), dtype=np.int32)
         terms = max(len(self.indptr) - 1, _terms_of(self.fwd_term.values))
         newer = invert(self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, FIELD_WEIGHTS, terms)
-        base = (self.indptr, self.post_doc, self.post_weight)
-        merged = merge_postings(*base, *newer, self.base, np.where(kept, numbers, np.int32(-1)))
+        merged = merge_postings(self._index, newer, self.base, np.where(kept, numbers, np.int32(-1)))
         if renumbered:
             lengths = lengths[kept]
         return self._of(merged, _known_of(merged, lengths), len(lengths), ForwardLists.none(), self.df.copied())
@@ -241,7 +241,7 @@ class Postings:
             term=self.fwd_term.values[starts[0] :].copy(),
             counts=self.fwd_counts.values[starts[0] :].copy(),
         )
-        return self._of((base.indptr, base.post_doc, base.post_weight), base.frequent, base.base, delta, self.df)
+        return self._of(base._index, base.frequent, base.base, delta, self.df)
 
     def asked(
         self, terms: NDArray[np.uint32], lengths: NDArray[np.float32], live: int, mean_length: float
@@ -256,25 +256,26 @@ class Postings:
         """
         df = self.df.at(terms).astype(np.float64)
         idf = np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
-        index = (self.indptr, self.post_doc, self.post_weight)
-        delta = (self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, self.base)
-        query = (terms, idf, FIELD_WEIGHTS, lengths, mean_length, K1, B)
-        frequent = (self.frequent.rows(terms), self.frequent.presence, self.frequent.before)
         return AskedTerms(
-            arguments=(*index, *delta, *query, *frequent), shares=self.frequent.shares(terms, mean_length)
+            index=self._index,
+            delta=self._delta,
+            presence=self.frequent.presence,
+            query=Query(terms, idf, self.frequent.rows(terms), self.frequent.shares(terms, mean_length)),
+            saturation=Saturation(lengths, mean_length, K1, B),
         )
 
     def mark(self, term: int, out: NDArray[np.uint8]) -> None:
         """Sets `out` to 1 at every ordinal that holds the term."""
-        mark_term(
-            self.indptr,
-            self.post_doc,
-            self.fwd_indptr.values,
-            self.fwd_term.values,
-            self.base,
-            term,
-            out,
-        )
+        mark_term(self._index, self._delta, term, out)
+
+    @property
+    def _index(self) -> Index:
+        return Index(self.indptr, self.post_doc, self.post_weight)
+
+    @property
+    def _delta(self) -> Delta:
+        lists = (self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values)
+        return Delta(self.base, *lists, FIELD_WEIGHTS)
 
     @property
     def nbytes(self) -> int:
@@ -289,20 +290,26 @@ class AskedTerms:
     """BM25F of some terms. Memories that are removed score too.
 
     Attributes:
-        arguments: Of both kernels.
-        shares: The greatest share of its gain that each term gives to a memory of the base.
+        index: The base.
+        delta: What is newer.
+        presence: Who holds the base's frequent terms.
+        query: The terms.
+        saturation: What they give.
     """
 
-    arguments: tuple[Any, ...]
-    shares: NDArray[np.float32]
+    index: Index
+    delta: Delta
+    presence: Presence
+    query: Query
+    saturation: Saturation
 
     def best(self, allowed: NDArray[np.uint8], k: int) -> NDArray[np.int64]:
         """At most k of the allowed ordinals, those that score most, best first, ties by the smaller ordinal."""
-        return best_by_bm25(*(*self.arguments, self.shares, allowed, k))
+        return best_by_bm25(self.index, self.delta, self.presence, self.query, self.saturation, allowed, k)
 
     def scores(self, ordinals: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
         """The score of each of these ordinals, which ascend, and which terms it holds: bit i is the i-th."""
-        return bm25_scores(*(*self.arguments, ordinals))
+        return bm25_scores(self.index, self.delta, self.presence, self.query, self.saturation, ordinals)
 
 
 def _known_of(index: Index, lengths: NDArray[np.float32]) -> FrequentTerms:

@@ -1,0 +1,80 @@
+"""What a processor does by one instruction and Numba has no word for; and the same by hand, where there is none."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from hummock_kernels._jit import HAS_F16C, IS_COMPILED, helper, intrinsic, types
+from hummock_kernels._types import Halves, Longs
+
+# Value of the last mantissa bit for each exponent; 0 is the subnormals', which share the exponent of 1.
+_UNIT = np.array([2.0 ** (max(exponent, 1) - 25) for exponent in range(31)], np.float32)
+
+
+@intrinsic
+def _count_by_cpu(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+def _count_by_hand(word: np.uint64) -> int:
+    return int(word).bit_count()
+
+
+bit_count = _count_by_cpu if IS_COMPILED else _count_by_hand
+"""How many bits of a uint64 are set."""
+
+
+@intrinsic
+def half_by_cpu(typing_context: Any, bits: Any) -> Any:
+    """A float16 as float32; only where the target has an instruction for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+
+    return types.float32(types.uint16), generate
+
+
+@helper()
+def half_by_hand(bits: np.uint16) -> np.float32:
+    """A float16 as float32, on any target."""
+    pattern = np.int64(bits)
+    exponent = (pattern >> 10) & 31
+    mantissa = pattern & 1023
+    if exponent == 31:
+        magnitude = np.float32(np.inf) if mantissa == 0 else np.float32(np.nan)
+    elif exponent == 0:
+        magnitude = np.float32(mantissa) * _UNIT[0]
+    else:
+        magnitude = np.float32(mantissa + 1024) * _UNIT[exponent]
+    return -magnitude if pattern >> 15 else magnitude
+
+
+half = half_by_cpu if HAS_F16C and IS_COMPILED else half_by_hand
+"""A float16 that is stored as uint16, as float32."""
+
+
+@intrinsic
+def _fetch_by_cpu(typing_context: Any, values: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(array.data, [arguments[1]])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
+        to_read, to_keep, data = number(0), number(3), number(1)
+        builder.call(fetch, [address, to_read, to_keep, data])
+        return context.get_dummy_value()
+
+    return types.void(values, types.int64), generate
+
+
+def _fetch_by_hand(values: Halves | Longs, at: int) -> None:
+    """Plain Python has no caches to fill."""
+
+
+fetch = _fetch_by_cpu if IS_COMPILED else _fetch_by_hand
+"""Begin to load the value at a place of an array, counted over all of its dims."""

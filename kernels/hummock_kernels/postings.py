@@ -1,0 +1,215 @@
+"""An inverted index and the documents that are newer than it: how it is made, and who holds a term.
+
+A term occurs at most once in a document. Counts pack four saturating bytes, least significant first: title, tags, body,
+learned keywords. Terms beyond the index's size occur in the delta alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hummock_kernels._jit import helper, kernel, named, named_result
+from hummock_kernels._processor import bit_count
+from hummock_kernels._types import (
+    F32_1D,
+    I32_1D,
+    I32_2D,
+    I64,
+    I64_1D,
+    OUT_F32_1D,
+    OUT_I32_1D,
+    OUT_I32_2D,
+    OUT_I64_1D,
+    OUT_U8_1D,
+    OUT_U64_2D,
+    U32,
+    U32_1D,
+    U64_2D,
+    VOID,
+    Counts,
+    Docs,
+    Flags,
+    Indices,
+    Longs,
+    Vector,
+    Words,
+)
+
+
+class Index(NamedTuple):
+    """Postings of documents that are numbered from 0.
+
+    Attributes:
+        indptr: (terms + 1,) term t has the slice indptr[t]:indptr[t + 1] of the next two.
+        doc: Documents, ascending within a term.
+        weight: Counts, weighted by field and summed.
+    """
+
+    indptr: Indices
+    doc: Docs
+    weight: Vector
+
+
+class Delta(NamedTuple):
+    """Forward lists of the documents behind those of an index.
+
+    Attributes:
+        base: Number of the first; those of the index are below it.
+        indptr: (documents + 1,) document base + d has the slice indptr[d]:indptr[d + 1] of the next two.
+        term: Ascending within a document.
+        counts: Packed.
+        field_weights: (4,) not negative: title, tags, body, learned keywords.
+    """
+
+    base: int
+    indptr: Indices
+    term: Words
+    counts: Words
+    field_weights: Vector
+
+
+class Presence(NamedTuple):
+    """Who holds some of an index's terms, 64 documents a word.
+
+    Attributes:
+        held: (n, words) bits, set where a document holds the term; there is a word for the number behind the last.
+        before: (n, words) how many documents do before each word.
+    """
+
+    held: Longs
+    before: Counts
+
+
+INDEX = named(Index, I64_1D, I32_1D, F32_1D)
+DELTA = named(Delta, I64, I64_1D, U32_1D, U32_1D, F32_1D)
+PRESENCE = named(Presence, U64_2D, I32_2D)
+_OUT_INDEX = named_result(Index, OUT_I64_1D, OUT_I32_1D, OUT_F32_1D)
+_OUT_PRESENCE = named_result(Presence, OUT_U64_2D, OUT_I32_2D)
+
+
+@helper(borrows=True)
+def weighted_count(counts: np.uint32, field_weights: Vector) -> np.float32:
+    """The counts of the four fields, weighted and summed."""
+    packed = np.int64(counts)
+    total = np.float32(0)
+    for field in range(4):
+        total += field_weights[field] * np.float32((packed >> (8 * field)) & 255)
+    return total
+
+
+@helper(borrows=True)
+def lower_bound(ordered: Words, term: np.uint32) -> int:
+    """The place of the first of these terms that is this one or a later one."""
+    low = 0
+    high = ordered.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] < term:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(_OUT_INDEX(I64_1D, U32_1D, U32_1D, F32_1D, I64))
+def invert(indptr: Indices, term: Words, counts: Words, field_weights: Vector, terms: int) -> Index:
+    """The index of forward lists, which are those of a `Delta`, by a counting sort.
+
+    Documents are numbered from 0 in the order of the forward lists. Terms of `terms` and above are left out, as is what
+    lies outside the slices of `indptr` (the free end of a growing array).
+    """
+    begin = np.zeros(terms + 1, np.int64)
+    for d in range(indptr.shape[0] - 1):
+        for p in range(indptr[d], indptr[d + 1]):
+            if term[p] < terms:
+                begin[np.int64(term[p]) + 1] += 1
+    for t in range(terms):
+        begin[t + 1] += begin[t]
+    free = begin.copy()
+    doc = np.empty(begin[terms], np.int32)
+    weight = np.empty(begin[terms], np.float32)
+    for d in range(indptr.shape[0] - 1):
+        for p in range(indptr[d], indptr[d + 1]):
+            if term[p] < terms:
+                at = free[term[p]]
+                doc[at] = d
+                weight[at] = weighted_count(counts[p], field_weights)
+                free[term[p]] += 1
+    return Index(begin, doc, weight)
+
+
+@kernel(_OUT_INDEX(INDEX, INDEX, I64, I32_1D))
+def merge_postings(older: Index, newer: Index, base: int, place: Docs) -> Index:
+    """The index of older and newer documents, whose numbers change on the way, beside those who read and write.
+
+    No sort, one pass.
+
+    Args:
+        older: Of documents below `base`.
+        newer: Of documents that are counted from `base`, and of at least as many terms.
+        base: Number of the first newer document.
+        place: (documents of both,) the new number of each, ascending; one below 0 is left out.
+    """
+    terms = newer.indptr.shape[0] - 1
+    indptr = np.zeros(terms + 1, np.int64)
+    older_doc, older_weight, newer_doc, newer_weight = older.doc, older.weight, newer.doc, newer.weight
+    docs = np.empty(older_doc.shape[0] + newer_doc.shape[0], np.int32)
+    weights = np.empty(docs.shape[0], np.float32)
+    size = 0
+    for term in range(terms):
+        if term < older.indptr.shape[0] - 1:
+            for p in range(older.indptr[term], older.indptr[term + 1]):
+                doc = place[older_doc[p]]
+                docs[size], weights[size] = doc, older_weight[p]
+                size += doc >= 0
+        for p in range(newer.indptr[term], newer.indptr[term + 1]):
+            doc = place[base + newer_doc[p]]
+            docs[size], weights[size] = doc, newer_weight[p]
+            size += doc >= 0
+        indptr[term + 1] = size
+    return Index(indptr, docs[:size], weights[:size])
+
+
+@kernel(_OUT_PRESENCE(INDEX, I64_1D, I64))
+def presence_of(index: Index, terms: Indices, docs: int) -> Presence:
+    """Who holds each of these terms (n,), which the index has; `docs` says how many documents are indexed."""
+    held = np.zeros((terms.shape[0], docs // 64 + 1), np.uint64)
+    before = np.zeros(held.shape, np.int32)
+    for row in range(terms.shape[0]):
+        for p in range(index.indptr[terms[row]], index.indptr[terms[row] + 1]):
+            held[row, index.doc[p] >> 6] |= np.uint64(1) << np.uint64(index.doc[p] & 63)
+        for word in range(1, held.shape[1]):
+            before[row, word] = before[row, word - 1] + np.int32(bit_count(held[row, word - 1]))
+    return Presence(held, before)
+
+
+@kernel(OUT_I32_1D(I32_2D, I32_1D, U32_1D))
+def paged_counts(pages: Counts, place: Docs, terms: Words) -> Counts:
+    """The number of each term in pages of numbers, (pages, width), (runs,) and (n,) -> (n,) int32.
+
+    Page place[r] holds the numbers of the terms from r * width on; terms behind the last run have 0.
+    """
+    counts = np.zeros(terms.shape[0], np.int32)
+    width = pages.shape[1]
+    for i in range(terms.shape[0]):
+        term = np.int64(terms[i])
+        if term // width < place.shape[0]:
+            counts[i] = pages[place[term // width], term % width]
+    return counts
+
+
+@kernel(VOID(INDEX, DELTA, U32, OUT_U8_1D))
+def mark_term(index: Index, delta: Delta, term: int, out: Flags) -> None:
+    """Set `out` (docs,) to 1 for every document that holds the term, whatever its counts, and leave the rest as it is.
+
+    Filters (tags, sessions, paths) are terms of the same lists.
+    """
+    wanted = np.int64(term)
+    if wanted < index.indptr.shape[0] - 1:
+        for p in range(index.indptr[wanted], index.indptr[wanted + 1]):
+            out[index.doc[p]] = 1
+    indptr, terms = delta.indptr, delta.term
+    for d in range(indptr.shape[0] - 1):
+        at = indptr[d] + lower_bound(terms[indptr[d] : indptr[d + 1]], np.uint32(wanted))
+        if at < indptr[d + 1] and terms[at] == wanted:
+            out[delta.base + d] = 1
