@@ -91,6 +91,9 @@ __all__ = [
 ]
 
 _settings: Any = _config  # filled in at run time, so that its names are unknown to a type checker
+if _HAS_CACHE:
+    # It may have been imported before us, and would use one directory for all states of the sources.
+    _settings.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
 
 HAS_F16C: Final[bool] = can_convert_half(
     # Numba's own record, because it may have been imported before us.

@@ -12,12 +12,9 @@ from hummock_kernels._processor import bit_count
 from hummock_kernels._types import (
     F32,
     F32_1D,
-    I64,
     I64_1D,
     OUT_F32_1D,
-    OUT_I64_1D,
     OUT_U32_1D,
-    U8_1D,
     U32_1D,
     Docs,
     Doubles,
@@ -28,14 +25,8 @@ from hummock_kernels._types import (
     Words,
 )
 from hummock_kernels.postings import DELTA, INDEX, PRESENCE, Delta, Index, Presence, lower_bound, weighted_count
-from hummock_kernels.topk import offer, put_in_order
 
 _SKETCH_SIZE = 1024  # a power of two
-_FIRST_WINDOW_DOCS = 256
-_WINDOW_DOCS = 4096
-"""Multiples of 64. The first windows are small, for all is summed until there are as many as asked for."""
-_SLACK = 1 + 1e-5
-"""More than float32 loses in sums of some tens of terms, whose order is another while bounds are compared."""
 
 
 class Query(NamedTuple):
@@ -70,11 +61,11 @@ class Saturation(NamedTuple):
     b: float
 
 
-_QUERY = named(Query, U32_1D, F32_1D, I64_1D, F32_1D)
-_SATURATION = named(Saturation, F32_1D, F32, F32, F32)
+QUERY = named(Query, U32_1D, F32_1D, I64_1D, F32_1D)
+SATURATION = named(Saturation, F32_1D, F32, F32, F32)
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """A query, made ready for an index.
 
     Attributes:
@@ -104,7 +95,8 @@ def _floor_and_slope(saturation: Saturation) -> tuple[np.float32, np.float32]:
 
 
 @helper()
-def _asked(query: Query, index: Index, saturation: Saturation) -> _Asked:
+def ask(query: Query, index: Index, saturation: Saturation) -> Asked:
+    """A query, made ready for an index."""
     at = np.zeros(query.term.shape[0], np.int64)
     end = np.zeros(query.term.shape[0], np.int64)
     for position in range(query.term.shape[0]):
@@ -113,16 +105,16 @@ def _asked(query: Query, index: Index, saturation: Saturation) -> _Asked:
             at[position], end[position] = index.indptr[term], index.indptr[term + 1]
     gain = (query.idf * (saturation.k1 + np.float32(1))).astype(np.float32)
     floor, slope = _floor_and_slope(saturation)
-    return _Asked(gain, query.row, at, end, saturation.length, floor, slope)
+    return Asked(gain, query.row, at, end, saturation.length, floor, slope)
 
 
 @helper(borrows=True)
-def _gain(gain: np.float32, weight: np.float32, saturation: np.float32) -> np.float32:
+def gain_of(gain: np.float32, weight: np.float32, saturation: np.float32) -> np.float32:
     """What a term gives to a document that holds it with this weight."""
     return gain * weight / (weight + saturation)
 
 
-class _Sought(NamedTuple):
+class Sought(NamedTuple):
     """A query's terms, to be found in forward lists.
 
     Attributes:
@@ -139,7 +131,7 @@ class _Sought(NamedTuple):
 
 
 @helper()
-def _ascending(keys: Doubles) -> Indices:
+def ascending(keys: Doubles) -> Indices:
     """The order of a few keys, ties by the smaller index, by insertion: a sort of NumPy's takes a second to compile."""
     order = np.arange(keys.shape[0])
     for i in range(1, keys.shape[0]):
@@ -152,16 +144,17 @@ def _ascending(keys: Doubles) -> Indices:
 
 
 @helper()
-def _sought(terms: Words) -> _Sought:
+def seek_terms(terms: Words) -> Sought:
+    """A query's terms, made ready to be found in forward lists."""
     sketch = np.zeros(_SKETCH_SIZE, np.uint8)
     for i in range(terms.shape[0]):
         sketch[terms[i] & (_SKETCH_SIZE - 1)] = 1
-    order = _ascending(terms.astype(np.float64))
-    return _Sought(terms[order], order, sketch, np.zeros(terms.shape[0], np.uint32))
+    order = ascending(terms.astype(np.float64))
+    return Sought(terms[order], order, sketch, np.zeros(terms.shape[0], np.uint32))
 
 
 @helper(borrows=True)
-def _find_query_terms(sought: _Sought, delta: Delta, doc: int) -> bool:
+def _find_query_terms(sought: Sought, delta: Delta, doc: int) -> bool:
     """Put a newer document's counts at the positions of its query terms; says whether there are any."""
     ordered, sketch, terms = sought.ordered, sought.sketch, delta.term
     is_hit = False
@@ -182,7 +175,7 @@ def _bit(position: int) -> np.uint32:
 
 
 @helper(borrows=True)
-def _score_newer(asked: _Asked, sought: _Sought, delta: Delta, doc: int) -> tuple[np.float32, np.uint32]:
+def score_newer(asked: Asked, sought: Sought, delta: Delta, doc: int) -> tuple[np.float32, np.uint32]:
     """Score and matched terms of a document of the delta."""
     score = np.float32(0)
     matched = np.uint32(0)
@@ -194,13 +187,13 @@ def _score_newer(asked: _Asked, sought: _Sought, delta: Delta, doc: int) -> tupl
         weight = weighted_count(sought.counts[position], delta.field_weights)
         sought.counts[position] = 0
         if weight > 0:
-            score += _gain(asked.gain[position], weight, saturation)
+            score += gain_of(asked.gain[position], weight, saturation)
             matched |= _bit(position)
     return score, matched
 
 
 @helper(borrows=True)
-def _seek(post_doc: Docs, start: int, end: int, doc: int) -> int:
+def seek(post_doc: Docs, start: int, end: int, doc: int) -> int:
     """The first of these postings whose document is this or a later one, found by growing steps from `start`."""
     step = 1
     high = start
@@ -218,7 +211,7 @@ def _seek(post_doc: Docs, start: int, end: int, doc: int) -> int:
     return start
 
 
-class _Looked(NamedTuple):
+class Looked(NamedTuple):
     """Postings that were found: where each is, and the place of its document among those that were asked for."""
 
     posting: Indices
@@ -226,7 +219,7 @@ class _Looked(NamedTuple):
 
 
 @helper(borrows=True)
-def _look_up(asked: _Asked, position: int, index: Index, presence: Presence, docs: Indices, looked: _Looked) -> int:
+def _look_up(asked: Asked, position: int, index: Index, presence: Presence, docs: Indices, looked: Looked) -> int:
     """Find a term's postings by these documents; says how many there are.
 
     A row of `presence` takes the place of a search. Without one, a search begins where the last one ended, or at the
@@ -248,15 +241,15 @@ def _look_up(asked: _Asked, position: int, index: Index, presence: Presence, doc
     post_doc = index.doc
     p = start
     for i in range(docs.shape[0]):
-        p = _seek(post_doc, start if i > 0 and docs[i] < docs[i - 1] else p, end, docs[i])
+        p = seek(post_doc, start if i > 0 and docs[i] < docs[i - 1] else p, end, docs[i])
         posting[size], place[size] = p, i
         size += p < end and post_doc[p] == docs[i]
     return size
 
 
 @helper(borrows=True)
-def _add(
-    asked: _Asked, position: int, index: Index, presence: Presence, docs: Indices, sums: Vector, looked: _Looked
+def add_gains(
+    asked: Asked, position: int, index: Index, presence: Presence, docs: Indices, sums: Vector, looked: Looked
 ) -> int:
     """Add what a term gives to each of these documents to their sums; gives how many postings were found."""
     size = _look_up(asked, position, index, presence, docs, looked)
@@ -264,11 +257,11 @@ def _add(
     weight, length, gain, floor, slope = index.weight, asked.length, asked.gain[position], asked.floor, asked.slope
     for i in range(size):
         if weight[posting[i]] > 0:
-            sums[place[i]] += _gain(gain, weight[posting[i]], floor + slope * length[docs[place[i]]])
+            sums[place[i]] += gain_of(gain, weight[posting[i]], floor + slope * length[docs[place[i]]])
     return size
 
 
-@kernel(Tuple((OUT_F32_1D, OUT_U32_1D))(INDEX, DELTA, PRESENCE, _QUERY, _SATURATION, I64_1D))
+@kernel(Tuple((OUT_F32_1D, OUT_U32_1D))(INDEX, DELTA, PRESENCE, QUERY, SATURATION, I64_1D))
 def bm25_scores(
     index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, docs: Indices
 ) -> tuple[Vector, Words]:
@@ -282,20 +275,20 @@ def bm25_scores(
     """
     scores = np.zeros(docs.shape[0], np.float32)
     matched = np.zeros(docs.shape[0], np.uint32)
-    asked = _asked(query, index, saturation)
+    asked = ask(query, index, saturation)
     indexed = np.searchsorted(docs, delta.base)
-    looked = _Looked(np.empty(indexed + 1, np.int64), np.empty(indexed + 1, np.int64))
+    looked = Looked(np.empty(indexed + 1, np.int64), np.empty(indexed + 1, np.int64))
     for position in range(query.term.shape[0]):
-        for i in range(_add(asked, position, index, presence, docs[:indexed], scores, looked)):
+        for i in range(add_gains(asked, position, index, presence, docs[:indexed], scores, looked)):
             if index.weight[looked.posting[i]] > 0:
                 matched[looked.place[i]] |= _bit(position)
-    sought = _sought(query.term)
+    sought = seek_terms(query.term)
     for i in range(indexed, docs.shape[0]):
-        scores[i], matched[i] = _score_newer(asked, sought, delta, docs[i])
+        scores[i], matched[i] = score_newer(asked, sought, delta, docs[i])
     return scores, matched
 
 
-@kernel(OUT_F32_1D(INDEX, _SATURATION))
+@kernel(OUT_F32_1D(INDEX, SATURATION))
 def greatest_shares(index: Index, saturation: Saturation) -> Vector:
     """The greatest share of its gain that each term gives to a document, (terms,) in [0, 1]."""
     floor, slope = _floor_and_slope(saturation)
@@ -308,173 +301,3 @@ def greatest_shares(index: Index, saturation: Saturation) -> Vector:
                 share = max(share, weight[p] / (weight[p] + (floor + slope * length[doc[p]])))
         greatest[term] = share
     return greatest
-
-
-@helper()
-def _offer_newer(scores: Vector, best: Indices, asked: _Asked, sought: _Sought, delta: Delta, allowed: Flags) -> int:
-    """Offer the documents of the delta; gives how many are kept."""
-    size = 0
-    for doc in range(delta.base, delta.base + delta.indptr.shape[0] - 1):
-        if allowed[doc] != 0:
-            score, _ = _score_newer(asked, sought, delta, doc)
-            if score > 0:
-                size = offer(scores, best, size, doc, score)
-    return size
-
-
-@helper()
-def _by_bound(asked: _Asked, greatest: Vector) -> tuple[Indices, Doubles, int]:
-    """Terms by how much they can give, most first; what those from each place on can; how many can give anything."""
-    bounds = np.zeros(greatest.shape[0], np.float64)
-    for term in range(bounds.shape[0]):
-        if asked.end[term] > asked.at[term]:
-            bounds[term] = _SLACK * np.float64(asked.gain[term]) * greatest[term]
-    order = _ascending(-bounds)
-    rest: Doubles = np.zeros(order.shape[0] + 1, np.float64)
-    for place in range(order.shape[0] - 1, -1, -1):
-        rest[place] = rest[place + 1] + bounds[order[place]]
-    return order, rest, int(np.count_nonzero(bounds))
-
-
-class _Window(NamedTuple):
-    """Documents of a window that may be among the best, and their sums so far; `given` is by place in the window."""
-
-    doc: Indices
-    sum: Vector
-    given: Vector
-
-
-@helper(borrows=True)
-def _sum_leading(
-    window: _Window,
-    leading: Indices,
-    asked: _Asked,
-    index: Index,
-    presence: Presence,
-    allowed: Flags,
-    start: int,
-    stop: int,
-    found: Indices,
-) -> int:
-    """Sum the postings of the terms that lead by the allowed documents of a window; says how many hold any."""
-    docs, given = window.doc, window.given
-    post_doc, post_weight = index.doc, index.weight
-    length, floor, slope = asked.length, asked.floor, asked.slope
-    many = 0
-    for place in range(leading.shape[0]):
-        term = leading[place]
-        row, p, end, gain = asked.row[term], asked.at[term], asked.end[term], asked.gain[term]
-        if row >= 0:
-            p += presence.before[row, start >> 6]
-        held = 0
-        while p < end and post_doc[p] < stop:
-            found[held] = p
-            held += allowed[post_doc[p]] != 0
-            p += 1
-        for i in range(held):
-            weight = post_weight[found[i]]
-            if weight > 0:
-                doc = np.int64(post_doc[found[i]])
-                docs[many] = doc
-                many += given[doc - start] == 0
-                given[doc - start] += _gain(gain, weight, floor + slope * length[doc])
-    for i in range(many):
-        window.sum[i] = given[docs[i] - start]
-        given[docs[i] - start] = 0
-    return many
-
-
-@helper(borrows=True)
-def _keep_reaching(window: _Window, size: int, needed: float) -> int:
-    """Move those of the first `size` documents whose sums may be as much as that to the front; says how many."""
-    docs, sums = window.doc, window.sum
-    kept = 0
-    for i in range(size):
-        docs[kept], sums[kept] = docs[i], sums[i]
-        kept += sums[i] >= needed / _SLACK
-    return kept
-
-
-@helper()
-def _offer_indexed(
-    scores: Vector,
-    best: Indices,
-    size: int,
-    asked: _Asked,
-    index: Index,
-    presence: Presence,
-    greatest: Vector,
-    allowed: Flags,
-    base: int,
-) -> int:
-    """Offer the documents of the index that may be among the best, window by window; gives how many are kept."""
-    order, rest, leading = _by_bound(asked, greatest)
-    window = _Window(
-        np.empty(_WINDOW_DOCS + 1, np.int64), np.empty(_WINDOW_DOCS, np.float32), np.zeros(_WINDOW_DOCS, np.float32)
-    )
-    looked = _Looked(np.empty(_WINDOW_DOCS + 1, np.int64), np.empty(_WINDOW_DOCS + 1, np.int64))
-    width = _FIRST_WINDOW_DOCS
-    start = 0
-    while start < base:
-        stop = min(start + width, base)
-        reached = np.float64(scores[0]) if size == scores.shape[0] else 0.0
-        while leading > 0 and rest[leading - 1] < reached:
-            leading -= 1
-        if leading == 0:
-            break
-        for term in range(order.shape[0]):
-            if asked.row[term] < 0:
-                asked.at[term] = _seek(index.doc, asked.at[term], asked.end[term], start)
-        many = _sum_leading(window, order[:leading], asked, index, presence, allowed, start, stop, looked.posting)
-        many = _keep_reaching(window, many, reached - rest[leading])
-        for place in range(leading, order.shape[0]):
-            if many == 0:
-                break
-            _add(asked, order[place], index, presence, window.doc[:many], window.sum, looked)
-            many = _keep_reaching(window, many, reached - rest[place + 1])
-        # Once more, in the order of the query.
-        window.sum[:many] = 0
-        for term in range(order.shape[0] if many > 0 else 0):
-            _add(asked, term, index, presence, window.doc[:many], window.sum, looked)
-        for i in range(many):
-            if window.sum[i] > 0:
-                size = offer(scores, best, size, window.doc[i], window.sum[i])
-        start = stop
-        width = min(2 * width, _WINDOW_DOCS)
-    return size
-
-
-@kernel(OUT_I64_1D(INDEX, DELTA, PRESENCE, _QUERY, _SATURATION, U8_1D, I64))
-def best_by_bm25(
-    index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, allowed: Flags, k: int
-) -> Indices:
-    """The documents with the best scores, without scoring all.
-
-    A term gives a document its gain times a share at most. Terms that lead are those that can give most: what the
-    others can give together does not reach the worst of the best so far. So a document must hold a term that leads;
-    the postings of these are summed, and other terms are looked up for documents that may still reach the best.
-
-    Args:
-        index: All but the newest documents.
-        delta: The newest.
-        presence: Who holds the frequent ones of the index's terms.
-        query: What is asked for.
-        saturation: What it is worth.
-        allowed: (all documents,) nonzero for those that may be found.
-        k: Upper bound on the result; 0 or less gives nothing.
-
-    Returns:
-        (at most k,) documents that score more than 0, best first, ties by the smaller number.
-
-    Source: MaxScore, Turtle & Flood, Information Processing & Management 31(6), 1995, here by windows of documents.
-    """
-    room = max(min(k, saturation.length.shape[0]), 0)
-    scores = np.empty(room, np.float32)
-    best = np.empty(room, np.int64)
-    if room == 0:
-        return best
-    asked = _asked(query, index, saturation)
-    size = _offer_newer(scores, best, asked, _sought(query.term), delta, allowed)
-    size = _offer_indexed(scores, best, size, asked, index, presence, query.greatest, allowed, delta.base)
-    put_in_order(scores, best, size)
-    return best[:size]

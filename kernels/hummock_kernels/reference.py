@@ -188,7 +188,7 @@ def _halved_at(saturation: Saturation) -> Vector:
 def best_by_bm25(
     index: Index, delta: Delta, presence: Presence, query: Query, saturation: Saturation, allowed: Flags, k: int
 ) -> Indices:
-    """Twin of `bm25.best_by_bm25`, which scores all."""
+    """Twin of `maxscore.best_by_bm25`, which scores all."""
     scores, _ = bm25_scores(index, delta, presence, query, saturation, np.arange(len(allowed)))
     order = np.argsort(-scores, kind="stable")
     found: Indices = order[(allowed[order] != 0) & (scores[order] > 0)]

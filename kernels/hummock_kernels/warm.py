@@ -7,6 +7,7 @@ KERNEL_MODULES = (
     "analyzer",
     "bm25",
     "cosine",
+    "maxscore",
     "mmr",
     "postings",
     "rank",

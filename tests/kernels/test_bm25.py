@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hummock_kernels import bm25, postings, reference
+from hummock_kernels import bm25, maxscore, postings, reference
 from hummock_kernels._types import Counts, Flags, Indices, Vector, Words
 from hummock_kernels.bm25 import Query, Saturation, greatest_shares
 from hummock_kernels.postings import Delta, Index, Presence, presence_of
@@ -200,7 +200,7 @@ def best(arguments: tuple[Any, ...], allowed: Flags, k: int, *, bounded: bool = 
         greatest = np.append(greatest_shares(index, saturation), np.float32(0))
         query = query._replace(greatest=greatest[np.minimum(query.term, len(greatest) - 1)])
     asked = (index, delta, presence, query, saturation, allowed, k)
-    return bm25.best_by_bm25(*asked).tolist(), reference.best_by_bm25(*asked).tolist()
+    return maxscore.best_by_bm25(*asked).tolist(), reference.best_by_bm25(*asked).tolist()
 
 
 @given(DOCUMENTS, st.integers(0, 8), st.lists(TERMS, max_size=5), st.integers(-1, 9), st.data())

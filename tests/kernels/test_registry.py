@@ -184,6 +184,13 @@ def test_the_directories_that_were_used_last_stay_and_so_does_what_else_is_there
     assert sorted(place.iterdir()) == sorted([place / "others", *made[1:]])
 
 
+def test_the_directory_is_used_where_numba_was_imported_before(tmp_path: Path) -> None:
+    run_python("import numba; from hummock_kernels import topk", NUMBA_CACHE_DIR=str(tmp_path))
+    assert [path.parts[0] for path in (path.relative_to(tmp_path) for path in tmp_path.rglob("topk.*.nbi"))] == [
+        _cache_dir.cache_dir_of(PACKAGE, {"NUMBA_CACHE_DIR": str(tmp_path)}).name
+    ]
+
+
 def test_kernels_run_where_nothing_can_be_written(tmp_path: Path) -> None:
     """DESIGN 8: they are compiled at every start then."""
     run_python(
