@@ -10,7 +10,7 @@ GIB = 1024 * MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLimits:
-    """Which way the nearest vectors are found; `bench.signbit` measures what they rest on.
+    """Which way the nearest vectors are found; `docs/decisions/007` has the figures they rest on.
 
     Attributes:
         sign_rows: Vector rows from which a project keeps sign bits; a scan of fewer costs less than an inference.
