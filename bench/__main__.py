@@ -1,42 +1,23 @@
 """`python -m bench`: the figures that have targets, one part after the other, as a table and as JSON.
 
 Without options it takes the parts of `make bench`, at most three minutes on two quiet cores; --full adds those that
-take longer. Every part runs alone too: `python -m bench.recall`. The part and module names are the same. Results are
-written after each part; those of parts that do not run stay as they were, with the commit at which they were measured.
+take longer, and --parts chooses. Results are written after each part; those of parts that do not run stay as they were,
+with the commit at which they were measured.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from bench import (
-    bulk,
-    deadlines,
-    embedding,
-    exact,
-    growth,
-    kernels,
-    learn,
-    learning,
-    load,
-    many,
-    model,
-    projects,
-    recall,
-    render,
-    start,
-)
-from bench.command import FAILURES, RESULTS, Options, one_line, options_of, options_parser
+from bench import deadlines, exact, kernels, learn, learning, load, model, recall, render, scale
+from bench.command import FAILURES, RESULTS, Measure, Options, one_line, options_of, options_parser
 from bench.machine import Machine
 from bench.peers import __main__ as peers
-from bench.report import Measured, Report, read_parts
-from bench.rows import Findings
-from bench.stores import say
-
-Measure = Callable[[Options], Findings]
+from bench.report import Findings, Measured, Report, read_parts
+from bench.service import say
 
 QUICK: Mapping[str, Measure] = {
     "recall": recall.measure,
@@ -44,17 +25,17 @@ QUICK: Mapping[str, Measure] = {
     "exact": exact.measure,
     "kernels": kernels.measure,
     "learn": learn.measure,
-    "start": start.measure,
+    "start": scale.measure_start,
     "model": model.measure,
 }
 LONG: Mapping[str, Measure] = {
     "peers": peers.measure,
-    "growth": growth.measure,
-    "bulk": bulk.measure,
-    "embedding": embedding.measure,
+    "growth": scale.measure_growth,
+    "bulk": learn.measure_bulk,
+    "embedding": model.measure_embedding,
     "deadlines": deadlines.measure,
-    "projects": projects.measure,
-    "many": many.measure,
+    "projects": scale.measure_projects,
+    "many": load.measure_many,
     "render": render.measure,
     "learning": learning.measure,
 }

@@ -1,4 +1,4 @@
-"""The command line of one part of the bench: what all parts can be told, and how their figures are printed."""
+"""The command line of the benches: what every part can be told, and how the figures of one file are printed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
 
 from bench.machine import Machine
-from bench.report import Measured, Report
-from bench.rows import Findings
+from bench.report import Findings, Measured, Report
 from bench.service import BenchFailed
 from bench.stores import Stores
 from hummock.core.errors import HummockError
@@ -48,6 +47,10 @@ class Options:
     queries: int
 
 
+Measure = Callable[[Options], Findings]
+"""One part of the bench."""
+
+
 def options_parser(description: str | None) -> argparse.ArgumentParser:
     """A parser that knows what all parts know."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -66,22 +69,18 @@ def options_of(given: argparse.Namespace) -> Options:
     )
 
 
-def run_part(measure: Callable[[Options], Findings], description: str | None) -> None:
-    """The main function of a part's module: the table to stdout."""
+def run_parts(parts: Sequence[Measure], description: str | None) -> Report:
+    """The main function of a file of the bench: the table of its parts to stdout; nothing is kept."""
     options = options_of(options_parser(description).parse_args())
-    try:
-        report = report_of(measure, options)
-    except FAILURES as failed:
-        sys.exit(f"error: {one_line(failed)}")
-    print(report.markdown())
-
-
-def report_of(measure: Callable[[Options], Findings], options: Options) -> Report:
-    """Of this part alone. Raises: FAILURES."""
     machine = Machine.here(options.stores.directory)
     started_s = time.perf_counter()
-    measured = Measured(findings=measure(options), machine=machine)
-    return Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=(measured,))
+    try:
+        found = tuple(Measured(findings=measure(options), machine=machine) for measure in parts)
+    except FAILURES as failed:
+        sys.exit(f"error: {one_line(failed)}")
+    report = Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=found)
+    print(report.markdown())
+    return report
 
 
 def one_line(failed: BaseException) -> str:

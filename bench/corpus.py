@@ -14,9 +14,85 @@ import numpy as np
 from google.protobuf.timestamp_pb2 import Timestamp
 from numpy.typing import NDArray
 
-from bench import words
 from hummock.v1 import memory_pb2 as pb
 from hummock_client import vector
+
+_ZH_FIRST = (
+    "还款", "账单", "订单", "库存", "用户", "支付", "退款", "优惠券", "缓存", "日志", "索引", "会话", "权限", "消息",
+    "任务", "合同", "利率", "额度", "物流", "发票", "地图", "角色", "道具", "剧情", "向量", "模型", "接口", "数据库",
+    "配置", "报表",
+)  # fmt: skip
+_ZH_SECOND = (
+    "计划", "流程", "服务", "策略", "队列", "状态", "规则", "模板", "中心", "网关", "明细", "校验", "快照", "分区",
+    "窗口", "通知", "历史", "上限", "主键", "备份", "入口", "版本", "字段", "批次", "映射", "回调", "阈值", "标签",
+    "记录", "清单",
+)  # fmt: skip
+_ZH_VERBS = (
+    "加锁", "重试", "合并", "归档", "校准", "回滚", "拆分", "同步", "更新", "撤销", "冻结", "预热", "推送", "清理",
+    "补录", "排序",
+)  # fmt: skip
+_EN_FIRST = (
+    "repayment", "invoice", "order", "stock", "account", "payment", "refund", "coupon", "cache", "log", "index",
+    "session", "permission", "message", "task", "contract", "interest", "credit", "shipping", "ledger", "map",
+    "character", "item", "quest", "vector", "model", "endpoint", "database", "settings", "report",
+)  # fmt: skip
+_EN_SECOND = (
+    "plan", "flow", "service", "policy", "queue", "state", "rule", "template", "centre", "gateway", "detail", "check",
+    "snapshot", "partition", "window", "notice", "history", "limit", "key", "backup", "entry", "version", "field",
+    "batch", "mapping", "callback", "threshold", "label", "record", "list",
+)  # fmt: skip
+_EN_VERBS = (
+    "lock", "retry", "merge", "archive", "adjust", "revert", "split", "sync", "update", "cancel", "freeze", "warm",
+    "push", "clean", "backfill", "sort",
+)  # fmt: skip
+TAGS = (
+    "code", "decision", "还款", "bug", "api", "设计", "performance", "测试", "release", "数据", "security", "约定",
+    "frontend", "运维", "glossary", "世界观",
+)  # fmt: skip
+_SPEAKERS = ("林岚", "Ada", "周舟", "Noor", "assistant")
+
+# A field in braces is drawn anew each time, by `_Words`.
+_ZH_SENTENCES = (
+    "{zn}变更之后必须先{zv}，再处理{zn}。",
+    "我们决定用{zn}代替{zn}，因为高峰期每秒有{nu}次请求。",
+    "{zn}出错时不要{zv}，等 {nu} 秒后由{zn}接手。",
+    "上线前检查{zn}和{zn}是否一致，入口在 {sy}。",
+    "{zn}的默认值是 {nu}，由 {fn} 读取。",
+    "客户反馈{zn}偶尔丢失，原因是{zn}没有{zv}。",
+)
+_EN_SENTENCES = (
+    "The {en} has to {ev} before the {en} is touched.",
+    "We chose the {en} over the {en} because it survives {nu} requests a second.",
+    "When the {en} fails, {ev} it and wait {nu} seconds for the {en}.",
+    "Check {sy} first: it decides whether the {en} may {ev}.",
+    "The {en} defaults to {nu} and is read by {fn}.",
+    "A user lost the {en} since nobody would {ev} the {en}.",
+)
+_ZH_QUESTIONS = ("{zn}应该怎么{zv}？", "为什么{zn}会影响{zn}？", "{sy} 里的{zn}在哪里配置？", "增加{zn}的{zn}")
+_EN_QUESTIONS = (
+    "how do we {ev} the {en}",
+    "why does the {en} depend on the {en}?",
+    "where is the {en} set in {sy}",
+    "{fn} fails for the {en}",
+)
+
+_PYTHON_LINES = (
+    "    {id} = {fn}({id}, limit={nu})",
+    "    if {id} is None:  # {zn}",
+    '        raise {sy}Error("the {en} cannot {ev}")',
+    "    for {id} in {id}.{fn}():",
+    "        {id}.{fn}({nu})",
+    "    # The {en} may {ev} twice.",
+    "    return {fn}({id}, {id})",
+)
+_KOTLIN_LINES = (
+    "    val {id} = {fn}({id}, limit = {nu})",
+    "    // {zn}要先{zv}",
+    '    require({id} > {nu}) {{ "the {en} cannot {ev}" }}',
+    "    {id}.forEach {{ {fn}(it) }}",
+    "    {id}?.let {{ {sy}.{fn}(it) }}",
+    "    return {sy}({id})",
+)
 
 TOPICS = 200
 """A topic has its own frequent words and its own cluster of vectors."""
@@ -42,7 +118,6 @@ _KINDS = (
 )
 """Each kind with the upper end of its share of the unit interval."""
 _NOTE_ORIGINS = (pb.ORIGIN_USER_INPUT, pb.ORIGIN_MANUAL, pb.ORIGIN_AI_OUTPUT, pb.ORIGIN_SUMMARY)
-
 
 Batch = tuple[str, list[pb.MemoryInput]]
 """A project and some of its memories."""
@@ -120,7 +195,7 @@ class Corpus:
         memory = _MAKERS[kind](_Words(random, topic), place)
         memory.id = f"{_ID_PREFIX}{place}"
         memory.kind = kind
-        memory.index.tags.extend(sorted({words.TAGS[_zipf(random, len(words.TAGS))] for _ in range(2)}))
+        memory.index.tags.extend(sorted({TAGS[_zipf(random, len(TAGS))] for _ in range(2)}))
         memory.index.tags.extend(tag for tag, share in TAG_SHARES.items() if random.random() < share)
         age_s = random.integers(_AGE_DAYS * 86_400)
         memory.create_time.CopyFrom(Timestamp(seconds=NOW_S - int(age_s)))
@@ -133,7 +208,7 @@ class Corpus:
         random = np.random.default_rng((self.seed, _QUERIES, number))
         topic = _zipf(random, TOPICS)
         drawn = _Words(random, topic)
-        text = drawn.filled(words.ZH_QUESTIONS if drawn.is_chinese else words.EN_QUESTIONS)
+        text = drawn.filled(_ZH_QUESTIONS if drawn.is_chinese else _EN_QUESTIONS)
         return Question(
             project=self.project_name(number),
             text=f"{text} ({number})",
@@ -153,19 +228,19 @@ class _Words:
         """The field of that name, anew: Chinese or English noun or verb, symbol, function, variable, number."""
         match name:
             case "zn":
-                return "".join(self._pair(words.ZH_FIRST, words.ZH_SECOND))
+                return "".join(self._pair(_ZH_FIRST, _ZH_SECOND))
             case "zv":
-                return self._one(words.ZH_VERBS)
+                return self._one(_ZH_VERBS)
             case "en":
-                return " ".join(self._pair(words.EN_FIRST, words.EN_SECOND))
+                return " ".join(self._pair(_EN_FIRST, _EN_SECOND))
             case "ev":
-                return self._one(words.EN_VERBS)
+                return self._one(_EN_VERBS)
             case "sy":
-                return "".join(part.capitalize() for part in self._pair(words.EN_FIRST, words.EN_SECOND))
+                return "".join(part.capitalize() for part in self._pair(_EN_FIRST, _EN_SECOND))
             case "fn":
-                return self._one(words.EN_VERBS) + self["sy"]
+                return self._one(_EN_VERBS) + self["sy"]
             case "id":
-                return "_".join(self._pair(words.EN_FIRST, words.EN_SECOND))
+                return "_".join(self._pair(_EN_FIRST, _EN_SECOND))
             case "nu":
                 return str(1 + _zipf(self.random, _NUMBERS))
         raise KeyError(name)
@@ -176,7 +251,7 @@ class _Words:
 
     def text(self) -> str:
         """A few sentences in one language; few are much more frequent than many."""
-        sentences = words.ZH_SENTENCES if self.is_chinese else words.EN_SENTENCES
+        sentences = _ZH_SENTENCES if self.is_chinese else _EN_SENTENCES
         between = "" if self.is_chinese else " "
         return between.join(self.filled(sentences) for _ in range(1 + _zipf(self.random, _SENTENCES)))
 
@@ -201,7 +276,7 @@ def _note(drawn: _Words, place: int) -> pb.MemoryInput:
         origin=origin,
         payload=pb.MemoryPayload(content=f"{drawn.text()} #{place}"),
         session_id=f"session-{drawn.topic}" if said else "",
-        speaker=words.SPEAKERS[int(drawn.random.integers(len(words.SPEAKERS)))] if said else "",
+        speaker=_SPEAKERS[int(drawn.random.integers(len(_SPEAKERS)))] if said else "",
     )
 
 
@@ -213,7 +288,7 @@ def _entry(drawn: _Words, place: int) -> pb.MemoryInput:
 
 
 def _learning_record(drawn: _Words, place: int) -> pb.MemoryInput:
-    question = drawn.filled(words.ZH_QUESTIONS if drawn.is_chinese else words.EN_QUESTIONS)
+    question = drawn.filled(_ZH_QUESTIONS if drawn.is_chinese else _EN_QUESTIONS)
     record = pb.LearningRecord(question=f"{question} #{place}", answer=drawn.text(), source_files=[_path(drawn)])
     return pb.MemoryInput(origin=pb.ORIGIN_SUMMARY, payload=pb.MemoryPayload(learning_record=record))
 
@@ -232,7 +307,7 @@ def _code_fragment(drawn: _Words, place: int) -> pb.MemoryInput:
     is_python = drawn.random.random() < 0.5
     symbol = drawn["fn"]
     head = f"def {symbol}(batch_{place}):" if is_python else f"fun {symbol}(batch{place}: Batch): Result {{"
-    lines = words.PYTHON_LINES if is_python else words.KOTLIN_LINES
+    lines = _PYTHON_LINES if is_python else _KOTLIN_LINES
     body = [drawn.filled(lines) for _ in range(3 + _zipf(drawn.random, _LINES))]
     code = [head, *body] if is_python else [head, *body, "}"]
     first = int(1 + drawn.random.integers(400))

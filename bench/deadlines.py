@@ -11,16 +11,13 @@ from time import perf_counter
 
 import grpc
 
-from bench.asking import RECALL, WARM_UP_CALLS, recall_requests
-from bench.command import Options, run_part
+from bench.asking import RECALL, TAG, WARM_UP_CALLS, Latency, recall_requests
+from bench.command import Options, run_parts
 from bench.corpus import Corpus
-from bench.latency import Latency
-from bench.model import default_model
-from bench.recall import TAG
-from bench.rows import Findings, Row
+from bench.model import default_model, no_model
+from bench.report import Findings, Row
 from bench.service import BenchFailed, Serving
 from bench.stores import Filled, Setting
-from hummock import models
 from hummock.v1 import recall_pb2
 
 PART = "deadlines"
@@ -69,10 +66,7 @@ def measure(options: Options) -> Findings:
     """Row 16, or why it was skipped."""
     model = default_model(options.models_dir)
     if model is None:
-        names = ", ".join(each.name for each in models.candidates(models.AUTO, options.models_dir))
-        return Findings(
-            part=PART, skipped=(f"row 16: none of {names} is in {options.models_dir}; `make model` fetches it",)
-        )
+        return Findings(part=PART, skipped=(no_model(16, options.models_dir),))
     filled = options.stores.filled_with(SETTING, model, options.models_dir)
     what = (
         f"{SETTING.memories:,} memories in one project, every other query longer than {model.name} reads, "
@@ -133,4 +127,4 @@ def _answers(service: Serving, messages: Sequence[bytes], deadline_s: float | No
 
 
 if __name__ == "__main__":
-    run_part(measure, __doc__)
+    run_parts((measure,), __doc__)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bench import words
-from bench.asking import nearest_alone, recall_requests
-from bench.command import Options, run_part
-from bench.corpus import TAG_SHARES, Corpus, place_of
-from bench.inside import in_process_latency
+from bench.asking import in_process_latency, nearest_alone, recall_requests
+from bench.command import Options, run_parts
+from bench.corpus import TAG_SHARES, TAGS, Corpus, place_of
 from bench.recall import NOT_MEASURED
-from bench.rows import Findings, Row
+from bench.report import Findings, Row
 from bench.stores import B
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.rpc.recall_messages import recall_query
@@ -121,7 +119,7 @@ def _counts_row(recall: Recall, corpus: Corpus, tagged: dict[str, Flags]) -> Row
             asked += 1
             kept += len(recall(query).hits) == min(K, matches)
     what = "B: share of recalls with min(10, matches) results, filters that 0 to 20 memories pass"
-    return Row.at_least(6, what, 1.0, kept / asked, "", note=f"{asked} recalls with {len(words.TAGS)} tags in pairs")
+    return Row.at_least(6, what, 1.0, kept / asked, "", note=f"{asked} recalls with {len(TAGS)} tags in pairs")
 
 
 def _share_row(case: Case, share: Share) -> Row:
@@ -133,4 +131,4 @@ def _share_row(case: Case, share: Share) -> Row:
 
 
 if __name__ == "__main__":
-    run_part(measure, __doc__)
+    run_parts((measure,), __doc__)

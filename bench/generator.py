@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.latency import Latency
+from bench.asking import Latency
 from bench.service import BenchFailed
 
 _SOURCE = Path(__file__).with_name("load.c")

@@ -9,8 +9,8 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.command import Options, run_part
-from bench.rows import Findings, Row
+from bench.command import Options, run_parts
+from bench.report import Findings, Row
 from bench.stores import DIM, SEED
 from hummock_kernels import reference
 from hummock_kernels.cosine import Chunks, scan
@@ -94,4 +94,4 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    run_part(measure, __doc__)
+    run_parts((measure,), __doc__)

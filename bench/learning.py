@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.asking import LEARN, caller
-from bench.command import Options, run_part
-from bench.latency import Latency
-from bench.rows import Findings, Row
+from bench.asking import LEARN, Latency, caller
+from bench.command import Options, run_parts
+from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed, Serving
 from hummock import models
 from hummock.v1 import context_service_pb2, learning_pb2, memory_pb2, recall_pb2
@@ -172,4 +171,4 @@ def _dead() -> str:
 
 
 if __name__ == "__main__":
-    run_part(measure, __doc__)
+    run_parts((measure,), __doc__)

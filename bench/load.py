@@ -6,20 +6,21 @@ import os
 import sys
 from dataclasses import dataclass
 
-from bench.asking import RECALL, check_replies, recall_requests
-from bench.command import Options, run_part
+from bench.asking import RECALL, TAG, check_replies, recall_messages
+from bench.command import Options, run_parts
 from bench.generator import Generator, Load, NoCompiler, arrivals_s
-from bench.recall import NOT_MEASURED, TAG
-from bench.rows import Findings, Row
+from bench.recall import NOT_MEASURED
+from bench.report import Findings, Row
 from bench.service import BenchFailed, Serving
 from bench.stores import SEED, A
 
-PART = "load"
+PART, MANY = "load", "many"
 _CLIENTS = 16
-WARM_UP_CALLS = 1000
+_MANY_CLIENTS = (1, 16, 64)
+_WARM_UP_CALLS = 1000
 _CALLS = 6000
 _RECALLS_PER_S, _P99_MS, _SERVER_CPU_MS = 1500.0, 25.0, 0.7
-OPEN_SHARE = 0.8
+_OPEN_SHARE = 0.8
 _WHAT = "A: recalls as in row 1 over gRPC, 16 clients on the same cores as the service"
 
 
@@ -44,18 +45,17 @@ def measure(options: Options) -> Findings:
     filled = options.stores.filled(A)
     readers = _readers()
     # Each process has kernels to load and projects to read.
-    warm_up_calls = (1 + readers) * WARM_UP_CALLS
-    total = warm_up_calls + 2 * _CALLS
-    messages = [each.SerializeToString() for each in recall_requests(filled.corpus, range(total), TAG)]
+    warm_up_calls = (1 + readers) * _WARM_UP_CALLS
+    messages = recall_messages(filled.corpus, range(warm_up_calls + 2 * _CALLS), TAG)
     with filled.bench.serving() as service:
-        generator.run(service.target, RECALL, messages[:WARM_UP_CALLS], _CLIENTS)
+        generator.run(service.target, RECALL, messages[:_WARM_UP_CALLS], _CLIENTS)
         alone = served(service, generator, messages[warm_up_calls:-_CALLS], _CLIENTS, None)
     with filled.bench.serving(readers) as service:
         generator.run(service.target, RECALL, messages[:warm_up_calls], _CLIENTS)
         closed = served(service, generator, messages[warm_up_calls:-_CALLS], _CLIENTS, None)
         anonymous_mb = service.anonymous_bytes() / 1e6
         # Above what the service can do, an open loop would measure how long the bench went on.
-        rate_per_s = min(_RECALLS_PER_S, OPEN_SHARE * closed.load.calls_per_s)
+        rate_per_s = min(_RECALLS_PER_S, _OPEN_SHARE * closed.load.calls_per_s)
         opened = served(service, generator, messages[-_CALLS:], _CLIENTS, rate_per_s)
     if failed := sum(run.load.failed for run in (alone, closed, opened)):
         raise BenchFailed(f"{failed} of {3 * _CALLS} recalls failed")
@@ -74,10 +74,32 @@ def measure(options: Options) -> Findings:
             (f"16 clients, closed loop, {_beside(readers)}", closed.line()),
             (f"16 clients, open loop, {rate_per_s:.0f}/s, {_beside(readers)}", opened.line()),
             (f"anonymous memory of the service {_beside(readers)}, all projects loaded", f"{anonymous_mb:.0f} MB"),
-            ("calls before those that count, for each process", str(WARM_UP_CALLS)),
+            ("calls before those that count, for each process", str(_WARM_UP_CALLS)),
         ),
         not_measured=NOT_MEASURED,
     )
+
+
+def measure_many(options: Options) -> Findings:
+    """Of 1, 16 and 64 clients a closed loop, then an open one at four fifths of what that did; one process serves."""
+    try:
+        generator = Generator.compiled(options.stores.directory)
+    except NoCompiler as none:
+        return Findings(part=MANY, skipped=(f"1, 16 and 64 clients: {none}",))
+    filled = options.stores.filled(A)
+    messages = iter(recall_messages(filled.corpus, range(_WARM_UP_CALLS + 2 * _CALLS * len(_MANY_CLIENTS)), TAG))
+    figures = []
+    with filled.bench.serving() as service:
+        generator.run(service.target, RECALL, [next(messages) for _ in range(_WARM_UP_CALLS)], max(_MANY_CLIENTS))
+        for clients in _MANY_CLIENTS:
+            closed = served(service, generator, [next(messages) for _ in range(_CALLS)], clients, None)
+            rate_per_s = _OPEN_SHARE * closed.load.calls_per_s
+            opened = served(service, generator, [next(messages) for _ in range(_CALLS)], clients, rate_per_s)
+            figures += [
+                (f"{clients} clients, closed loop", closed.line()),
+                (f"{clients} clients, open loop, {rate_per_s:.0f}/s", opened.line()),
+            ]
+    return Findings(part=MANY, figures=tuple(figures), not_measured=NOT_MEASURED)
 
 
 def _readers() -> int:
@@ -105,4 +127,4 @@ def served(
 
 
 if __name__ == "__main__":
-    run_part(measure, __doc__)
+    run_parts((measure, measure_many), __doc__)

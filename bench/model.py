@@ -1,33 +1,62 @@
-"""`python -m bench.model`: recalls of texts that the default model embeds first, late interaction included (row 13)."""
+"""`python -m bench.model`: texts that the default model embeds: recalls (row 13) and Learn (row 11).
+
+Beside them stand tokenizers and onnxruntime alone, one text an inference on one core, as the service runs them.
+HUMMOCK_SHARED names the folder that holds datasets/cosqa-code, which row 11 learns.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from bench import recall
-from bench.alone import ModelAlone
-from bench.asking import RECALL, WARM_UP_CALLS, Call, caller, check_replies, recall_requests, timed
-from bench.command import Options, run_part
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+from tokenizers.normalizers import BertNormalizer
+
+from bench.asking import (
+    RECALL,
+    TAG,
+    WARM_UP_CALLS,
+    Call,
+    Latency,
+    caller,
+    check_replies,
+    recall_messages,
+    recall_requests,
+    timed,
+)
+from bench.command import Options, run_parts
 from bench.corpus import Corpus
-from bench.latency import Latency
-from bench.rows import Findings, Row
-from bench.service import BenchFailed
-from bench.stores import ONE_OF_A, A, Filled
+from bench.report import Findings, Row
+from bench.service import Bench, BenchFailed
+from bench.stores import BATCH_MEMORIES, ONE_OF_A, A, Filled, learn_all
 from hummock import models
-from hummock.models import EmbeddingModel
+from hummock.models import EmbeddingModel, ModelDescription, PairDescription
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Pooling
+from hummock.models.pair import weights
+from hummock.rpc.memory_messages import learn_command
+from hummock.text import template
 from hummock.text.normalise import known_share
-from hummock.v1 import recall_pb2
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import memory_pb2, recall_pb2
 
-PART = "model"
+PART, EMBEDDING = "model", "embedding"
 _TOKENS = 16
 _CALLS = 300
 _LANGUAGES = {"Chinese": 1.0, "English": 0.0}
 """Each with the share of Chinese in its texts: of two models a mixed text asks both, as an English one does."""
 _MODEL_FACTOR, _OWN_MS = 1.1, 0.4
 _HAN = frozenset({"han"})
+_TEXTS, _ROUNDS, _LEARN_SHARE = 2000, 2, 0.95
+_PROJECT = "bench"
 NOT_MEASURED = (
     "row 13 of texts in both languages, which ask both of two models",
     "row 13 among all of A: its store has one project as large as A's, for a project meets no other's memories",
@@ -38,10 +67,7 @@ def measure(options: Options) -> Findings:
     """Row 13, or why it was skipped."""
     model = default_model(options.models_dir)
     if model is None:
-        names = ", ".join(each.name for each in models.candidates(models.AUTO, options.models_dir))
-        return Findings(
-            part=PART, skipped=(f"row 13: none of {names} is in {options.models_dir}; `make model` fetches it",)
-        )
+        return Findings(part=PART, skipped=(no_model(13, options.models_dir),))
     alone = ModelAlone(model, options.models_dir)
     filled = options.stores.filled_with(ONE_OF_A, model, options.models_dir)
     requests = _text_requests(filled.corpus, alone, WARM_UP_CALLS + _CALLS)
@@ -84,11 +110,17 @@ def default_model(models_dir: Path) -> EmbeddingModel | None:
     return next((each for each in wanted if models.is_here(each, models_dir)), None)
 
 
+def no_model(row: int, models_dir: Path) -> str:
+    """Why a row is skipped that needs a default model."""
+    names = ", ".join(each.name for each in models.candidates(models.AUTO, models_dir))
+    return f"row {row}: none of {names} is in {models_dir}; `make model` fetches it"
+
+
 def _text_requests(corpus: Corpus, alone: ModelAlone, calls: int) -> dict[str, list[recall_pb2.RecallRequest]]:
     """Of each language recalls as in row 1 without vectors, whose texts have so many tokens, no two alike."""
     found: dict[float, dict[str, recall_pb2.RecallRequest]] = {chinese: {} for chinese in _LANGUAGES.values()}
     for number in count():
-        (request,) = recall_requests(corpus, [number], recall.TAG)
+        (request,) = recall_requests(corpus, [number], TAG)
         text = alone.cut(request.query_text, _TOKENS)
         wanted = None if text is None else found.get(known_share(text, _HAN))
         if text is None or wanted is None or len(wanted) == calls:
@@ -128,12 +160,138 @@ def _model_time(alone: ModelAlone, requests: Sequence[recall_pb2.RecallRequest])
 
 def _row_1(options: Options) -> Latency:
     filled = options.stores.filled(A)
-    requests = recall_requests(filled.corpus, range(WARM_UP_CALLS + _CALLS), recall.TAG)
-    messages = [request.SerializeToString() for request in requests]
+    messages = recall_messages(filled.corpus, range(WARM_UP_CALLS + _CALLS), TAG)
     with filled.bench.serving() as service:
         made = timed(caller(service.channel, RECALL), messages[:WARM_UP_CALLS], messages[WARM_UP_CALLS:])
     return Latency.of(made.times_s)
 
 
+def measure_embedding(options: Options) -> Findings:
+    """Row 11, or why it was skipped. Both do the same chunks, on as many threads as there are cores."""
+    model = default_model(options.models_dir)
+    if model is None:
+        return Findings(part=EMBEDDING, skipped=(no_model(11, options.models_dir),))
+    path = Path(os.environ.get("HUMMOCK_SHARED", "../shared")) / "datasets" / "cosqa-code" / "corpus.jsonl"
+    if not path.exists():
+        return Findings(part=EMBEDDING, skipped=(f"row 11: {path} is not there",))
+    memories = _memories(path)
+    chunks = _chunks(model, options.models_dir, memories)
+    alone_per_s, learnt_per_s = [], []
+    for _ in range(_ROUNDS):
+        alone_per_s.append(len(chunks) / _alone_s(model, options.models_dir, chunks))
+        learnt_per_s.append(len(chunks) / _learnt_s(model, options, memories))
+    what = f"Learn with {model.name}: chunks a second, of what onnxruntime alone does with the same ones and threads"
+    note = f"{len(memories)} cosqa functions, {len(chunks)} chunks; the better of {_ROUNDS} rounds each, in turns"
+    return Findings(
+        part=EMBEDDING,
+        rows=(Row.at_least(11, what, _LEARN_SHARE, max(learnt_per_s) / max(alone_per_s), "", note=note),),
+        figures=(
+            ("onnxruntime alone, chunks/s", ", ".join(f"{each:.0f}" for each in alone_per_s)),
+            ("LearnStream, chunks/s", ", ".join(f"{each:.0f}" for each in learnt_per_s)),
+        ),
+    )
+
+
+def _memories(path: Path) -> list[memory_pb2.MemoryInput]:
+    with path.open(encoding="utf-8") as lines:
+        texts = list(dict.fromkeys(json.loads(line)["text"] for line in lines))[:_TEXTS]
+    return [
+        memory_pb2.MemoryInput(
+            kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content=f"{text}\n# {place}")
+        )
+        for place, text in enumerate(texts)
+    ]
+
+
+def _chunks(model: EmbeddingModel, models_dir: Path, memories: Sequence[memory_pb2.MemoryInput]) -> list[str]:
+    """The texts that the service embeds for them."""
+    with closing(models.open_embedder(model, models_dir)) as embedder:
+        lessons = [
+            learn_command(pb.LearnRequest(project=_PROJECT, memories=[memory])).lessons[0] for memory in memories
+        ]
+        return [
+            chunk
+            for lesson in lessons
+            for chunk in embedder.split(*template.embedded(lesson.draft.index, lesson.draft.payload))
+        ]
+
+
+def _alone_s(model: EmbeddingModel, models_dir: Path, chunks: Sequence[str]) -> float:
+    alone = ModelAlone(model, models_dir)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        started_s = time.perf_counter()
+        for _ in threads.map(alone.run_document, chunks):
+            pass
+        return time.perf_counter() - started_s
+
+
+def _learnt_s(model: EmbeddingModel, options: Options, memories: Sequence[memory_pb2.MemoryInput]) -> float:
+    starts = range(0, len(memories), BATCH_MEMORIES)
+    batches = [(_PROJECT, list(memories[start : start + BATCH_MEMORIES])) for start in starts]
+    with (
+        TemporaryDirectory(prefix="embedding-", dir=options.stores.directory) as directory,
+        Bench.with_model(Path(directory), model.name, options.models_dir).serving() as service,
+    ):
+        started_s = time.perf_counter()
+        learn_all(service, batches, len(memories), EMBEDDING)
+        return time.perf_counter() - started_s
+
+
+class ModelAlone:
+    """A model without Hummock, or both of a pair one after the other: texts in, hidden states out, nothing done."""
+
+    def __init__(self, model: EmbeddingModel, models_dir: Path) -> None:
+        self._model = model
+        parts = model.parts if isinstance(model, PairDescription) else (model,)
+        self._sessions = [TextSession(part, models_dir / part.name) for part in parts]
+
+    def run_document(self, text: str) -> None:
+        """Tokenises and infers a stored text."""
+        for session in self._sessions:
+            session.run(text)
+
+    def run_query(self, text: str) -> None:
+        """The same of a query, each model with its prefix; one of a pair that is not asked does nothing."""
+        asked = weights(self._model, text) if isinstance(self._model, PairDescription) else (1.0,)
+        for session, weight in zip(self._sessions, asked, strict=True):
+            if weight > 0:
+                session.run(session.query_prefix + text)
+
+    def cut(self, text: str, tokens: int) -> str | None:
+        """The beginning of a text that has so many tokens (the first model's) of its own; None where it has fewer."""
+        return self._sessions[0].cut(text, tokens)
+
+
+class TextSession:
+    """The tokenizer and the graph of one model."""
+
+    def __init__(self, model: ModelDescription, directory: Path) -> None:
+        self.query_prefix = model.query_prefix
+        self._tokenizer = Tokenizer.from_file(str(directory / TOKENIZER_FILE))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(model.max_tokens)
+        if model.lowercase:
+            self._tokenizer.normalizer = BertNormalizer(lowercase=True)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = onnxruntime.InferenceSession(
+            str(directory / GRAPH_FILE), options, providers=["CPUExecutionProvider"]
+        )
+        self._inputs = {node.name for node in self._session.get_inputs()}
+        self._outputs = [model.hidden_output, *(["sentence_embedding"] if model.pooling is Pooling.GRAPH else [])]
+
+    def run(self, text: str) -> None:
+        """Tokenises and infers."""
+        ids = np.asarray([self._tokenizer.encode(text).ids], np.int64)
+        offered = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        self._session.run(self._outputs, {name: value for name, value in offered.items() if name in self._inputs})
+
+    def cut(self, text: str, tokens: int) -> str | None:
+        """The beginning of a text that has so many tokens of its own; None where it has fewer."""
+        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return text[: offsets[tokens - 1][1]] if len(offsets) >= tokens else None
+
+
 if __name__ == "__main__":
-    run_part(measure, __doc__)
+    run_parts((measure, measure_embedding), __doc__)

@@ -6,17 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from bench.asking import RECALL, WARM_UP_CALLS, caller, check_replies, recall_requests, timed
-from bench.command import Options, run_part
-from bench.inside import in_process_latency
-from bench.latency import Latency
+from bench.asking import (
+    RECALL,
+    TAG,
+    WARM_UP_CALLS,
+    Latency,
+    caller,
+    check_replies,
+    in_process_latency,
+    recall_requests,
+    timed,
+)
+from bench.command import Options, run_parts
 from bench.peers.running import QDRANT_EDGE, Result, run_peer
-from bench.rows import Findings, Row
+from bench.report import Findings, Row
 from bench.stores import A, Filled
 from bench.trivial import trivial_server
 from hummock.v1 import recall_pb2
 
-TAG = "quarter"
 PART = "recall"
 NOT_MEASURED = (
     "the embedding model, unless a row says so: memories and questions bring their vectors",
@@ -123,4 +130,4 @@ def _stages_line(stages_p50_ms: dict[str, float]) -> str:
 
 
 if __name__ == "__main__":
-    run_part(measure, __doc__)
+    run_parts((measure,), __doc__)

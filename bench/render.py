@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from bench.command import Options, run_part
+from bench.asking import Latency, settled
+from bench.command import Options, run_parts
 from bench.corpus import NOW_S, Corpus
-from bench.inside import settled
-from bench.latency import Latency
-from bench.rows import Findings, Row
+from bench.report import Findings, Row
 from bench.stores import SEED
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
@@ -90,4 +89,4 @@ def _memories(count: int) -> Iterator[Memory]:
 
 
 if __name__ == "__main__":
-    run_part(measure, __doc__)
+    run_parts((measure,), __doc__)

@@ -1,4 +1,4 @@
-"""What is known of every part of the bench, and how it is written down and read again."""
+"""A figure beside its target, what a part of the bench found out, and how all of it is written down and read again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,82 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
-from bench.chart import chart
 from bench.machine import Machine
-from bench.rows import Findings, Row
+
+_JSON_LINE = 600
+"""Characters that a line may have; a row of figures has some 500 at most."""
+OURS = "Hummock"
+"""Names of our own bars begin with it."""
+_TITLE = "Recall, p50, as a multiple of our own shortest: vector + words, filter by project and tag,"
+_TITLE_GOES_ON = "10 of 50 made different, texts; 100,000 memories unless it says otherwise; one client"
+_WIDTH, _LABEL, _VALUE, _ROW, _BAR, _TOP, _FOOT = 860, 300, 130, 26, 16, 58, 30
+_OUR_COLOUR, _THEIR_COLOUR = "#2f6f9f", "#b8bec6"
+_STYLE = (
+    "text{font:13px system-ui,sans-serif;fill:#24292f}.small{font-size:11px;fill:#57606a}"
+    "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One figure of the table of targets.
+
+    Attributes:
+        row: Number of the table's row; one with several figures gives several.
+        what: What was measured, with all that a reader needs to measure it too.
+        target: For people, for example "≤ 1.2".
+        reached: Whether `value` keeps the target.
+        note: What else was seen; empty when there is nothing to say.
+    """
+
+    row: int
+    what: str
+    target: str
+    value: float
+    unit: str
+    reached: bool
+    note: str = ""
+
+    @classmethod
+    def at_most(cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "") -> Row:
+        """A figure that is better when smaller."""
+        return cls._of(row, what, "≤", limit, value, unit, value <= limit, note)
+
+    @classmethod
+    def at_least(cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "") -> Row:
+        """A figure that is better when larger."""
+        return cls._of(row, what, "≥", limit, value, unit, value >= limit, note)
+
+    @classmethod
+    def _of(
+        cls, row: int, what: str, sign: str, limit: float, value: float, unit: str, reached: bool, note: str
+    ) -> Row:
+        shown = float(f"{value:.4g}")
+        target = f"{sign} {limit:.4g}"
+        return cls(row=row, what=what, target=target, value=shown, unit=unit, reached=reached, note=note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What one part of the bench found out.
+
+    Attributes:
+        part: Its name, that of its module.
+        rows: Figures that have a target.
+        figures: Others, for people: name and value.
+        recall_p50_ms: Bars of the chart: whose recall it is, and its p50.
+        skipped: What was to be measured and was not, and why.
+        not_measured: What these figures do not say.
+    """
+
+    part: str
+    rows: tuple[Row, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
+    recall_p50_ms: tuple[tuple[str, float], ...] = ()
+    skipped: tuple[str, ...] = ()
+    not_measured: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +118,7 @@ class Report:
             "elapsed_s": round(self.elapsed_s, 1),
             "parts": {each.findings.part: _part_values(each) for each in self.parts},
         }
-        return json.dumps(values, ensure_ascii=False, indent=2) + "\n"
+        return json_text(values) + "\n"
 
     def markdown(self) -> str:
         """For people."""
@@ -92,6 +164,18 @@ class Report:
                 yield machine, [each.findings.part for each in self.parts if each.machine == machine]
 
 
+def json_text(value: object, indent: str = "") -> str:
+    """JSON in which whatever fits into a line stands in one, so that a row of figures is a line."""
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) <= _JSON_LINE or not isinstance(value, dict | list | tuple):
+        return text
+    inner = f"{indent} "
+    held = [json_text(each, inner) for each in (value.values() if isinstance(value, dict) else value)]
+    if isinstance(value, dict):
+        held = [f"{json.dumps(name, ensure_ascii=False)}: {each}" for name, each in zip(value, held, strict=True)]
+    return f"{text[0]}\n{inner}" + f",\n{inner}".join(held) + f"\n{indent}{text[-1]}"
+
+
 def read_parts(path: Path) -> dict[str, Measured]:
     """The parts of a report's JSON by their names; none where there is no such file."""
     if not path.exists():
@@ -127,3 +211,33 @@ def _line(row: Row, commit: str) -> str:
     reached = "yes" if row.reached else "**no**"
     cells: Sequence[str] = (str(row.row), row.what, row.target, f"{row.value:g}", row.unit, reached, commit)
     return f"| {' | '.join(cells)} |"
+
+
+def chart(p50_ms: Mapping[str, float], caption: str) -> str:
+    """Horizontal bars that begin at 0, the shortest time first; 1 is our own shortest.
+
+    Args:
+        p50_ms: By name, above 0; one or more names begin with OURS, and these stand out.
+        caption: Where the figures come from, for the last line.
+    """
+    ordered = sorted(p50_ms.items(), key=lambda bar: bar[1])
+    unit_ms = min(value for name, value in ordered if name.startswith(OURS))
+    longest_ms = ordered[-1][1]
+    height = _TOP + _ROW * len(ordered) + _FOOT
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">',
+        f"<style>{_STYLE}</style>",
+        f'<text x="0" y="18">{escape(_TITLE)}</text>',
+        f'<text x="0" y="36">{escape(_TITLE_GOES_ON)}</text>',
+    ]
+    for place, (name, value_ms) in enumerate(ordered):
+        y = _TOP + _ROW * place
+        length = (_WIDTH - _LABEL - _VALUE) * value_ms / longest_ms
+        colour = _OUR_COLOUR if name.startswith(OURS) else _THEIR_COLOUR
+        lines += [
+            f'<text x="{_LABEL - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>',
+            f'<rect x="{_LABEL}" y="{y}" width="{length:.1f}" height="{_BAR}" fill="{colour}"/>',
+            f'<text x="{_LABEL + length + 6:.1f}" y="{y + 13}">{value_ms / unit_ms:.2f} × ({value_ms:.3g} ms)</text>',
+        ]
+    lines += [f'<text class="small" x="0" y="{height - 10}">{escape(caption)}</text>', "</svg>"]
+    return "\n".join(lines) + "\n"

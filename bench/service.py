@@ -24,6 +24,11 @@ _CONNECT_S = 60.0
 _STOP_S = 60.0
 
 
+def say(line: str) -> None:
+    """A line of progress, for people."""
+    print(line, file=sys.stderr, flush=True)
+
+
 class BenchFailed(Exception):
     """What was to be measured did not happen; the message says what."""
 
@@ -43,7 +48,7 @@ class Bench:
             name = models.build_tiny(models_dir).name
         else:
             wanted = models.candidates(model, models_dir)
-            name = models.pull_first(wanted, models_dir, _say).name
+            name = models.pull_first(wanted, models_dir, say).name
         return cls.with_model(directory, name, models_dir)
 
     @classmethod
@@ -144,7 +149,3 @@ def _stop(process: subprocess.Popen[str]) -> None:
         raise BenchFailed(f"the service did not end within {_STOP_S:.0f} s") from expired
     if status != 0:
         raise BenchFailed(f"the service ended with status {status}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,14 +19,25 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Split
 
 from bench import corpus as bench_corpus
-from bench import words
-from bench.corpus import TAG_SHARES, Batch, Corpus, Space, place_of
-from bench.service import Bench, BenchFailed, Serving
-from bench.stub_model import build_stub
-from hummock.models import EmbeddingModel, PairDescription
+from bench.corpus import TAG_SHARES, TAGS, Batch, Corpus, Space, place_of
+from bench.service import Bench, BenchFailed, Serving, say
+from hummock.core.embedding import Calibration
+from hummock.models import EmbeddingModel, ModelDescription, PairDescription
 from hummock.models.basis import load_basis
+from hummock.models.description import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    ModelFile,
+    Pooling,
+    read_description,
+    write_description,
+)
+from hummock.models.files import sha256_of
 from hummock.models.pair import marked_bases
 from hummock.models.space import embedding_space, pair_space
 from hummock.store.lmdb import keys, record_codec
@@ -41,7 +51,10 @@ SEED = 7420
 BATCH_MEMORIES = 64
 _READY, _VECTORS, _TAGS = "ready", "vectors.npy", "tags.npz"
 _PROGRESS_S = 10.0
-_DECIDING = tuple(Path(str(module.__file__)) for module in (bench_corpus, words, record_codec, keys))
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_UNKNOWN = "[UNK]"
+_OPSET, _IR_VERSION = 17, 10
+_DECIDING = tuple(Path(str(module.__file__)) for module in (bench_corpus, record_codec, keys))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +146,6 @@ def space_id_of(model: EmbeddingModel) -> str:
     return embedding_space(model, load_basis(model.basis, model.dim)).id
 
 
-def say(line: str) -> None:
-    """A line of progress, for people."""
-    print(line, file=sys.stderr, flush=True)
-
-
 def learn_all(service: Serving, batches: Iterable[Batch], count: int, name: str) -> None:
     """Sends batches of `count` memories through one LearnStream.
 
@@ -164,7 +172,7 @@ def learn_all(service: Serving, batches: Iterable[Batch], count: int, name: str)
 
 def _fill(bench: Bench, setting: Setting, corpus: Corpus, dim: int) -> None:
     vectors = open_memmap(bench.directory / _VECTORS, "w+", np.float32, (corpus.size, dim))
-    tagged = {tag: np.zeros(corpus.size, np.bool_) for tag in (*words.TAGS, *TAG_SHARES)}
+    tagged = {tag: np.zeros(corpus.size, np.bool_) for tag in (*TAGS, *TAG_SHARES)}
     batches = _noted(corpus.batches(BATCH_MEMORIES), vectors, tagged, setting.embedded)
     with bench.serving() as service:
         learn_all(service, batches, corpus.size, setting.name)
@@ -194,3 +202,52 @@ def _key(space_id: str) -> str:
     """Of all that decides a store's content: the corpus, the space of its vectors, the form of records and terms."""
     parts = (*(path.read_bytes() for path in _DECIDING), space_id.encode(), f"{SCHEMA} {ANALYZER_VERSION}".encode())
     return blake2b(b"\0".join(parts), digest_size=6).hexdigest()
+
+
+def build_stub(models_dir: Path, dim: int) -> ModelDescription:
+    """A model that costs nothing in `<models_dir>/stub-<dim>`, built unless it is there; the same on every run.
+
+    The service needs a model to start. This one is a table of random vectors, one a letter, so that neither its start
+    nor its memory hides the service's own.
+    """
+    name = f"stub-{dim}"
+    directory = models_dir / name
+    there = read_description(models_dir, name)
+    if isinstance(there, ModelDescription):
+        return there
+    directory.mkdir(parents=True, exist_ok=True)
+    vocabulary = {token: number for number, token in enumerate((_UNKNOWN, *_LETTERS))}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token=_UNKNOWN))
+    tokenizer.pre_tokenizer = Split(Regex("."), "isolated")
+    tokenizer.save(str(directory / TOKENIZER_FILE))
+    _write_graph(directory / GRAPH_FILE, len(vocabulary), dim)
+    files = (GRAPH_FILE, TOKENIZER_FILE)
+    model = ModelDescription(
+        name=name,
+        licence="Apache-2.0",
+        files=tuple(ModelFile(name=file, sha256=sha256_of(directory / file)) for file in files),
+        sources=(),
+        pooling=Pooling.MEAN,
+        dim=dim,
+        max_tokens=128,
+        query_prefix="",
+        scripts=frozenset({"han", "latin"}),
+        calibration=Calibration(unrelated_latin=0.0, unrelated_han=0.0, near_twin_bar=0.9),
+    )
+    write_description(model, directory)
+    return model
+
+
+def _write_graph(path: Path, vocabulary_size: int, dim: int) -> None:
+    import onnx
+
+    table = np.random.default_rng(SEED).standard_normal((vocabulary_size, dim)).astype(np.float32)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])],
+        "stub",
+        [onnx.helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, ["batch", "tokens"])],
+        [onnx.helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, ["batch", "tokens", dim])],
+        [onnx.numpy_helper.from_array(table, "table")],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
+    onnx.save_model(model, str(path))

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.eval import asking, summary
-from bench.eval.asking import Answer
-from bench.eval.compared import changed_answers, changed_figures, committed
-from bench.eval.halves import Half
-from bench.eval.installed import installed
-from bench.eval.learnt import Place, emb_space, serving
+from bench.eval import answers, summary
+from bench.eval.answers import REPOSITORY, Answer, Place, arguments_parser, emb_space, installed, serving
+from bench.eval.made import Half
 from bench.eval.sets import CORPORA, Corpus, Slice
-from bench.eval.summary import ModelRows, Row, rows_of
-from bench.eval.table import markdown
+from bench.eval.summary import ModelRows, Row, changed_answers, changed_figures, committed, markdown, rows_of
 from bench.machine import DIRTY, Machine
-from bench.service import BenchFailed, Serving
-from hummock.config import load_settings
+from bench.report import json_text
+from bench.service import BenchFailed, Serving, say
 from hummock.core.errors import HummockError
 
-_REPOSITORY = Path(__file__).parents[2]
-_SUMMARY = _REPOSITORY / "bench" / "results" / "eval.json"
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+_SUMMARY = REPOSITORY / "bench" / "results" / "eval.json"
 
 
 def main() -> None:
@@ -41,7 +31,7 @@ def main() -> None:
             raise BenchFailed(f"no model is installed in {given.models_dir}; `hummock models pull` fetches one")
         before = committed(_SUMMARY)
         for model in models:
-            place = Place(directory=given.dir, models_dir=given.models_dir, model=model, fresh=given.fresh)
+            place = Place(directory=given.dir, models_dir=given.models_dir, model=model)
             found = _model_rows(place, given)
             print(markdown(found, (Half.TUNE, Half.REPORT, Half.ALL)))
             print("\n### Against the committed run\n")
@@ -58,14 +48,14 @@ def keep(found: ModelRows, names: Sequence[str], file: Path) -> None:
     Figures of code that no commit holds are not kept, and that is said.
     """
     if any(row.commit.endswith(DIRTY) for row in found.rows):
-        _say(f"{found.model}: {file} does not take these figures, for they are of changes that are not committed")
+        say(f"{found.model}: {file} does not take these figures, for they are of changes that are not committed")
         return
     kept = summary.from_json(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else []
     models = summary.merged(kept, found)
     models.sort(key=lambda each: names.index(each.model) if each.model in names else len(names))
     file.parent.mkdir(exist_ok=True)
-    _write(file, summary.as_json(models))
-    _say(f"{found.model}: {file} has these figures")
+    file.write_text(json_text(summary.as_json(models)) + "\n", encoding="utf-8")
+    say(f"{found.model}: {file} has these figures")
 
 
 def _model_rows(place: Place, given: argparse.Namespace) -> ModelRows:
@@ -76,7 +66,7 @@ def _model_rows(place: Place, given: argparse.Namespace) -> ModelRows:
         wanted = [each for each in corpus.slices if not given.set or given.set in (each.key, each.set, corpus.name)]
         if not wanted:
             continue
-        with serving(place, corpus, _say) as service:
+        with serving(place, corpus, say) as service:
             space = emb_space(service)
             for asked in wanted:
                 rows.extend(_slice_rows(service, place, asked.limited(given.limit)))
@@ -87,19 +77,15 @@ def _model_rows(place: Place, given: argparse.Namespace) -> ModelRows:
 
 def _slice_rows(service: Serving, place: Place, asked: Slice) -> list[Row]:
     started_s = time.perf_counter()
-    answers: list[Answer] = list(asking.answers(service.channel, asked, _say))
+    found: list[Answer] = list(answers.answers(service.channel, asked, say))
     path = place.directory / "answers" / place.model / f"{asked.key}.json"
-    after = asking.as_json(answers)
+    after = answers.as_json(found)
     for line in changed_answers(json.loads(path.read_text(encoding="utf-8")) if path.exists() else [], after):
         print(f"- {asked.key}, against the last run here, {line}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, after)
-    _say(f"{asked.key}: asked in {time.perf_counter() - started_s:.0f} s; every answer is in {path}")
-    return rows_of(asked, answers, Machine.here(place.directory).commit)
-
-
-def _write(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json_text(after) + "\n", encoding="utf-8")
+    say(f"{asked.key}: asked in {time.perf_counter() - started_s:.0f} s; every answer is in {path}")
+    return rows_of(asked, found, Machine.here(place.directory).commit)
 
 
 def _keys(shared: Path) -> list[str]:
@@ -108,17 +94,10 @@ def _keys(shared: Path) -> list[str]:
 
 
 def _arguments() -> argparse.Namespace:
-    shared = Path(os.environ.get("HUMMOCK_SHARED", _REPOSITORY.parent / "shared"))
-    parser = argparse.ArgumentParser(prog="python -m bench.eval", description=(__doc__ or "").partition(": ")[2])
+    parser = arguments_parser(__doc__)
     parser.add_argument("--set", help="one set, corpus or slice, such as xquad-zh; unset: all")
-    parser.add_argument("--model", action="append", help="a model's name, more than once for several; unset: installed")
     parser.add_argument("--limit", type=int, help="questions of each slice at most, always the same ones")
-    parser.add_argument("--models-dir", type=Path, help="where models are; unset: where the service looks")
-    parser.add_argument("--shared", type=Path, default=shared, help="the folder that holds datasets/")
-    parser.add_argument("--dir", type=Path, default=_REPOSITORY / ".eval", help="where stores and answers are kept")
-    parser.add_argument("--fresh", action="store_true", help="learn again what is kept")
     given = parser.parse_args()
-    given.models_dir = given.models_dir or load_settings().models_dir
     given.dir.mkdir(parents=True, exist_ok=True)
     return given
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,17 +15,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench.eval.asking import Path as RecallPath
-from bench.eval.asking import request
-from bench.eval.halves import draw
-from bench.eval.installed import installed
-from bench.eval.intervals import wilson
-from bench.eval.learnt import emb_space
-from bench.eval.metrics import Judged, recall
-from bench.eval.sets import Question, xquad
+from bench.eval.answers import REPOSITORY, RecallPath, arguments_parser, emb_space, installed, request
+from bench.eval.made import draw
+from bench.eval.metrics import Judged, recall, wilson
+from bench.eval.sets import Question, records, xquad
 from bench.machine import DIRTY, Machine
-from bench.service import Bench, BenchFailed, Serving
-from hummock.config import load_settings
+from bench.report import json_text
+from bench.service import Bench, BenchFailed, Serving, say
 from hummock.core.errors import HummockError
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import learning_pb2, memory_pb2
@@ -37,8 +32,7 @@ from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
 TURNS = 200
 CUTS = (1, 5, 10)
 
-_REPOSITORY = Path(__file__).parents[2]
-_RESULTS = _REPOSITORY / "bench" / "results" / "learning.json"
+_RESULTS = REPOSITORY / "bench" / "results" / "learning.json"
 _BATCH_MEMORIES = 32
 _CALL_S = 600.0
 _SCAN_EVERY = 50
@@ -87,7 +81,7 @@ class LearningRow:
 def lessons(datasets: Path) -> list[Lesson]:
     """One question of each of 200 paragraphs, and two of each of 100."""
     (same, across) = xquad(datasets, "en").slices
-    titles = {each["_id"]: each["title"] for each in _records(datasets / "xquad-en-zh" / "corpus.en.jsonl")}
+    titles = {each["_id"]: each["title"] for each in records(datasets / "xquad-en-zh" / "corpus.en.jsonl")}
     return [_lesson(across.questions, same.questions, titles, per_paragraph) for per_paragraph in (1, 2)]
 
 
@@ -234,7 +228,8 @@ def markdown(rows: Sequence[LearningRow]) -> str:
 
 def main() -> None:
     """The command line: a table to stdout, and the rows into bench/results/learning.json."""
-    given = _arguments()
+    given = arguments_parser(__doc__).parse_args()
+    given.dir.mkdir(parents=True, exist_ok=True)
     commit = Machine.here(given.dir).commit
     try:
         models = given.model or installed(given.models_dir)
@@ -251,13 +246,13 @@ def keep(rows: Sequence[LearningRow], names: Sequence[str], file: Path) -> None:
     Figures of code that no commit holds are not kept, and that is said.
     """
     if any(row.commit.endswith(DIRTY) for row in rows):
-        print("not kept, for these figures are of changes that are not committed", file=sys.stderr)
+        say("not kept, for these figures are of changes that are not committed")
         return
     known = from_json(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else []
     measured = {row.model for row in rows}
     kept = [*(row for row in known if row.model not in measured), *rows]
     kept.sort(key=lambda row: names.index(row.model) if row.model in names else len(names))
-    file.write_text(json.dumps(as_json(kept), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json_text(as_json(kept)) + "\n", encoding="utf-8")
 
 
 def _model_rows(given: argparse.Namespace, model: str, commit: str) -> Iterator[LearningRow]:
@@ -267,28 +262,8 @@ def _model_rows(given: argparse.Namespace, model: str, commit: str) -> Iterator[
     datasets = given.shared / "datasets"
     with Bench.prepare(directory, model, given.models_dir).serving() as service:
         for lesson in lessons(datasets):
-            print(f"{model}: {lesson.name}", file=sys.stderr, flush=True)
+            say(f"{model}: {lesson.name}")
             yield from measure(service, model, lesson, datasets, commit)
-
-
-def _arguments() -> argparse.Namespace:
-    shared = Path(os.environ.get("HUMMOCK_SHARED", _REPOSITORY.parent / "shared"))
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.eval.learning", description=(__doc__ or "").partition(": ")[2]
-    )
-    parser.add_argument("--model", action="append", help="a model's name, more than once for several; unset: installed")
-    parser.add_argument("--models-dir", type=Path, help="where models are; unset: where the service looks")
-    parser.add_argument("--shared", type=Path, default=shared, help="the folder that holds datasets/")
-    parser.add_argument("--dir", type=Path, default=_REPOSITORY / ".eval", help="where stores are kept")
-    given = parser.parse_args()
-    given.models_dir = given.models_dir or load_settings().models_dir
-    given.dir.mkdir(parents=True, exist_ok=True)
-    return given
-
-
-def _records(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
 
 
 if __name__ == "__main__":

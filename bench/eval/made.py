@@ -1,11 +1,11 @@
-"""Questions that are made by rule out of the texts of a set."""
+"""Questions that are made by rule out of the texts of a set, and which half of a set a question is in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-
-from bench.eval.halves import draw, drawn
+from enum import StrEnum
+from hashlib import blake2b
 
 MOST_HOLDERS = 3
 """A name or word that more memories hold says too little about which one is meant."""
@@ -16,6 +16,29 @@ _SET_APART = re.compile(f"(?<=[、《“「『‘])[{_HAN}]{{2}}(?=[、》”」
 _FUNCTION = re.compile(r"\bdef\s+([A-Za-z_]\w*)\s*\(", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SHORTEST_NAME = 3
+
+
+class Half(StrEnum):
+    """Which questions a figure is of."""
+
+    TUNE = "tune"
+    REPORT = "report"
+    ALL = "all"
+
+
+def draw(text: str) -> int:
+    """A number in [0, 2**64) that depends on the text alone."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def half_of(question_id: str) -> Half:
+    """TUNE where the lowest bit of the id's BLAKE2b (8 bytes, little-endian) is 0. Parallel questions go together."""
+    return Half.REPORT if draw(question_id) & 1 else Half.TUNE
+
+
+def drawn(ids: Iterable[str], most: int | None) -> frozenset[str]:
+    """At most so many of the ids, always the same ones: those with the smallest hashes. None takes all."""
+    return frozenset(sorted(ids, key=lambda each: (draw(f"drawn:{each}"), each))[:most])
 
 
 def function_names(codes: Mapping[str, str], most: int) -> dict[str, frozenset[str]]:

@@ -5,15 +5,69 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from bench.eval.halves import drawn
-from bench.eval.made import function_names, is_chinese_of_two, mixed_sentence, two_character_words
-from bench.eval.memories import Record, code, day_after, exchange, note
+from bench.eval.made import drawn, function_names, is_chinese_of_two, mixed_sentence, two_character_words
 from hummock.v1 import memory_pb2 as pb
+
+Record = Mapping[str, Any]
+"""A line of a data file; which fields it has depends on the file."""
+
+_FIRST_EXCHANGE = timedelta(hours=12)
+
+
+def note(record: Record) -> pb.MemoryInput:
+    """A paragraph; the titles that some sets have are not used."""
+    return pb.MemoryInput(id=record["_id"], kind=pb.MEMORY_KIND_NOTE, payload=pb.MemoryPayload(content=record["text"]))
+
+
+def code(record: Record) -> pb.MemoryInput:
+    """A function in a file of its own; its name is left where it stands, in the code."""
+    fragment = pb.CodeFragment(path=f"{record['_id']}.py", language="python")
+    return pb.MemoryInput(
+        id=record["_id"],
+        kind=pb.MEMORY_KIND_CODE_FRAGMENT,
+        payload=pb.MemoryPayload(content=record["text"], code_fragment=fragment),
+    )
+
+
+def exchange(record: Record) -> pb.MemoryInput:
+    """What a user said and what was answered, a line each: one memory. The day is its session.
+
+    Exchanges of a day are a minute apart, from noon UTC on; only their order is known. They are learnt then.
+    """
+    time = _timestamp(_noon(record["day"]) + timedelta(minutes=record["position"]))
+    return pb.MemoryInput(
+        id=record["_id"],
+        kind=pb.MEMORY_KIND_NOTE,
+        origin=pb.ORIGIN_USER_INPUT,
+        payload=pb.MemoryPayload(content=f"{record['query']}\n{record['response']}"),
+        session_id=record["day"],
+        speaker=record["user"],
+        event_time=time,
+        create_time=time,
+    )
+
+
+def day_after(record: Record) -> Timestamp:
+    """Noon UTC of the day after an exchange."""
+    return _timestamp(_noon(record["day"]) + timedelta(days=1))
+
+
+def _noon(day: str) -> datetime:
+    return datetime.fromisoformat(day).replace(tzinfo=UTC) + _FIRST_EXCHANGE
+
+
+def _timestamp(time: datetime) -> Timestamp:
+    stamp = Timestamp()
+    stamp.FromDatetime(time)
+    return stamp
+
 
 _MOST_MADE = 300
 
@@ -74,9 +128,9 @@ class Corpus:
 def xquad(datasets: Path, language: str) -> Corpus:
     """Encyclopaedic paragraphs of one language ("zh", "en"); the Chinese ones with words of two characters."""
     folder = datasets / "xquad-en-zh"
-    corpus, relevant = _records(folder / f"corpus.{language}.jsonl"), _relevant(folder / "qrels.tsv")
+    corpus, relevant = records(folder / f"corpus.{language}.jsonl"), _relevant(folder / "qrels.tsv")
     project = f"xquad-{language}"
-    asked = {each: _records(folder / f"queries.{each}.jsonl") for each in ("zh", "en")}
+    asked = {each: records(folder / f"queries.{each}.jsonl") for each in ("zh", "en")}
     slices = [_slice("xquad", language, project, asked[language], relevant)]
     if language == "en":
         slices.append(_slice("xquad", "zh-en", project, asked["zh"], relevant))
@@ -88,13 +142,13 @@ def xquad(datasets: Path, language: str) -> Corpus:
 def xquad_mixed(datasets: Path) -> Corpus:
     """Every other paragraph Chinese, the others English; half Chinese, half English questions."""
     folder = datasets / "xquad-en-zh"
-    corpora = {each: _records(folder / f"corpus.{each}.jsonl") for each in ("zh", "en")}
+    corpora = {each: records(folder / f"corpus.{each}.jsonl") for each in ("zh", "en")}
     pairs = zip(corpora["zh"], corpora["en"], strict=True)
     stored = [chinese if is_chinese_of_two(chinese["_id"]) else english for chinese, english in pairs]
-    english_text = {each["_id"]: each["text"] for each in _records(folder / "queries.en.jsonl")}
+    english_text = {each["_id"]: each["text"] for each in records(folder / "queries.en.jsonl")}
     asked = [
         {**each, "text": mixed_sentence(each["text"], english_text[each["_id"]])}
-        for each in _records(folder / "queries.zh.jsonl")
+        for each in records(folder / "queries.zh.jsonl")
     ]
     project = "xquad-mixed"
     slices = (_slice("xquad", "mixed", project, asked, _relevant(folder / "qrels.tsv")),)
@@ -104,7 +158,7 @@ def xquad_mixed(datasets: Path) -> Corpus:
 def cmrc(datasets: Path) -> Corpus:
     """Chinese encyclopaedic paragraphs."""
     folder, project = datasets / "cmrc2018-dev-zh", "cmrc-zh"
-    corpus, asked = _records(folder / "corpus.jsonl"), _records(folder / "queries.jsonl")
+    corpus, asked = records(folder / "corpus.jsonl"), records(folder / "queries.jsonl")
     slices = (
         _slice("cmrc", "zh", project, asked, _relevant(folder / "qrels.tsv")),
         _words("cmrc", project, corpus, asked),
@@ -115,10 +169,10 @@ def cmrc(datasets: Path) -> Corpus:
 def cosqa(datasets: Path) -> Corpus:
     """Python functions, asked for in the words of a web search, and by their own names."""
     folder, project = datasets / "cosqa-code", "cosqa"
-    corpus = _records(folder / "corpus.jsonl")
+    corpus = records(folder / "corpus.jsonl")
     names = function_names({each["_id"]: each["text"] for each in corpus}, _MOST_MADE)
     slices = (
-        _slice("cosqa", "code", project, _records(folder / "queries.jsonl"), _relevant(folder / "qrels.tsv")),
+        _slice("cosqa", "code", project, records(folder / "queries.jsonl"), _relevant(folder / "qrels.tsv")),
         _made("cosqa", "identifiers", project, names),
     )
     return Corpus(name=project, projects={project: tuple(map(code, corpus))}, slices=slices)
@@ -133,7 +187,7 @@ def memorybank(datasets: Path, language: str) -> Corpus:
     name = f"memorybank-{language}"
     by_project: dict[str, list[pb.MemoryInput]] = {}
     asked_at: dict[str, Timestamp] = {}
-    for record in sorted(_records(folder / f"corpus.{language}.jsonl"), key=lambda each: str(each["day"])):
+    for record in sorted(records(folder / f"corpus.{language}.jsonl"), key=lambda each: str(each["day"])):
         by_project.setdefault(f"{name}-{record['user']}", []).append(exchange(record))
         asked_at[record["user"]] = day_after(record)
     relevant = _relevant(folder / f"qrels.{language}.tsv")
@@ -145,7 +199,7 @@ def memorybank(datasets: Path, language: str) -> Corpus:
             relevant=relevant[each["_id"]],
             as_of=asked_at[each["user"]],
         )
-        for each in _records(folder / f"queries.{language}.jsonl")
+        for each in records(folder / f"queries.{language}.jsonl")
     )
     slices = (Slice(set="memorybank", name=language, questions=questions),)
     return Corpus(name=name, projects={each: tuple(of) for each, of in by_project.items()}, slices=slices)
@@ -185,7 +239,8 @@ def _made(set_name: str, name: str, project: str, holders: Mapping[str, frozense
     return Slice(set=set_name, name=name, questions=tuple(questions))
 
 
-def _records(path: Path) -> list[Record]:
+def records(path: Path) -> list[Record]:
+    """The lines of a data file."""
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 

@@ -1,24 +1,31 @@
-"""Figures of slices: rows by path and half, and the file that is committed."""
+"""Figures of slices: rows by path and half, the file that is committed, the table, and what changed since."""
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from bench.eval import metrics
-from bench.eval.asking import SETTING, Answer, Path
-from bench.eval.halves import Half, half_of
-from bench.eval.intervals import Interval, bootstrap, wilson
-from bench.eval.metrics import Judged
+from bench.eval.answers import SETTING, Answer, RecallPath
+from bench.eval.made import Half, half_of
+from bench.eval.metrics import Interval, Judged, bootstrap, wilson
 from bench.eval.sets import Slice
 
 CUTS = (1, 5, 10)
 TOLERANCE = 0.01
 """How far a joined order may fall below its better path."""
 
+_JOINED = (RecallPath.FUSED, RecallPath.RERANKED)
+_NAMES = ("r1", "r5", "r10", "mrr", "ndcg10")
+"""Figures that are shown and compared."""
 _DIGITS = 4
+_NOISE = 0.00005
+_SHOWN_IDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +46,7 @@ class Row:
     set: str
     slice: str
     half: Half
-    path: Path
+    path: RecallPath
     queries: int
     r1: float
     r5: float
@@ -82,8 +89,8 @@ def rows_of(asked: Slice, answers: Sequence[Answer], commit: str) -> list[Row]:
 
 
 def _rows_of_half(asked: Slice, half: Half, answers: Sequence[Answer], commit: str) -> list[Row]:
-    judged = {path: [each.judged for each in answers if each.path is path] for path in Path}
-    single = [[_mean_recall(judged[path], k) for k in CUTS] for path in (Path.VECTOR, Path.KEYWORD)]
+    judged = {path: [each.judged for each in answers if each.path is path] for path in RecallPath}
+    single = [[_mean_recall(judged[path], k) for k in CUTS] for path in (RecallPath.VECTOR, RecallPath.KEYWORD)]
     best = [max(values) for values in zip(*single, strict=True)]
     return [
         Row(
@@ -93,10 +100,10 @@ def _rows_of_half(asked: Slice, half: Half, answers: Sequence[Answer], commit: s
             path=path,
             queries=len(judged[path]),
             commit=commit,
-            below=_below(judged[path], best) if path in (Path.FUSED, Path.RERANKED) else 0.0,
+            below=_below(judged[path], best) if path in _JOINED else 0.0,
             **_figures(judged[path]),
         )
-        for path in Path
+        for path in RecallPath
     ]
 
 
@@ -143,7 +150,7 @@ def as_json(models: Sequence[ModelRows]) -> dict[str, Any]:
     return {
         "model": models[0].model,
         "setting": SETTING,
-        "halves": "slices holds the half that is reported; weights are chosen on the other one (half_of in halves.py)",
+        "halves": "slices holds the half that is reported; weights are chosen on the other one (half_of in made.py)",
         "slices": _values(models[0].rows, {Half.REPORT}),
         "models": [
             {
@@ -175,6 +182,98 @@ def _values(rows: Iterable[Row], halves: set[Half]) -> list[dict[str, Any]]:
 
 def _row(value: Mapping[str, Any]) -> Row:
     known = {field.name: value[field.name] for field in fields(Row)}
-    known["half"], known["path"] = Half(value["half"]), Path(value["path"])
+    known["half"], known["path"] = Half(value["half"]), RecallPath(value["path"])
     known["intervals"] = {name: (low, high) for name, (low, high) in value["intervals"].items()}
     return Row(**known)
+
+
+def committed(path: Path) -> list[ModelRows]:
+    """The rows of the summary as it was last committed; none where it never was."""
+    command = ["git", "show", f"HEAD:./{path.name}"]
+    try:
+        shown = subprocess.run(command, cwd=path.parent, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return from_json(json.loads(shown.stdout))
+
+
+def changed_figures(before: Sequence[ModelRows], after: ModelRows) -> list[str]:
+    """A line for each row of the model with another figure; rows of other numbers of questions are not compared."""
+    old = {_key(row): row for model in before if model.model == after.model for row in model.rows}
+    if not old:
+        return [f"{after.model}: no committed run to compare with"]
+    lines = []
+    for row in after.rows:
+        was = old.get(_key(row))
+        if row.half is not Half.ALL or was is None or was.queries != row.queries:
+            continue
+        moved = [
+            f"{name} {getattr(was, name):.3f} → {getattr(row, name):.3f}" for name in _NAMES if _moved(was, row, name)
+        ]
+        if moved:
+            lines.append(f"{row.set} {row.slice} {row.path}: {', '.join(moved)}")
+    return lines or [f"{after.model}: all figures as committed"]
+
+
+def changed_answers(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which questions were won and lost at first place, by path; both as the files of answers hold them."""
+    old = {each["id"]: each["paths"] for each in before}
+    lines = []
+    for path in RecallPath:
+        was = {each["id"]: _is_first(old[each["id"]][path]) for each in after if each["id"] in old}
+        now = {each["id"]: _is_first(each["paths"][path]) for each in after}
+        won = [each for each, had in was.items() if now[each] and not had]
+        lost = [each for each, had in was.items() if had and not now[each]]
+        if won or lost:
+            lines.append(f"{path}: won {_some(won)}; lost {_some(lost)}")
+    return lines
+
+
+def _key(row: Row) -> tuple[str, str, str, str]:
+    return row.set, row.slice, row.half, row.path
+
+
+def _moved(was: Row, row: Row, name: str) -> bool:
+    return abs(float(getattr(was, name)) - float(getattr(row, name))) > _NOISE
+
+
+def _is_first(answer: Mapping[str, Any]) -> bool:
+    return bool(answer["ranks"]) and answer["ranks"][0] == 1
+
+
+def _some(ids: Sequence[str]) -> str:
+    shown = [*ids[:_SHOWN_IDS], *["…"][: len(ids) > _SHOWN_IDS]]
+    return f"{len(ids)} ({', '.join(shown)})" if ids else "none"
+
+
+def markdown(model: ModelRows, halves: Iterable[Half]) -> str:
+    """A table for each half, and what the columns mean."""
+    lines = [f"## {model.model} (space {model.emb_space[:12]})", "", f"- {SETTING}"]
+    lines.append("- intervals of 95 %: Wilson for R@k, seeded bootstrap for MRR and nDCG@10")
+    lines.append(
+        f"- below: worst of R@1, 5, 10 under the better of vector and keyword; more than {TOLERANCE} is a miss"
+    )
+    for half in halves:
+        rows = [row for row in model.rows if row.half is half]
+        if rows:
+            lines += ["", f"### Half: {half}", "", *_table(rows)]
+    return "\n".join(lines)
+
+
+def _table(rows: Iterable[Row]) -> list[str]:
+    return [
+        "| set | slice | path | n | R@1 | R@5 | R@10 | MRR | nDCG@10 | all in 3 | below |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *(f"| {' | '.join(_cells(row))} |" for row in rows),
+    ]
+
+
+def _cells(row: Row) -> list[str]:
+    below = f"{row.below:.3f}{'' if row.fits else ' miss'}" if row.path in _JOINED else ""
+    figures = (_figure(row, name) for name in _NAMES)
+    return [row.set, row.slice, row.path, str(row.queries), *figures, f"{row.all3:.3f}", below]
+
+
+def _figure(row: Row, name: str) -> str:
+    low, high = row.intervals[name]
+    return f"{getattr(row, name):.3f} ({low:.2f}–{high:.2f})"

@@ -7,11 +7,10 @@ at the versions of requirements.txt into an environment of their own.
 from __future__ import annotations
 
 from bench import recall
-from bench.asking import WARM_UP_CALLS, recall_requests
-from bench.command import RESULTS, Options, options_of, options_parser, report_of
-from bench.inside import in_process_latency
-from bench.peers.running import CHROMA, LANCE_DB, LANGCHAIN, MEM0, QDRANT_EDGE, SQLITE_VEC, Result, run_module, run_peer
-from bench.rows import Findings, Row
+from bench.asking import TAG, WARM_UP_CALLS, in_process_latency, recall_requests
+from bench.command import RESULTS, Options, run_parts
+from bench.peers.running import CHROMA, LANCE_DB, MEM0, QDRANT_EDGE, SQLITE_VEC, Result, run_peer
+from bench.report import Findings, Row
 from bench.stores import A
 
 PART = "peers"
@@ -33,8 +32,8 @@ NOT_MEASURED = (
 def measure(options: Options) -> Findings:
     """Row 3, and the peers' own figures."""
     filled = options.stores.filled(A)
-    asked = recall_requests(filled.corpus, range(options.queries), recall.TAG)
-    warm_up = recall_requests(filled.corpus, range(options.queries, options.queries + WARM_UP_CALLS), recall.TAG)
+    asked = recall_requests(filled.corpus, range(options.queries), TAG)
+    warm_up = recall_requests(filled.corpus, range(options.queries, options.queries + WARM_UP_CALLS), TAG)
     ours = recall.measure_over_grpc(filled, warm_up, asked).recall
     inside = in_process_latency(filled.bench, warm_up, asked)
     rows: list[Row] = []
@@ -51,12 +50,6 @@ def measure(options: Options) -> Findings:
         bars.append((f"{result.package} {result.version}, {peer.where}{size}", result.p50_ms))
         if times is not None:
             rows.append(_row(result, times, ours.p50_ms))
-    said = run_module(LANGCHAIN, filled, _MEM0_MEMORIES, options.stores.directory)
-    if isinstance(said, str):
-        skipped.append(f"{LANGCHAIN.name}: {said}")
-    else:
-        line = f"p50 {said['p50_us']:.0f} µs, plain NumPy {said['numpy_p50_us']:.0f} µs, {said['questions']} questions"
-        figures.append((f"{said['package']} {said['version']}, MMR of 10 of 50 at 384 dims", line))
     return Findings(
         part=PART,
         rows=tuple(rows),
@@ -77,9 +70,7 @@ def _row(result: Result, times: float, ours_ms: float) -> Row:
 
 def main() -> None:
     """The command line."""
-    report = report_of(measure, options_of(options_parser(__doc__).parse_args()))
-    report.write(RESULTS, PART)
-    print(report.markdown())
+    run_parts((measure,), __doc__).write(RESULTS, PART)
 
 
 if __name__ == "__main__":

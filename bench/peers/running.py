@@ -1,4 +1,4 @@
-"""Runs a peer in the environment that `make bench-peers` makes, away from Hummock's own packages."""
+"""Runs a peer in the environment that `make bench-peers` makes, away from Hummock's packages, on plain files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from bench.stores import Filled, say
+import numpy as np
+
+from bench.asking import TAG, recall_requests
+from bench.corpus import place_of
+from bench.service import say
+from bench.stores import Filled
+from hummock.text.analyzer import document_terms, query_terms
+from hummock.v1 import memory_pb2 as pb
 
 _ROOT = Path(__file__).parents[2]
 _LIMIT_S = 3600.0
+_QUESTIONS = 550
+_BATCH_MEMORIES = 1000
+_READY = "ready"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,24 +63,14 @@ SQLITE_VEC = Peer(name="sqlite-vec + FTS5", module="sqlite_vec", package="sqlite
 LANCE_DB = Peer(name="LanceDB", module="lance_db", package="lancedb")
 CHROMA = Peer(name="Chroma server", module="chroma_server", package="chromadb", where="over HTTP")
 MEM0 = Peer(name="mem0", module="mem0_memory", package="mem0")
-LANGCHAIN = Peer(name="langchain-core's MMR", module="langchain_mmr", package="langchain_core")
 
 
 def run_peer(peer: Peer, filled: Filled, memories: int, stores: Path) -> Result | str:
     """What the peer did with the first so many memories of a setting, or why it did nothing."""
-    said = run_module(peer, filled, memories, stores)
-    return said if isinstance(said, str) else Result(**said)
-
-
-def run_module(peer: Peer, filled: Filled, memories: int, stores: Path) -> dict[str, Any] | str:
-    """What the peer's module printed."""
     python = _python(peer, stores)
     if python is None:
         return f"{peer.name} is not installed; `make bench-peers` installs it"
-    # Here, for only who has a peer needs them.
-    from bench.peers.data import write_data
-
-    data = write_data(filled, memories)
+    data = _write_data(filled, memories)
     say(f"{peer.name}: {memories} memories")
     command = [str(python), "-m", f"bench.peers.{peer.module}", str(data)]
     try:
@@ -81,8 +80,7 @@ def run_module(peer: Peer, filled: Filled, memories: int, stores: Path) -> dict[
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:]
         return f"{peer.name} failed: {''.join(last)}"
-    values: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return values
+    return Result(**json.loads(done.stdout.splitlines()[-1]))
 
 
 def _python(peer: Peer, stores: Path) -> Path | None:
@@ -92,3 +90,46 @@ def _python(peer: Peer, stores: Path) -> Path | None:
         look = [str(python), "-c", f"import {peer.package}"]
         return python if subprocess.run(look, capture_output=True).returncode == 0 else None
     return Path(sys.executable) if find_spec(peer.package) else None
+
+
+def _write_data(filled: Filled, memories: int) -> Path:
+    """A folder beside the store with the first so many memories, and questions; written once."""
+    folder = filled.bench.directory / f"peers-{memories}"
+    if (folder / _READY).exists():
+        return folder
+    folder.mkdir(exist_ok=True)
+    corpus = filled.corpus
+    with (folder / "memories.jsonl").open("w", encoding="utf-8") as file:
+        for project, batch in corpus.batches(_BATCH_MEMORIES):
+            for memory in batch:
+                if (place := place_of(memory.id)) < memories:
+                    text = _text(memory)
+                    line = {
+                        "place": place,
+                        "project": project,
+                        "tags": list(memory.index.tags),
+                        "text": text,
+                        "terms": " ".join(document_terms(text)),
+                    }
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    np.save(folder / "vectors.npy", filled.vectors()[:memories])
+    requests = recall_requests(corpus, range(_QUESTIONS), TAG)
+    with (folder / "questions.jsonl").open("w", encoding="utf-8") as file:
+        for request in requests:
+            line = {"project": request.project, "tag": TAG, "terms": " ".join(query_terms(request.query_text))}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    vectors = [np.frombuffer(request.query_vector.values, "<f4") for request in requests]
+    np.save(folder / "question-vectors.npy", np.stack(vectors))
+    (folder / _READY).touch()
+    return folder
+
+
+def _text(memory: pb.MemoryInput) -> str:
+    """All that a memory says, as one text that no other memory has."""
+    payload = memory.payload
+    match payload.WhichOneof("detail"):
+        case "learning_record":
+            return f"{payload.learning_record.question}\n{payload.learning_record.answer}"
+        case "domain_knowledge":
+            return f"{payload.domain_knowledge.domain}\n{payload.domain_knowledge.summary}"
+    return payload.content

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench import model
 from bench.command import Options
-from bench.stores import Setting, Stores
+from bench.model import ModelAlone, TextSession
+from bench.stores import Setting, Stores, space_id_of
 from hummock import models
+from hummock.core.embedding import Calibration
+from hummock.models import ModelDescription, PairDescription
 
 
 def place(models_dir: Path, name: str) -> None:
@@ -42,3 +46,70 @@ def test_each_language_has_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [row.row for row in found.rows] == [13, 13]
     for row, language in zip(found.rows, ("Chinese", "English"), strict=True):
         assert f"16 tokens of {language} text embedded by {tiny.name}" in row.what
+
+
+@pytest.fixture(scope="module")
+def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def tiny(models_dir: Path) -> ModelDescription:
+    return models.build_tiny(models_dir)
+
+
+@pytest.fixture(scope="module")
+def pair(tiny: ModelDescription) -> PairDescription:
+    return PairDescription(
+        first=replace(tiny, query_prefix="检索："),
+        second=replace(tiny, max_tokens=32),
+        first_weight_latin=0.2,
+        first_weight_han=1.0,
+        calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.2, near_twin_bar=0.9),
+    )
+
+
+@pytest.fixture
+def inferred(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    texts: list[str] = []
+    run = TextSession.run
+
+    def noted(session: TextSession, text: str) -> None:
+        texts.append(text)
+        run(session, text)
+
+    monkeypatch.setattr(TextSession, "run", noted)
+    return texts
+
+
+def test_both_of_a_pair_infer_a_stored_text(pair: PairDescription, models_dir: Path, inferred: list[str]) -> None:
+    ModelAlone(pair, models_dir).run_document("先本后息")
+
+    assert inferred == ["先本后息", "先本后息"]
+
+
+@pytest.mark.parametrize(
+    ("query", "texts"), [("先本后息", ["检索：先本后息"]), ("repayment", ["检索：repayment", "repayment"])]
+)
+def test_a_query_is_inferred_by_the_models_that_the_service_asks(
+    pair: PairDescription, models_dir: Path, inferred: list[str], query: str, texts: list[str]
+) -> None:
+    ModelAlone(pair, models_dir).run_query(query)
+
+    assert inferred == texts
+
+
+def test_a_text_is_cut_to_as_many_tokens_as_asked_for(tiny: ModelDescription, models_dir: Path) -> None:
+    alone = ModelAlone(tiny, models_dir)
+
+    assert alone.cut("先本后息是什么", 4) == "先本后息"
+    assert alone.cut("先本", 4) is None
+
+
+def test_the_space_of_one_model_and_of_two_is_the_one_the_service_has(
+    tiny: ModelDescription, pair: PairDescription, models_dir: Path
+) -> None:
+    for each in (tiny, pair):
+        embedder = models.open_embedder(each, models_dir, slots=1)
+        assert space_id_of(each) == embedder.space.id
+        embedder.close()

@@ -3,10 +3,36 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bench.machine import Machine
-from bench.report import Measured, Report, read_parts
-from bench.rows import Findings, Row
+from bench.report import Findings, Measured, Report, Row, chart, json_text, read_parts
+
+
+@pytest.mark.parametrize(("value", "reached"), [(1.1, True), (1.2, True), (1.3, False)])
+def test_a_figure_that_must_be_small_is_reached_up_to_its_limit(value: float, reached: bool) -> None:
+    row = Row.at_most(1, "p50", 1.2, value, "ms")
+
+    assert (row.target, row.value, row.reached) == ("≤ 1.2", value, reached)
+
+
+@pytest.mark.parametrize(("value", "reached"), [(1499.0, False), (1500.0, True), (1501.0, True)])
+def test_a_figure_that_must_be_large_is_reached_from_its_limit(value: float, reached: bool) -> None:
+    row = Row.at_least(4, "recalls", 1500, value, "recalls/s")
+
+    assert (row.target, row.value, row.reached) == ("≥ 1500", value, reached)
+
+
+def test_what_is_shown_is_rounded_and_what_is_compared_is_not() -> None:
+    row = Row.at_most(1, "p50", 1.2, 1.20001, "ms")
+
+    assert row.value == 1.2
+    assert not row.reached
+
 
 MACHINE = Machine(
     time="2026-05-02T10:00:00+00:00",
@@ -27,6 +53,23 @@ FULL = Findings(
     skipped=("row 13: no model",),
     not_measured=("cold caches",),
 )
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda held: st.lists(held) | st.dictionaries(st.text(), held) | st.lists(held, min_size=200, max_size=210),
+)
+
+
+@given(JSON)
+def test_json_in_lines_holds_the_same_values(value: object) -> None:
+    assert json.loads(json_text(value)) == value
+
+
+def test_a_row_that_fits_into_a_line_stands_in_one() -> None:
+    rows = [{"row": number, "what": "还款" * 100} for number in range(3)]
+
+    assert [json.loads(line.strip(" ,")) for line in json_text(rows).splitlines()[1:-1]] == rows
 
 
 def report(*parts: Findings, machine: Machine = MACHINE) -> Report:
@@ -109,3 +152,39 @@ def test_the_bars_of_the_chart_are_of_one_run_and_name_its_commit(tmp_path: Path
     assert "a processor, 2 cores, 2026-05-02, commit c0ffee" in drawn
     assert "3.00 × (3 ms)" in drawn
     assert ">other<" not in drawn
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+BARS = st.dictionaries(st.text("还aZ<&> ", min_size=1), st.floats(min_value=0.01, max_value=1000), max_size=8)
+
+
+def drawn(p50_ms: dict[str, float]) -> tuple[list[float], list[str]]:
+    """Lengths of the bars and all texts."""
+    root = ElementTree.fromstring(chart(p50_ms, "a machine"))  # noqa: S314 - just drawn
+    return [float(bar.attrib["width"]) for bar in root.iter(f"{SVG}rect")], [
+        text.text or "" for text in root.iter(f"{SVG}text")
+    ]
+
+
+@given(BARS, st.floats(min_value=0.01, max_value=1000))
+def test_lengths_are_as_the_times_are(others: dict[str, float], ours_ms: float) -> None:
+    times_ms = {**others, "Hummock, in process": ours_ms}
+    lengths, _ = drawn(times_ms)
+
+    longest = max(times_ms.values())
+    assert lengths == pytest.approx([max(lengths) * each / longest for each in sorted(times_ms.values())], abs=0.1)
+
+
+def test_times_are_told_as_multiples_of_our_own_shortest() -> None:
+    _, texts = drawn({"Hummock, over gRPC": 2.5, "Hummock, in process": 1.25, "peer": 1.0, "slow": 100.0})
+
+    assert [text for text in texts if "×" in text] == [
+        "0.80 × (1 ms)",
+        "1.00 × (1.25 ms)",
+        "2.00 × (2.5 ms)",
+        "80.00 × (100 ms)",
+    ]
+
+
+def test_the_last_line_says_where_the_figures_come_from() -> None:
+    assert drawn({"Hummock": 1.0})[1][-1] == "a machine"

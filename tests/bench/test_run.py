@@ -11,10 +11,10 @@ from typing import Any
 import grpc
 import pytest
 
-from bench import load, many, render
-from bench.__main__ import EVERY, Measure, run
-from bench.command import Options
-from bench.rows import Findings, Row
+from bench import load, render
+from bench.__main__ import EVERY, run
+from bench.command import Measure, Options
+from bench.report import Findings, Row
 from bench.service import BenchFailed
 from bench.stores import Stores
 from hummock.core.render import RenderForm
@@ -106,7 +106,7 @@ def test_parts_stand_in_the_order_of_the_benches_whenever_they_ran(options: Opti
     assert list(written(tmp_path)["parts"]) == ["recall", "load", "many"]
 
 
-@pytest.mark.parametrize(("measure", "line"), [(load.measure, "row 4"), (many.measure, "1, 16 and 64 clients")])
+@pytest.mark.parametrize(("measure", "line"), [(load.measure, "row 4"), (load.measure_many, "1, 16 and 64 clients")])
 def test_without_a_compiler_many_clients_are_skipped_aloud(
     options: Options, monkeypatch: pytest.MonkeyPatch, measure: Callable[[Options], Findings], line: str
 ) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.eval.halves import Half, half_of
+from bench.eval.made import Half, half_of
 from bench.eval.sets import CORPORA, Corpus
 from hummock.v1 import memory_pb2 as pb
 from tests.bench_eval import datasets

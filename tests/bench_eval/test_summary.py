@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from bench.eval import summary
-from bench.eval.asking import Answer, Path
-from bench.eval.halves import Half, half_of
+from bench.eval.__main__ import keep
+from bench.eval.answers import Answer, RecallPath
+from bench.eval.made import Half, half_of
 from bench.eval.sets import Question, Slice
-from bench.eval.summary import ModelRows, Row, rows_of
-from bench.eval.table import markdown
+from bench.eval.summary import ModelRows, Row, changed_answers, changed_figures, committed, markdown, rows_of
 
 IDS = [f"q{i}" for i in range(20)]
 
@@ -30,24 +33,24 @@ def answers(**places: int) -> list[Answer]:
             scores=(1.0,) * 10,
         )
         for question in asked().questions
-        for path in Path
+        for path in RecallPath
     ]
 
 
-def row(rows: list[Row], path: Path, half: Half = Half.ALL) -> Row:
+def row(rows: list[Row], path: RecallPath, half: Half = Half.ALL) -> Row:
     return next(each for each in rows if each.path is path and each.half is half)
 
 
 def test_a_slice_has_a_row_for_each_path_and_half() -> None:
     rows = rows_of(asked(), answers(vector=1, keyword=2, fused=1, reranked=1), "c0ffee")
-    assert len(rows) == len(Path) * len(Half)
-    halves = [row(rows, Path.VECTOR, half).queries for half in (Half.TUNE, Half.REPORT)]
+    assert len(rows) == len(RecallPath) * len(Half)
+    halves = [row(rows, RecallPath.VECTOR, half).queries for half in (Half.TUNE, Half.REPORT)]
     assert halves == [sum(half_of(each) is half for each in IDS) for half in (Half.TUNE, Half.REPORT)]
-    assert sum(halves) == row(rows, Path.VECTOR).queries == 20
+    assert sum(halves) == row(rows, RecallPath.VECTOR).queries == 20
 
 
 def test_figures_of_a_path_are_those_of_its_answers() -> None:
-    second = row(rows_of(asked(), answers(vector=1, keyword=2, fused=1, reranked=1), "c0ffee"), Path.KEYWORD)
+    second = row(rows_of(asked(), answers(vector=1, keyword=2, fused=1, reranked=1), "c0ffee"), RecallPath.KEYWORD)
     assert second.recalls() == (0.0, 1.0, 1.0)
     assert (second.mrr, second.all3, second.share10) == (0.5, 1.0, 1.0)
     assert second.ndcg10 == pytest.approx(0.6309)
@@ -56,14 +59,14 @@ def test_figures_of_a_path_are_those_of_its_answers() -> None:
 
 def test_a_joined_order_below_the_better_path_at_any_cut_is_a_miss() -> None:
     rows = rows_of(asked(), answers(vector=1, keyword=7, fused=1, reranked=2), "c0ffee")
-    assert row(rows, Path.FUSED).fits
-    assert row(rows, Path.RERANKED).below == 1.0
-    assert not row(rows, Path.RERANKED).fits
+    assert row(rows, RecallPath.FUSED).fits
+    assert row(rows, RecallPath.RERANKED).below == 1.0
+    assert not row(rows, RecallPath.RERANKED).fits
 
 
 def test_single_paths_are_below_nothing() -> None:
     rows = rows_of(asked(), answers(vector=0, keyword=1, fused=1, reranked=1), "c0ffee")
-    assert row(rows, Path.VECTOR).below == 0.0
+    assert row(rows, RecallPath.VECTOR).below == 0.0
 
 
 def test_a_half_without_questions_has_no_rows() -> None:
@@ -120,3 +123,94 @@ def test_the_table_says_what_was_asked_and_which_orders_miss() -> None:
     lines = shown.splitlines()
     assert next(line for line in lines if "| fused |" in line).endswith("| 0.000 |")
     assert next(line for line in lines if "| reranked |" in line).endswith("| 1.000 miss |")
+
+
+FIGURES = {"r1": 0.5, "r5": 0.6, "r10": 0.7, "mrr": 0.55, "ndcg10": 0.6, "share10": 0.7, "all3": 0.5, "below": 0.0}
+ROW = Row(
+    set="mill",
+    slice="zh",
+    half=Half.ALL,
+    path=RecallPath.FUSED,
+    queries=40,
+    intervals={"r1": (0.4, 0.6)},
+    commit="c0ffee",
+    **FIGURES,
+)
+BEFORE = ModelRows(model="toy", emb_space="s", rows=(ROW,))
+
+
+def answer(question: str, **ranks: int) -> Mapping[str, object]:
+    return {"id": question, "paths": {path: {"ranks": [ranks[path]] if ranks.get(path) else []} for path in RecallPath}}
+
+
+def test_only_figures_that_moved_are_told() -> None:
+    after = replace(BEFORE, rows=(replace(ROW, r1=0.525, mrr=0.54),))
+    assert changed_figures([BEFORE], after) == ["mill zh fused: r1 0.500 → 0.525, mrr 0.550 → 0.540"]
+
+
+def test_equal_figures_are_said_to_be_equal() -> None:
+    assert changed_figures([BEFORE], BEFORE) == ["toy: all figures as committed"]
+
+
+def test_a_part_of_the_questions_is_not_compared_with_all_of_them() -> None:
+    after = replace(BEFORE, rows=(replace(ROW, queries=10, r1=0.9),))
+    assert changed_figures([BEFORE], after) == ["toy: all figures as committed"]
+
+
+def test_a_model_that_was_never_measured_has_nothing_to_compare_with() -> None:
+    assert changed_figures([BEFORE], replace(BEFORE, model="new")) == ["new: no committed run to compare with"]
+
+
+def test_questions_won_and_lost_are_named() -> None:
+    before = [answer("q1", vector=1, fused=2), answer("q2", vector=1, fused=1), answer("gone", fused=1)]
+    after = [answer("q1", vector=1, fused=1), answer("q2", vector=1), answer("new", fused=1)]
+    assert changed_answers(before, after) == ["fused: won 1 (q1); lost 1 (q2)"]
+
+
+def test_long_lists_of_questions_are_cut() -> None:
+    before = [answer(f"q{i}") for i in range(9)]
+    after = [answer(f"q{i}", keyword=1) for i in range(9)]
+    assert changed_answers(before, after) == ["keyword: won 9 (q0, q1, q2, q3, q4, …); lost none"]
+
+
+def test_without_an_earlier_run_no_question_is_won_or_lost() -> None:
+    assert changed_answers([], [answer("q1", vector=1)]) == []
+
+
+def test_the_committed_summary_is_read_and_not_the_one_in_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "eval.json"
+    path.write_text(json.dumps(summary.as_json([BEFORE])), encoding="utf-8")
+    identity = ["-c", "user.name=test", "-c", "user.email=test@example.org"]
+    for command in (["init", "--quiet"], ["add", "eval.json"], [*identity, "commit", "--quiet", "-m", "figures"]):
+        subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
+    path.write_text("{}", encoding="utf-8")
+    assert [model.model for model in committed(path)] == ["toy"]
+
+
+def test_a_summary_that_was_never_committed_is_no_error(tmp_path: Path) -> None:
+    assert committed(tmp_path / "eval.json") == []
+
+
+def kept(file: Path) -> list[ModelRows]:
+    return summary.from_json(json.loads(file.read_text(encoding="utf-8")))
+
+
+def test_the_default_model_comes_first_whenever_it_was_measured(tmp_path: Path) -> None:
+    file = tmp_path / "eval.json"
+    for model in ("second", "first"):
+        keep(replace(BEFORE, model=model), ["first", "second"], file)
+
+    assert [each.model for each in kept(file)] == ["first", "second"]
+
+
+def test_figures_of_changes_that_are_not_committed_are_refused_aloud(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "eval.json"
+    keep(BEFORE, ["toy"], file)
+    (row,) = BEFORE.rows
+
+    keep(replace(BEFORE, rows=(replace(row, slice="en"), replace(row, r1=0.9, commit="c0ffee-dirty"))), ["toy"], file)
+
+    assert [(each.slice, each.r1) for each in kept(file)[0].rows] == [("zh", 0.5)]
+    assert "not committed" in capsys.readouterr().err

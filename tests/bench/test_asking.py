@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.latency import Latency
+from bench.asking import Latency
 
 TIMES_S = st.lists(st.floats(min_value=0, max_value=100), min_size=1, max_size=300)
 

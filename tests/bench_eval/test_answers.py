@@ -1,14 +1,13 @@
-"""A small set through `hummock serve`."""
+"""A small set through `hummock serve`, and the models that are asked."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from bench.eval.asking import Answer, answers, as_json, request
-from bench.eval.asking import Path as RecallPath
-from bench.eval.learnt import Place, emb_space, serving
+from bench.eval.answers import Answer, Place, RecallPath, answers, as_json, emb_space, installed, request, serving
 from bench.eval.sets import CORPORA, Corpus, Question
 from hummock import models
 from hummock.v1 import recall_pb2
@@ -88,3 +87,33 @@ def test_paths_are_chosen_in_the_request_and_nothing_else_reorders_the_hits() ->
     ]
     assert [by_path[path].late_interaction for path in RecallPath] == [False, False, False, True]
     assert {(each.relevance_weight, each.near_twin_bar) for each in by_path.values()} == {(1.0, 2.0)}
+
+
+def put(models_dir: Path, name: str) -> None:
+    model = models.REGISTRY[name]
+    (models_dir / name).mkdir(parents=True)
+    for file in model.files:
+        (models_dir / name / file.name).touch()
+
+
+def test_the_default_model_comes_first(tmp_path: Path) -> None:
+    put(tmp_path, "bge-small-en-v1.5")
+    put(tmp_path, "bge-small-zh-v1.5")
+    pair = "bge-small-zh-v1.5+bge-small-en-v1.5"
+    assert installed(tmp_path) == ["bge-small-zh-v1.5", "bge-small-en-v1.5", pair]
+
+
+def test_half_a_model_and_other_folders_are_not_installed(tmp_path: Path) -> None:
+    put(tmp_path, "bge-small-zh-v1.5")
+    (tmp_path / "bge-small-zh-v1.5" / "model.onnx").unlink()
+    (tmp_path / "notes").mkdir()
+    assert installed(tmp_path) == []
+
+
+def test_the_toy_model_is_not_measured(tmp_path: Path) -> None:
+    models.build_tiny(tmp_path)
+    assert installed(tmp_path) == []
+
+
+def test_without_a_directory_no_model_is_installed(tmp_path: Path) -> None:
+    assert installed(tmp_path / "nowhere") == []

@@ -1,0 +1,166 @@
+"""`python -m bench.scale`: a start (row 12), one project that grows (row 7), very many projects (row 14)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from statistics import median
+
+from bench.asking import RECALL, TAG, WARM_UP_CALLS, Latency, caller, check_replies, recall_messages, timed
+from bench.command import Options, run_parts
+from bench.recall import NOT_MEASURED
+from bench.report import Findings, Row
+from bench.stores import A, B, Filled, Setting
+from hummock.v1 import admin_service_pb2 as admin_pb
+from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
+
+START, GROWTH, PROJECTS = "start", "growth", "projects"
+_MIB = 1 << 20
+_MIB_NOTE = "1 MB is 1,048,576 bytes here"
+
+_STARTS = 3
+_RECALLS = 640
+_FIRST_ANSWER_S, _ANONYMOUS_MIB = 1.0, 450.0
+_START_NOT_MEASURED = (
+    "a start with a real model: a stub stands for it, whose file is 40 KB; onnxruntime itself is loaded and counted",
+    "a start from a cold page cache, and one that compiles the kernels",
+)
+
+_SIZES = (
+    Setting(name="tenth-of-B", memories=10_000, projects=1),
+    B,
+    Setting(name="ten-times-B", memories=1_000_000, projects=1),
+)
+_P50_MS, _GROWTH = 3.0, 2.5
+
+_MANY = Setting(name="many-projects", memories=1_000_000, projects=10_000)
+_WARM_UP = 100
+_IDLE_S = 10.0
+_TOUCH_MS, _MANY_MIB = 5.0, 600.0
+
+
+def measure_start(options: Options) -> Findings:
+    """Row 12."""
+    filled = options.stores.filled(A)
+    messages = recall_messages(filled.corpus, range(_RECALLS + _STARTS), TAG)
+    serving_s, first_answer_s = [], []
+    for start, message in enumerate(messages[:_STARTS], 1):
+        with filled.bench.serving() as service:
+            serving_s.append(time.perf_counter() - service.started_s)
+            recall = caller(service.channel, RECALL)
+            check_replies([recall(message)])
+            first_answer_s.append(time.perf_counter() - service.started_s)
+            if start == _STARTS:
+                one_mib = service.anonymous_bytes() / _MIB
+                # Questions go to the projects in turn, so that these load all of them.
+                check_replies(timed(recall, (), messages[_STARTS:]).replies)
+                all_mib, resident_mib = service.anonymous_bytes() / _MIB, service.resident_bytes() / _MIB
+    what = "A: from exec to the first answer over gRPC, stub model, one project loaded"
+    memory = "A: anonymous resident memory (RssAnon) with all 16 projects loaded, after 640 recalls"
+    return Findings(
+        part=START,
+        rows=(
+            Row.at_most(12, f"{what}, median of {_STARTS}", _FIRST_ANSWER_S, median(first_answer_s), "s"),
+            Row.at_most(12, memory, _ANONYMOUS_MIB, all_mib, "MB", note=_MIB_NOTE),
+        ),
+        figures=(
+            ("exec to serving, s", _listed(serving_s)),
+            ("exec to the first answer, s", _listed(first_answer_s)),
+            ("anonymous memory with one project loaded, MB", f"{one_mib:.0f}"),
+            ("resident memory with all loaded, libraries and the mapped store included, MB", f"{resident_mib:.0f}"),
+        ),
+        not_measured=_START_NOT_MEASURED,
+    )
+
+
+def _listed(seconds: list[float]) -> str:
+    return ", ".join(f"{each:.2f}" for each in seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    """One size: recalls with a filter that a quarter passes, and what the memories take."""
+
+    memories: int
+    recall: Latency
+    anonymous_bytes: int
+    disk_bytes: int
+    live_bytes: int
+
+    def line(self) -> str:
+        """For people."""
+        return (
+            f"{self.recall.line()}; anonymous memory {self.anonymous_bytes / _MIB:.0f} MB; "
+            f"disk {self.disk_bytes / self.memories:.0f} bytes a memory, live {self.live_bytes / self.memories:.0f}"
+        )
+
+
+def measure_growth(options: Options) -> Findings:
+    """Row 7, memory and disk at each size."""
+    grown = [_grown(options.stores.filled(setting), options.queries) for setting in _SIZES]
+    _, base, largest = grown
+    what = "1,000,000 memories in one project: recall as in row 1, filter project + tag (1/4), over gRPC"
+    growth = largest.recall.p50_ms / base.recall.p50_ms
+    return Findings(
+        part=GROWTH,
+        rows=(
+            Row.at_most(7, f"{what}, p50", _P50_MS, largest.recall.p50_ms, "ms"),
+            Row.at_most(7, f"{what}, p50 in relation to B's", _GROWTH, growth, "×"),
+        ),
+        figures=tuple((f"{each.memories:,} memories in one project", each.line()) for each in grown),
+        not_measured=NOT_MEASURED,
+    )
+
+
+def _grown(filled: Filled, queries: int) -> Grown:
+    messages = recall_messages(filled.corpus, range(WARM_UP_CALLS + queries), TAG)
+    with filled.bench.serving() as service:
+        made = timed(caller(service.channel, RECALL), messages[:WARM_UP_CALLS], messages[WARM_UP_CALLS:])
+        status = AdminServiceStub(service.channel).Status(admin_pb.StatusRequest())
+        anonymous_bytes = service.anonymous_bytes()
+    check_replies(made.replies)
+    files = [path.stat() for path in filled.bench.data_dir.rglob("*") if path.is_file()]
+    return Grown(
+        memories=filled.setting.memories,
+        recall=Latency.of(made.times_s),
+        anonymous_bytes=anonymous_bytes,
+        # Blocks, not lengths: a sparse file is as large as what was written.
+        disk_bytes=sum(512 * file.st_blocks for file in files),
+        live_bytes=status.storage.used_bytes,
+    )
+
+
+def measure_projects(options: Options) -> Findings:
+    """Row 14: every project is asked once, which loads it, then the service is left alone."""
+    filled = options.stores.filled(_MANY)
+    # Questions go to the projects in turn: the first of these touch other projects than those that count.
+    messages = recall_messages(filled.corpus, range(_MANY.projects))
+    with filled.bench.serving() as service:
+        before_mib = service.anonymous_bytes() / _MIB
+        cold = timed(caller(service.channel, RECALL), messages[:_WARM_UP], messages[_WARM_UP:])
+        check_replies(cold.replies)
+        time.sleep(_IDLE_S)
+        after_mib = service.anonymous_bytes() / _MIB
+        again = recall_messages(filled.corpus, range(2 * _MANY.projects - _WARM_UP, 2 * _MANY.projects))
+        warm = timed(caller(service.channel, RECALL), (), again)
+    touch = Latency.of(cold.times_s)
+    what = "10,000 projects × 100: first recall of a cold project, over gRPC"
+    idle = f"10,000 projects × 100: anonymous memory (RssAnon), idle {_IDLE_S:.0f} s after each was asked once"
+    return Findings(
+        part=PROJECTS,
+        rows=(
+            Row.at_most(14, f"{what}, p50", _TOUCH_MS, touch.p50_ms, "ms"),
+            Row.at_most(14, f"{what}, p99", _TOUCH_MS, touch.p99_ms, "ms"),
+            Row.at_most(14, idle, _MANY_MIB, after_mib, "MB", note=_MIB_NOTE),
+        ),
+        figures=(
+            ("first recall of a cold project", touch.line()),
+            ("second recall, with another question", Latency.of(warm.times_s).line()),
+            ("anonymous memory before the first call, MB", f"{before_mib:.0f}"),
+        ),
+        not_measured=NOT_MEASURED,
+    )
+
+
+if __name__ == "__main__":
+    run_parts((measure_start, measure_growth, measure_projects), __doc__)
