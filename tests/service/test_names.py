@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from hummock.v1 import admin_service_pb2
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
@@ -50,12 +51,11 @@ def filled(request: pytest.FixtureRequest, service: Stubs) -> tuple[str, dict[st
         for memory_id in rng.sample(sorted(texts), rng.choice((1, 2, 3))):
             texts[memory_id] = f"{made_up(rng, rng.choice((1, 400)))} {name} {texts[memory_id]}"
             holders[name].add(memory_id)
-    space = ask(service, project, "nothing yet").receipt.emb_space
-    dim = 384
+    model = service.admin.Status(admin_service_pb2.StatusRequest()).model
     inputs = []
     for memory_id, text in texts.items():
-        values = vectors.standard_normal(dim).astype("<f4")
-        memory = note(text, id=memory_id, vector=pb.Vector(values=values.tobytes(), emb_space=space))
+        values = vectors.standard_normal(model.dim).astype("<f4")
+        memory = note(text, id=memory_id, vector=pb.Vector(values=values.tobytes(), emb_space=model.emb_space))
         memory.create_time.FromSeconds(1_600_000_000 + rng.randrange(10_000_000))
         inputs.append(memory)
     for start in range(0, len(inputs), BATCH):
