@@ -73,7 +73,7 @@ def stub_server() -> Iterator[Stub]:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             patch.delenv(name, raising=False)
         stub.base_url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield stub

@@ -227,7 +227,7 @@ def edge_on_a_thread(chosen: UseCases | None = None, **options: Any) -> Iterator
     thread = threading.Thread(target=asyncio.run, args=(run(),))
     thread.start()
     try:
-        assert started.wait(10), "the server did not start"
+        assert started.wait(60), "the server did not start"
         yield address[0]
     finally:
         stop.set()

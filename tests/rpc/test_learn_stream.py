@@ -77,7 +77,7 @@ def test_answers_keep_the_order_of_batches_when_a_later_one_is_stored_first() ->
 
     def learn(command: LearnCommand) -> Learned:
         if command.lessons[0].draft.payload.content == "first":
-            assert second_stored.wait(10)
+            assert second_stored.wait(60)
         else:
             second_stored.set()
         return learned(command)
@@ -158,7 +158,7 @@ def test_no_more_than_a_few_batches_are_taken_in_before_the_first_is_stored() ->
             most[0] = max(most[0], begun[0])
             if begun[0] == IN_FLIGHT:
                 release.set()
-        assert release.wait(10)
+        assert release.wait(60)
         with lock:
             begun[0] -= 1
         return learned(command)
@@ -180,7 +180,7 @@ def test_a_caller_that_hangs_up_leaves_nothing_behind(when: str) -> None:
     release = threading.Event()
 
     def learn(command: LearnCommand) -> Learned:
-        release.wait(10)
+        release.wait(60)
         return learned(command)
 
     async def run() -> None:
@@ -192,7 +192,7 @@ def test_a_caller_that_hangs_up_leaves_nothing_behind(when: str) -> None:
                 await stream.read()
             stream.cancel()
             release.set()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while serving.gates.writes.load.running:  # noqa: ASYNC110 # the gate has no event, on purpose
                     await asyncio.sleep(0.001)
             assert pb.LearnStreamResponse.FromString(await again(serving)).stored_count == 1

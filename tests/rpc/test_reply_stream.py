@@ -70,7 +70,7 @@ class Reader:
 
     async def until(self, count: int) -> list[str]:
         """All that it got, once that is so many."""
-        async with self.moved, asyncio.timeout(20):
+        async with self.moved, asyncio.timeout(60):
             await self.moved.wait_for(lambda: len(self.got) >= count)
         return self.got
 
@@ -106,7 +106,7 @@ async def scene(*, workers: int = 2) -> AsyncIterator[Scene]:
 
 async def error_of(stream: asyncio.Task[None]) -> BaseException | None:
     """What a stream ended with."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await asyncio.wait([stream])
     return stream.exception()
 
@@ -190,7 +190,7 @@ def test_a_slow_reader_keeps_nobody_waiting_and_misses_nothing() -> None:
             assert await quick.until(30) == at.log.lines
             assert slow.got == []
             # The quick one looks once more before it waits; what the slow one has ready keeps no worker.
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while at.gate.load.running:  # noqa: ASYNC110 # the gate has no event, on purpose
                     await asyncio.sleep(0.001)
             assert slow.got == []
@@ -213,7 +213,7 @@ def test_a_reader_that_hangs_up_frees_its_stream(reads: bool) -> None:
             at.streams[0].cancel()
             await asyncio.wait([at.streams[0]])
             assert at.log.feed.streams == 0
-            assert await asyncio.to_thread(at.log.closed.wait, 20)
+            assert await asyncio.to_thread(at.log.closed.wait, 60)
 
     asyncio.run(run())
 
@@ -227,18 +227,18 @@ def test_a_reader_that_hangs_up_during_a_step_frees_its_stream_behind_it() -> No
                 del request
                 try:
                     entered.set()
-                    release.wait(20)
+                    release.wait(60)
                     yield StringValue(value="too late")
                 finally:
                     closed.set()
 
             reader = at.open(watch)
-            await asyncio.to_thread(entered.wait, 20)
+            await asyncio.to_thread(entered.wait, 60)
             at.streams[0].cancel()
             await asyncio.wait([at.streams[0]])
             assert at.log.feed.streams == 0
             release.set()
-            assert await asyncio.to_thread(closed.wait, 20)
+            assert await asyncio.to_thread(closed.wait, 60)
             assert reader.got == []
 
     asyncio.run(run())

@@ -60,7 +60,7 @@ class SlowRecall:
 
 async def until(condition: Any) -> None:
     """Waits for a condition that another thread makes true."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 # the gate has no event to wait for, on purpose
             await asyncio.sleep(0.001)
 
@@ -219,7 +219,7 @@ def test_a_call_that_runs_when_the_server_stops_is_answered() -> None:
         async with edge(use_cases(recall=slow), workers=1) as serving:
             running = asyncio.ensure_future(serving.raw(RECALL, request()))
             await until(lambda: len(slow.ran) == 1)
-            stopping = asyncio.ensure_future(serving.server.stop(10))
+            stopping = asyncio.ensure_future(serving.server.stop(600))
             assert (await refused_or_late(serving)).code() is grpc.StatusCode.UNAVAILABLE
             slow.release.set()
             assert await running

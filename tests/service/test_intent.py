@@ -53,18 +53,20 @@ def asking(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, stub: Stu
 
 
 @pytest.fixture
-def asked(stub: Stub) -> Iterator[Stub]:
+def asked(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
+    """The stub, which may take its time where a machine is busy."""
+    monkeypatch.setattr("hummock.recall.intent.BUDGET_S", 60.0)
     stub.asked.clear()
     stub.may_answer.set()
     yield stub
     stub.may_answer.set()
 
 
-def by_llm(service: Stubs, text: str = QUERY, timeout_s: float | None = None) -> recall.RecallResponse:
+def by_llm(service: Stubs, text: str = QUERY) -> recall.RecallResponse:
     request = recall.RecallRequest(
         project="p", query_text=text, preset=recall.PRESET_CODE, intent_mode=recall.INTENT_MODE_LLM
     )
-    return service.context.Recall(request, timeout=timeout_s)
+    return service.context.Recall(request)
 
 
 def service_text(rendered: context.RenderResponse) -> str:
@@ -155,18 +157,14 @@ def test_a_reply_that_is_none_leaves_the_words(
     assert by_llm(asking, text).intent.action == "ADD_FEATURE", "a degraded answer is not kept"
 
 
-def test_a_reply_that_does_not_come_is_waited_for_within_the_budget(asking: Stubs, asked: Stub) -> None:
+def test_a_reply_that_does_not_come_is_waited_for_within_the_budget(
+    asking: Stubs, asked: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hummock.recall.intent.BUDGET_S", 0.1)
     asked.may_answer.clear()
     reply = by_llm(asking, "还款 late")
     assert reasons(reply) == ["INTENT_LATE"]
     assert list(reply.intent.domains) == ["还款"]
-
-
-def test_the_deadline_is_shorter_than_the_budget(asking: Stubs, asked: Stub) -> None:
-    asked.may_answer.clear()
-    reply = by_llm(asking, "还款 hurried", timeout_s=0.2)
-    assert "INTENT_LATE" in reasons(reply)
-    assert reply.hits
 
 
 def test_the_query_is_data_in_a_question_of_ours(asking: Stubs, asked: Stub) -> None:
@@ -185,9 +183,9 @@ def test_a_service_without_a_language_model_says_so(service: Stubs, project: str
     assert len(answer.hits) == 1
 
 
-def test_the_setting_asks_for_every_recall(tmp_path: Path, models_dir: Path, stub: Stub) -> None:
-    stub.says(WORKED)
-    llm = {"base_url": stub.base_url, "model": "stub"}
+def test_the_setting_asks_for_every_recall(tmp_path: Path, models_dir: Path, asked: Stub) -> None:
+    asked.says(WORKED)
+    llm = {"base_url": asked.base_url, "model": "stub"}
     tiny = models.build_tiny(models_dir).name
     with in_thread(settings(tmp_path, models_dir, tiny, llm=llm, intent="llm")) as stubs:
         assert ask(stubs, "p", QUERY).intent.action == "ADD_FEATURE"

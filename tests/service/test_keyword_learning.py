@@ -38,7 +38,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, stub: St
 
 def learning_from(stub: Stub, data: Path, models_dir: Path) -> AbstractContextManager[Stubs]:
     tiny = models.build_tiny(models_dir).name
-    learning_llm = {"base_url": stub.base_url, "model": "small", "timeout_s": 2.0}
+    learning_llm = {"base_url": stub.base_url, "model": "small"}
     # The other one is not there: what learns has one of its own.
     llm = {"base_url": "http://127.0.0.1:9/v1", "model": "large"}
     return in_thread(settings(data, models_dir, tiny, llm=llm, learning_llm=learning_llm))
