@@ -10,6 +10,8 @@ FUZZ_EVENTS ?= 100000
 FUZZ_SEED ?= 1
 
 .DEFAULT_GOAL := help
+# What a fresh clone needs is made in order, also by `make -j`.
+.NOTPARALLEL:
 .PHONY: help setup model demo test fuzz lint bench bench-full bench-peers eval proto client lock clean
 
 help: ## What there is
@@ -31,7 +33,7 @@ model: $(VENV)/.server ## Fetch the default model, unless it is there
 demo: model ## Start the service, index REPO, learn a sample, ask three questions (DEMO_EXIT=1: then stop)
 	@$(BIN)/hummock demo --data .demo --repo "$(REPO)"
 
-test: $(VENV)/.dev ## Run the tests
+test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS)
 	@$(BIN)/python -m pytest
 
 fuzz: $(VENV)/.dev ## Render hostile memories and read them back; kill what learns and replay it (FUZZ_CASES, FUZZ_EVENTS, FUZZ_SEED)
