@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from hypothesis import settings
@@ -13,22 +14,69 @@ from hummock import models
 from hummock.ports.models import Embedder
 from tests.desk import Desk
 from tests.fakes import FakeClock
-from tests.shared import require_shared
+from tests.shared import BGE_ZH, MINILM, find_shared, find_tokenizer, install_minilm, places
 from tests.store.opening import opened
 from tests.workplace import Workplace, workplace
 
 # What a process says into a pipe must come out at once by itself, for its users set no such variable.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
+# How a user has set up his own service is not how tests want theirs.
+for _name in [name for name in os.environ if name.startswith("HUMMOCK_")]:
+    del os.environ[_name]
+
 # Deterministic; and no deadline, as the first example of a test may compile a kernel.
 settings.register_profile("deterministic", derandomize=True, deadline=None)
 settings.load_profile("deterministic")
 
+Needed: TypeAlias = Callable[[Path | None, str], Path]
+
+
+def pytest_report_header() -> list[str]:
+    return places()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks each test that needs real files: `pytest -m shared` runs those alone."""
+    for item in items:
+        if "needed" in getattr(item, "fixturenames", ()):
+            item.add_marker("shared")
+
 
 @pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of shared models and data sets; without it a test is skipped aloud, or fails if it must not be."""
-    return require_shared()
+def needed() -> Needed:
+    """Hands on the real file that a test needs. Where there is none it skips the test, aloud.
+
+    With REQUIRE_SHARED=1 the test fails instead.
+    """
+
+    def found(path: Path | None, missing: str) -> Path:
+        if path is not None:
+            return path
+        if os.environ.get("REQUIRE_SHARED") == "1":
+            pytest.fail(f"REQUIRE_SHARED=1, and this is not there: {missing}")
+        pytest.skip(f"needs {missing}")
+
+    return found
+
+
+@pytest.fixture(scope="session")
+def shared(needed: Needed) -> Callable[[str], Path]:
+    """Files and folders of the shared folder, by their path in it."""
+    return lambda path: needed(find_shared(path), f"{path} of the shared folder; name it with HUMMOCK_SHARED")
+
+
+@pytest.fixture(scope="session")
+def real_models(needed: Needed, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of models with the real MINILM in it."""
+    directory = tmp_path_factory.mktemp("real-models")
+    return needed(directory if install_minilm(directory) else None, f"the real {MINILM}; `make model` fetches it")
+
+
+@pytest.fixture(scope="session")
+def chinese_tokenizer(needed: Needed) -> Path:
+    """The tokenizer file of BGE_ZH."""
+    return needed(find_tokenizer(BGE_ZH), f"the tokenizer of {BGE_ZH}; `make model` fetches it")
 
 
 @pytest.fixture

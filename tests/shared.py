@@ -1,31 +1,59 @@
-"""The folder of shared models and data sets that tests use where it is: `HUMMOCK_SHARED`, default `../shared`."""
+"""Real files that tests use where they are: data sets and models.
+
+Both lie in the shared folder, `HUMMOCK_SHARED` (default `../shared`). Models that are not there are looked for where
+`make model` puts them, `HUMMOCK_MODELS` (default `.demo/models`). Without a real model the toy one stands in.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
-import pytest
+from hummock import models
+
+_ROOT = Path(__file__).parents[1]
+_SHARED = Path(os.environ.get("HUMMOCK_SHARED") or _ROOT.parent / "shared")
+_FETCHED = Path(os.environ.get("HUMMOCK_MODELS") or _ROOT / ".demo" / "models")
+
+MINILM = "all-MiniLM-L6-v2"
+BGE_ZH = "bge-small-zh-v1.5"
+_FOLDERS = {MINILM: "models/all-minilm-l6-v2-int8", BGE_ZH: "models/bge-small-zh-v1.5-tokenizer"}
 
 
-def shared_folder() -> Path | None:
-    """The folder; None where there is none. With REQUIRE_SHARED=1 the test fails instead."""
-    named = os.environ.get("HUMMOCK_SHARED")
-    folder = Path(named) if named else Path(__file__).parents[2] / "shared"
-    if folder.is_dir():
-        return folder
-    if os.environ.get("REQUIRE_SHARED") == "1":
-        pytest.fail(f"REQUIRE_SHARED=1, and there is no folder of shared files at {folder}; set HUMMOCK_SHARED")
-    return None
+def find_shared(path: str) -> Path | None:
+    """A file or folder of the shared folder, if it is there."""
+    found = _SHARED / path
+    return found if found.exists() else None
 
 
-def require_shared(*parts: str) -> Path:
-    """A file or folder below it. Skips the test, aloud, where it is missing."""
-    folder = shared_folder()
-    found = folder.joinpath(*parts) if folder is not None else None
-    if found is not None and found.exists():
-        return found
-    missing = f"needs {'/'.join(parts) or 'files'} of the shared folder; name it with HUMMOCK_SHARED"
-    if os.environ.get("REQUIRE_SHARED") == "1":
-        pytest.fail(missing)
-    pytest.skip(missing)
+def find_tokenizer(model: str) -> Path | None:
+    """The tokenizer file of MINILM or BGE_ZH, if it is there."""
+    return _find(model, "tokenizer.json")
+
+
+def install_minilm(models_dir: Path) -> bool:
+    """Puts the real MINILM into a directory of models; False where there is none."""
+    graph = _find(MINILM, "model.onnx")
+    if graph is None:
+        return False
+    if graph.is_relative_to(_SHARED):
+        models.install(models.REGISTRY[MINILM], graph.parent, models_dir)
+    else:
+        # It was converted on this machine: the record beside it says what it is.
+        shutil.copytree(graph.parent, models_dir / MINILM)
+    return True
+
+
+def places() -> list[str]:
+    """Where real files come from in this run, for its head."""
+    graph = _find(MINILM, "model.onnx")
+    return [
+        f"shared folder: {_SHARED if _SHARED.is_dir() else 'none; HUMMOCK_SHARED names one'}",
+        f"model: {graph.parent if graph else 'the toy one, which knows no meaning; `make model` fetches a real one'}",
+    ]
+
+
+def _find(model: str, file: str) -> Path | None:
+    folders = (_SHARED / _FOLDERS[model], _FETCHED / model)
+    return next((folder / file for folder in folders if (folder / file).is_file()), None)

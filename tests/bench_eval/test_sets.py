@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,6 @@ from bench.eval.made import Half, half_of
 from bench.eval.sets import CORPORA, Corpus
 from hummock.v1 import memory_pb2 as pb
 from tests.bench_eval import datasets
-from tests.shared import require_shared
 
 SLICES = {
     "xquad-en",
@@ -91,9 +91,8 @@ def test_another_text_makes_another_fingerprint(tmp_path: Path, corpora: dict[st
     assert CORPORA["cmrc-zh"](folder).fingerprint != corpora["cmrc-zh"].fingerprint
 
 
-def test_the_real_conversations_are_all_there() -> None:
-    folder = require_shared("datasets")
-    corpus = CORPORA["memorybank-zh"](folder)
+def test_the_real_conversations_are_all_there(shared: Callable[[str], Path]) -> None:
+    corpus = CORPORA["memorybank-zh"](shared("datasets/memorybank-zh-en").parent)
     assert (len(corpus.projects), corpus.memory_count) == (15, 566)
     questions = corpus.slices[0].questions
     assert len(questions) == 100

@@ -1,4 +1,4 @@
-"""The toy model, built once a session; and the real one beside the checkout, where there is one."""
+"""The toy model, built once a session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tokenizers.models import WordPiece
 
 from hummock.models import ModelDescription, OnnxEmbedder, build_tiny, load
 from hummock.models.checkpoint import LAYER_PARTS, Float32Array
-from tests.shared import require_shared
 
 
 @pytest.fixture(scope="session")
@@ -38,16 +37,6 @@ def embedder(tiny: ModelDescription, tiny_files: Path) -> Iterator[OnnxEmbedder]
     embedder = load(tiny, tiny_files, slots=2)
     yield embedder
     embedder.close()
-
-
-@pytest.fixture(scope="session")
-def shared_minilm() -> Path:
-    return require_shared("models", "all-minilm-l6-v2-int8")
-
-
-@pytest.fixture(scope="session")
-def shared_chinese_tokenizer() -> Path:
-    return require_shared("models", "bge-small-zh-v1.5-tokenizer", "tokenizer.json")
 
 
 HIDDEN, INNER, VOCABULARY = 64, 128, 97

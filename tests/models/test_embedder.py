@@ -120,10 +120,10 @@ def test_the_embedder_is_the_port(embedder: OnnxEmbedder) -> None:
 
 
 def test_capitals_are_known_to_the_chinese_model(
-    tiny: ModelDescription, tiny_files: Path, shared_chinese_tokenizer: Path, tmp_path: Path
+    tiny: ModelDescription, tiny_files: Path, chinese_tokenizer: Path, tmp_path: Path
 ) -> None:
     (tmp_path / GRAPH_FILE).write_bytes((tiny_files / GRAPH_FILE).read_bytes())
-    (tmp_path / TOKENIZER_FILE).write_bytes(shared_chinese_tokenizer.read_bytes())
+    (tmp_path / TOKENIZER_FILE).write_bytes(chinese_tokenizer.read_bytes())
     text = "RepaymentController 先本后息"
     assert "[UNK]" in Encoder(tiny, tmp_path).tokenise(text).tokens
     lowercase = replace(tiny, lowercase=REGISTRY["bge-small-zh-v1.5"].lowercase)

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hummock.models import REGISTRY, OnnxEmbedder, TextPair, install, load, measure
+from hummock.models import REGISTRY, OnnxEmbedder, TextPair, load, measure
+from tests.shared import MINILM
 
 
 @pytest.fixture(scope="module")
-def minilm(shared_minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnnxEmbedder]:
-    model = REGISTRY["all-MiniLM-L6-v2"]
-    embedder = load(model, install(model, shared_minilm, tmp_path_factory.mktemp("models")), slots=2)
+def minilm(real_models: Path) -> Iterator[OnnxEmbedder]:
+    embedder = load(REGISTRY[MINILM], real_models / MINILM, slots=2)
     yield embedder
     embedder.close()
 

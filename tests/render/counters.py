@@ -1,4 +1,4 @@
-"""Exact counters: of the shared models where they are, and always two that are made here of this repository."""
+"""Exact counters: of real models where they are, and always two that are made here of this repository."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from hummock.text.tokens import CountedOnce, TokenCounter, TokenizerTokens
-from tests.shared import shared_folder
+from tests.shared import BGE_ZH, MINILM, find_tokenizer
 
 _ROOT = Path(__file__).parents[2]
 _VOCABULARY = 1200
@@ -47,11 +47,8 @@ def exact_counters(directory: Path) -> list[TokenCounter]:
     """At least two; the directory takes their files."""
     file = directory / "tokenizer.json"
     trained().save(str(file))
-    files = [file, tiktoken_file(directory)]
-    if folder := shared_folder():
-        files.append(folder / "models/bge-small-zh-v1.5-tokenizer/tokenizer.json")
-        files.append(folder / "models/all-minilm-l6-v2-int8/tokenizer.json")
-    return [CountedOnce(TokenizerTokens.from_file(each)) for each in files]
+    real = [found for found in map(find_tokenizer, (BGE_ZH, MINILM)) if found]
+    return [CountedOnce(TokenizerTokens.from_file(each)) for each in (file, tiktoken_file(directory), *real)]
 
 
 def _byte_names() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,9 +19,8 @@ from hummock.v1 import explain_pb2 as pb
 from hummock.v1 import memory_pb2
 from hummock.v1 import recall_pb2 as recall
 from tests.service.inputs import fragment, note
-from tests.service.models import MINILM
 from tests.service.running import Stubs, in_thread, settings
-from tests.shared import require_shared
+from tests.shared import MINILM
 
 PROJECT = "pairs"
 NOW = 1_700_000_000
@@ -135,11 +134,13 @@ def rows(path: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_of_200_lost_memories_the_named_change_recalls_99_percent(tmp_path: Path) -> None:
+def test_of_200_lost_memories_the_named_change_recalls_99_percent(
+    tmp_path: Path, shared: Callable[[str], Path], real_models: Path
+) -> None:
     """1.1-2, 1.1-4, 1.1-7, S2-07, S4-24, S4-26, S4-27: whatever the setting was that lost them."""
     texts: list[str] = []
     right: list[tuple[str, str]] = []
-    folder = require_shared("datasets", "xquad-en-zh")
+    folder = shared("datasets/xquad-en-zh")
     judged = [line.split("\t") for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]]
     paragraph_of = {query_id: int(paragraph.removeprefix("p")) for query_id, paragraph, _ in judged}
     for language in ("zh", "en"):
@@ -147,12 +148,11 @@ def test_of_200_lost_memories_the_named_change_recalls_99_percent(tmp_path: Path
         texts += [row["text"][:300] for row in rows(folder / f"corpus.{language}.jsonl")[:150]]
         asked = [(row["text"], paragraph_of[row["_id"]]) for row in rows(folder / f"queries.{language}.jsonl")]
         right += [(text, f"t{first + paragraph}") for text, paragraph in asked if paragraph < 150]
-    codes = [row["text"][:400] for row in rows(require_shared("datasets", "cosqa-code") / "corpus.jsonl")[:80]]
+    codes = [row["text"][:400] for row in rows(shared("datasets/cosqa-code/corpus.jsonl"))[:80]]
     right += [(code.splitlines()[0], f"c{number}") for number, code in enumerate(codes)]
     right += [(text, f"echo{number}") for number, (text, _) in enumerate(right[:20])]
     memories = made(texts, codes, [text for text, _ in right[:20]], seed=7)
-    models.install(models.REGISTRY[MINILM], require_shared("models", "all-minilm-l6-v2-int8"), tmp_path / "models")
-    with in_thread(settings(tmp_path / "data", tmp_path / "models", MINILM)) as service:
+    with in_thread(settings(tmp_path / "data", real_models, MINILM)) as service:
         ids = learn_all(service, memories)
         known = [(text, memory_id) for text, memory_id in right if memory_id in ids]
         pairs = list(islice(lost_pairs(service, known, ids, seed=11), 200))

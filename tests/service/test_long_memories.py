@@ -10,7 +10,6 @@ from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
 from tests.service.inputs import note
-from tests.service.models import require_meaning
 from tests.service.running import Stubs
 
 PROJECT = "long-memories"
@@ -68,10 +67,9 @@ def test_any_part_of_a_long_memory_finds_it_as_one_hit(service: Stubs, where: st
     assert [hit.memory.id for hit in hits].count("long") == 1
 
 
-@pytest.mark.usefixtures("filled")
-def test_a_long_memory_is_as_similar_as_its_best_part(service: Stubs, model: str) -> None:
+@pytest.mark.usefixtures("filled", "real_models")
+def test_a_long_memory_is_as_similar_as_its_best_part(service: Stubs) -> None:
     """S4-55, S4-25: the cosine is that of the nearest chunk, not of the mean of all."""
-    require_meaning(model)
     paths = [recall.RECALL_PATH_VECTOR]
     hits = ask(service, PROJECT, NEEDLES["last"], paths=paths, top_k=1).hits
     assert hits[0].memory.id == "long"

@@ -17,7 +17,6 @@ from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, HummockCallError, call_error
 from tests.service.calls import ask, contents, learn
 from tests.service.inputs import domain, fragment, note, record
-from tests.service.models import require_meaning
 from tests.service.running import Stubs
 
 LAST_INSTANT = Timestamp(seconds=253_402_300_799, nanos=999_999_999)
@@ -277,10 +276,10 @@ V2 = '''def parse_date(text):
 DISCLAIMER = "The software is provided as it is, without warranty of any kind, express or implied."
 
 
+@pytest.mark.usefixtures("real_models")
 @pytest.mark.parametrize("query", ["parse_date v2 with white space", "how do I parse an ISO date?", "日期 parse_date"])
-def test_a_function_is_not_followed_by_its_older_version(service: Stubs, model: str, project: str, query: str) -> None:
+def test_a_function_is_not_followed_by_its_older_version(service: Stubs, project: str, query: str) -> None:
     """S2-01, S2-07, 1.1-7."""
-    require_meaning(model)
     learn(
         service,
         project,

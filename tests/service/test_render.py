@@ -15,7 +15,6 @@ from hummock.v1 import memory_service_pb2 as garden
 from hummock.v1 import recall_pb2 as recall
 from tests.service.calls import learn
 from tests.service.inputs import fragment, note, record
-from tests.service.models import require_meaning
 from tests.service.running import Stubs
 
 V2 = '''def parse_date(text: str, default_zone: tzinfo = UTC) -> datetime:
@@ -55,9 +54,9 @@ def refusal(service: Stubs, request: context.RenderRequest) -> str:
     return str(refused.value)
 
 
-def test_after_the_second_version_the_first_never_stands_second(service: Stubs, project: str, model: str) -> None:
+@pytest.mark.usefixtures("real_models")
+def test_after_the_second_version_the_first_never_stands_second(service: Stubs, project: str) -> None:
     """S2-01, S2-07, S2-19, 1.1-7: with real text and the real model."""
-    require_meaning(model)
     learn(
         service,
         project,

@@ -14,7 +14,6 @@ from hummock.v1 import recall_pb2 as recall
 from tests.rpc.edge import refusal_of
 from tests.service.calls import learn
 from tests.service.inputs import domain, fragment, note, record
-from tests.service.models import require_meaning
 from tests.service.running import Stubs
 
 TOPIC = "How are failed payments retried?"
@@ -117,9 +116,9 @@ def test_a_search_without_a_query_is_a_failure_that_names_it(service: Stubs, pay
     assert (refusal.code, set(refusal.violations)) == (grpc.StatusCode.INVALID_ARGUMENT, {"query_text"})
 
 
-def test_a_follow_up_finds_what_the_conversation_is_about(service: Stubs, payments: str, model: str) -> None:
+@pytest.mark.usefixtures("real_models")
+def test_a_follow_up_finds_what_the_conversation_is_about(service: Stubs, payments: str) -> None:
     """S1-21."""
-    require_meaning(model)
     assert ids(search(service, payments, TOPIC, session_id="s"))[0] == "retries"
     followed = search(service, payments, "and who calls it?", session_id="s", top_k=2)
     assert set(ids(followed)) == {"retries", "caller"}

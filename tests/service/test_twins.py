@@ -9,8 +9,9 @@ from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
 from tests.service.inputs import fragment, note
-from tests.service.models import require_meaning
 from tests.service.running import Stubs
+
+pytestmark = pytest.mark.usefixtures("real_models")
 
 V1 = '''def parse_date(text):
     """Parse a date such as 2024-05-02 and return a datetime."""
@@ -30,8 +31,7 @@ QUERY = "parse_date with a default for a date such as 2024/05/02"
 
 
 @pytest.fixture
-def versions(service: Stubs, project: str, model: str) -> str:
-    require_meaning(model)
+def versions(service: Stubs, project: str) -> str:
     learn(
         service,
         project,

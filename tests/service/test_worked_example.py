@@ -22,7 +22,6 @@ from hummock.v1 import recall_pb2 as recall
 from hummock.wiring import parts
 from tests.llm.stub import stub_server
 from tests.service.calls import learn
-from tests.service.models import require_meaning
 from tests.service.running import in_thread, settings
 
 PROJECT = "loan"
@@ -94,6 +93,7 @@ def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
     reranker = WorkedReranker()
     with pytest.MonkeyPatch.context() as patch, stub_server() as stub:
         patch.setattr(parts, "_open_reranker", lambda settings, clock, say: reranker)
+        patch.setattr("hummock.recall.intent.BUDGET_S", 60.0)  # the answer is awaited, however busy the machine is
         stub.says(INTENT)
         llm = {"base_url": stub.base_url, "model": "stub"}
         chosen = settings(tmp_path_factory.mktemp("data"), models_dir, model, llm=llm, cross_encoder="auto")
@@ -132,9 +132,9 @@ def test_step_1_a_language_model_says_what_the_user_wants(example: Example) -> N
     assert example.rendered.intent == intent
 
 
-def test_step_2_three_paths_find_records_domains_and_code(example: Example, model: str) -> None:
+@pytest.mark.usefixtures("real_models")
+def test_step_2_three_paths_find_records_domains_and_code(example: Example) -> None:
     """S0-02, S0-05, S0-08, S0-10, S0-11, S0-12, S0-15, S0-29."""
-    require_meaning(model)
     assert {TYPES, CORE, MODULES, INTEREST_FIRST} <= set(questions(example))
     by_words = [hit for hit in example.recalled.hits if recall.RECALL_PATH_KEYWORD in hit.paths]
     by_meaning = [hit for hit in example.recalled.hits if recall.RECALL_PATH_VECTOR in hit.paths]

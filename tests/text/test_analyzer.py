@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -134,22 +135,22 @@ def sample(path: Path, field: str, size: int) -> list[str]:
     return [json.loads(line)[field] for line in lines[:: max(len(lines) // size, 1)]]
 
 
-def test_every_chinese_pair_of_a_real_corpus_is_findable(shared: Path) -> None:
-    for text in sample(shared / "datasets/cmrc2018-dev-zh/corpus.jsonl", "text", 60):
+def test_every_chinese_pair_of_a_real_corpus_is_findable(shared: Callable[[str], Path]) -> None:
+    for text in sample(shared("datasets/cmrc2018-dev-zh/corpus.jsonl"), "text", 60):
         terms = set(document_terms(text))
         for run in re.findall("[\u4e00-\u9fff]+", text):
             assert set(query_terms(run)) <= terms
 
 
-def test_every_word_of_a_real_english_corpus_is_findable(shared: Path) -> None:
-    for text in sample(shared / "datasets/xquad-en-zh/corpus.en.jsonl", "text", 60):
+def test_every_word_of_a_real_english_corpus_is_findable(shared: Callable[[str], Path]) -> None:
+    for text in sample(shared("datasets/xquad-en-zh/corpus.en.jsonl"), "text", 60):
         terms = set(document_terms(text))
         for word in re.findall("[A-Za-z]{2,}", text):
             assert set(query_terms(word)) <= terms or re.search(rf"['’\w-]{word}|{word}['’\w-]", text)
 
 
-def test_every_name_of_real_code_is_findable(shared: Path) -> None:
-    for text in sample(shared / "datasets/cosqa-code/corpus.jsonl", "text", 200):
+def test_every_name_of_real_code_is_findable(shared: Callable[[str], Path]) -> None:
+    for text in sample(shared("datasets/cosqa-code/corpus.jsonl"), "text", 200):
         terms = set(document_terms(text))
         for name in re.findall(r"def ([A-Za-z0-9_]+)\(", text):
             assert set(query_terms(name)) <= terms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -62,8 +62,8 @@ def test_every_character_is_analysed_as_by_the_analyzer(frame: str) -> None:
 @pytest.mark.parametrize(
     "corpus", ["cmrc2018-dev-zh/corpus.jsonl", "xquad-en-zh/corpus.en.jsonl", "cosqa-code/corpus.jsonl"]
 )
-def test_real_texts_are_analysed_as_by_the_analyzer(shared: Path, corpus: str) -> None:
-    lines = (shared / "datasets" / corpus).read_text("utf-8").splitlines()
+def test_real_texts_are_analysed_as_by_the_analyzer(shared: Callable[[str], Path], corpus: str) -> None:
+    lines = shared(f"datasets/{corpus}").read_text("utf-8").splitlines()
     assert_analysed([json.loads(line)["text"] for line in lines[:: max(len(lines) // 60, 1)]])
 
 

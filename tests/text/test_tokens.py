@@ -118,6 +118,6 @@ def test_a_file_that_is_no_tokenizer_is_named(tmp_path: Path) -> None:
         TokenizerTokens.from_file(path)
 
 
-def test_a_real_tokenizer_counts_chinese_by_the_character(shared: Path) -> None:
-    counter = TokenizerTokens.from_file(shared / "models/bge-small-zh-v1.5-tokenizer/tokenizer.json")
+def test_a_real_tokenizer_counts_chinese_by_the_character(chinese_tokenizer: Path) -> None:
+    counter = TokenizerTokens.from_file(chinese_tokenizer)
     assert counter.count("还款方式" * 400) == 1600
