@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from hummock import models
 from hummock.ports.models import Embedder
@@ -18,15 +18,17 @@ from tests.shared import BGE_ZH, MINILM, find_shared, find_tokenizer, install_mi
 from tests.store.opening import opened
 from tests.workplace import Workplace, workplace
 
-# What a process says into a pipe must come out at once by itself, for its users set no such variable.
-os.environ.pop("PYTHONUNBUFFERED", None)
+# Tests set what they need themselves. A user's own service, his terminal and his proxy, which a call to 127.0.0.1 would
+# go through, have no part in them; and what a process says into a pipe must come out at once without PYTHONUNBUFFERED.
+_OF_THE_USER = {"PYTHONUNBUFFERED", "FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERM"}
+for _name in list(os.environ):
+    if _name in _OF_THE_USER or _name.startswith("HUMMOCK_") or _name.lower().endswith("_proxy"):
+        del os.environ[_name]
 
-# How a user has set up his own service is not how tests want theirs.
-for _name in [name for name in os.environ if name.startswith("HUMMOCK_")]:
-    del os.environ[_name]
-
-# Deterministic; and no deadline, as the first example of a test may compile a kernel.
-settings.register_profile("deterministic", derandomize=True, deadline=None)
+# Deterministic; and no time is looked at: the first example of a test may compile a kernel, and machines are busy.
+settings.register_profile(
+    "deterministic", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("deterministic")
 
 Needed: TypeAlias = Callable[[Path | None, str], Path]
