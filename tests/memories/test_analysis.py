@@ -41,8 +41,8 @@ def test_words_are_the_same_whoever_they_are_analysed_with(requests: list[list[s
     asked.shuffle(words)  # type: ignore[attr-defined] # a Random
     for one in words:
         (alone,) = terms_of([pieces(one.shown)])
-        assert held(one.terms) == held(alone)
-        assert one.token_count == counter.count(one.shown)
+        assert held(one.analysed().terms) == held(alone)
+        assert one.analysed().token_count == counter.count(one.shown)
 
 
 def test_words_that_nobody_asked_for_in_time_are_analysed_when_they_are_needed() -> None:
@@ -50,7 +50,7 @@ def test_words_that_nobody_asked_for_in_time_are_analysed_when_they_are_needed()
     (first,) = begun(analysis, ["还款"])
     for number in range(1000):
         begun(analysis, [f"never asked for {number}"])
-    assert first.token_count == EstimatedTokens().count("还款")
+    assert first.analysed().token_count == EstimatedTokens().count("还款")
 
 
 class Faulty(EstimatedTokens):
@@ -65,7 +65,7 @@ class Faulty(EstimatedTokens):
 def test_words_that_cannot_be_analysed_fail_alone() -> None:
     analysis = Analysis(Faulty())
     before, faulty, behind = (begun(analysis, [text])[0] for text in ("a", "faulty", "b"))
-    assert before.token_count == 2
+    assert before.analysed().token_count == 2
     with pytest.raises(ZeroDivisionError):
-        _ = faulty.token_count
-    assert behind.token_count == 2
+        faulty.analysed()
+    assert behind.analysed().token_count == 2

@@ -127,7 +127,7 @@ class Garden:
             if existing.fingerprint != before.fingerprint:
                 raise _Changed
             stored = make_memory(prepared, existing, chunk_count=len(embeddings), now=self._clock.now())
-            work.put(stored, prepared.key, prepared.words.terms, embeddings)
+            work.put(stored, prepared.key, prepared.words.analysed().terms, embeddings)
             return UpdateReply(memory_id=memory_id)
 
         request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)

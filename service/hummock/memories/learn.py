@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,83 +36,12 @@ from hummock.text.template import pieces_of
 from hummock.text.terms import Piece, terms_of
 from hummock.text.tokens import EstimatedTokens
 
+_CLOCK_SKEW_S = 60.0
+"""How far ahead of our clock a caller's times may be."""
+
 _WAITING_MEMORIES = 256
 _SMALL_CHARACTERS = 4096
 """Of a request whose words may wait: what is analysed at once stays below some MiB."""
-
-Found = tuple[Terms, int]
-"""The terms of a memory, and its tokens."""
-
-
-class Words:
-    """The terms and the count of tokens of a memory; there when they are asked for."""
-
-    __slots__ = ("_analysis", "found", "pieces", "project", "shown")
-
-    def __init__(self, analysis: Analysis, project: str, pieces: Sequence[Piece], shown: str) -> None:
-        """Args are who analyses, whose it is, what it is searched by, and what of it a prompt shows in full."""
-        self._analysis = analysis
-        self.project = project
-        self.found: Found | None = None
-        self.pieces = pieces
-        self.shown = shown
-
-    @property
-    def terms(self) -> Terms:
-        """The terms and facets."""
-        return (self.found or self._analysis.need(self))[0]
-
-    @property
-    def token_count(self) -> int:
-        """The estimate for the memory rendered in full."""
-        return (self.found or self._analysis.need(self))[1]
-
-
-class Analysis:
-    """Analyses the words of a large request at once, and those of small ones when the first of them is needed.
-
-    It is needed by the writer, so that all small requests that wait for it share what NumPy and compiled code take for
-    a call. Safe to call from several threads.
-    """
-
-    def __init__(self, counter: EstimatedTokens) -> None:
-        self._counter = counter
-        # Those that are never asked for, since their request was answered before, fall out.
-        self._waiting: deque[Words] = deque(maxlen=_WAITING_MEMORIES)
-
-    def begin(self, project: str, memories: Iterable[tuple[Sequence[Piece], str]]) -> list[Words]:
-        """The words of the memories of one request, by the last arguments of `Words`."""
-        words = [Words(self, project, pieces, shown) for pieces, shown in memories]
-        if sum(len(text) for one in words for text, _ in one.pieces) > _SMALL_CHARACTERS:
-            self._analyse(words)
-        else:
-            self._waiting.extend(words)
-        return words
-
-    def need(self, wanted: Words) -> Found:
-        """Analyses these words, and with them all that wait."""
-        several = {wanted: None}
-        with suppress(IndexError):
-            while True:
-                several[self._waiting.popleft()] = None
-        try:
-            # What is stored together lies together.
-            return self._analyse(sorted(several, key=lambda one: one.project))[wanted]
-        except Exception:
-            # The others are analysed when they are needed, so that the one at fault fails alone.
-            return self._analyse([wanted])[wanted]
-
-    def _analyse(self, words: Sequence[Words]) -> dict[Words, Found]:
-        terms = terms_of([one.pieces for one in words])
-        counts = self._counter.counts([one.shown for one in words])
-        several = dict(zip(words, zip(terms, counts, strict=True), strict=True))
-        for one, found in several.items():
-            one.found = found
-        return several
-
-
-_CLOCK_SKEW_S = 60.0
-"""How far ahead of our clock a caller's times may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,55 +49,6 @@ class Reply:
     """What is kept of a Learn for repeats of its request_id."""
 
     results: tuple[LearnResult, ...]
-
-
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Prepared:
-    """A draft with all that storing it needs but its vectors; `index` is complete."""
-
-    draft: Draft
-    index: MemoryIndex
-    memory_id: str
-    key: TextKey | None
-    content_hash: bytes
-    fingerprint: bytes
-    words: Words
-
-
-class Preparation:
-    """Turns drafts into what the store keeps: hashes, terms, chunks, vectors."""
-
-    def __init__(self, embedder: Embedder, counter: EstimatedTokens, make_id: Callable[[], str]) -> None:
-        self._embedder = embedder
-        self._analysis = Analysis(counter)
-        self._make_id = make_id
-
-    def prepare(self, project: str, given: Sequence[Draft]) -> list[Prepared]:
-        """Everything but the vectors, of each; they are to be stored in this project."""
-        indexes = [template.derived_index(draft) for draft in given]
-        texts = [template.compared(draft, index.title) for draft, index in zip(given, indexes, strict=True)]
-        shown = [_shown(index, text) for index, text in zip(indexes, texts, strict=True)]
-        words = self._analysis.begin(project, zip(map(pieces_of, given), shown, strict=True))
-        return [self._prepared(*parts) for parts in zip(given, indexes, texts, words, strict=True)]
-
-    def _prepared(self, draft: Draft, index: MemoryIndex, text: str, words: Words) -> Prepared:
-        content_hash = text_hash(text, is_code=template.is_code(draft))
-        return Prepared(
-            draft=draft,
-            index=index,
-            memory_id=draft.id or self._make_id(),
-            key=_text_key(draft, text, content_hash),
-            content_hash=content_hash,
-            fingerprint=_fingerprint(draft),
-            words=words,
-        )
-
-    def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
-        """The vectors of each, a chunk each, in order."""
-        chunks = [self._embedder.split(*template.embedded(one.draft.index, one.draft.payload)) for one in prepared]
-        embeddings = iter(self._embedder.embed_documents([chunk for several in chunks for chunk in several]))
-        return [tuple(next(embeddings) for _ in several) for several in chunks]
 
 
 class Learn:
@@ -191,14 +72,14 @@ class Learn:
         prepared = self._preparation.prepare(command.project, [lesson.draft for lesson in command.lessons])
         vectors = given
         if None in given:
-            vectors = self._vectors(prepared, given, self._known(command.project, prepared))
+            vectors = self._embedded(prepared, given, self._known(command.project, prepared))
         written = self._write(command, prepared, vectors, now)
         if None not in vectors:
             return written
         try:
             written.result()
         except _VectorsMissing:  # a memory that made embedding needless was removed meanwhile
-            return self._write(command, prepared, self._vectors(prepared, given, [False] * len(prepared)), now)
+            return self._write(command, prepared, self._embedded(prepared, given, [False] * len(prepared)), now)
         return written
 
     def _given_vector(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
@@ -215,16 +96,13 @@ class Learn:
         known = []
         for one, memory in zip(prepared, stored, strict=True):
             holder = next(holders) if one.key is not None else None
-            unchanged = memory is not None and memory.fingerprint == one.fingerprint
-            known.append(unchanged or (memory is None and holder is not None))
+            known.append(holder is not None if memory is None else memory.fingerprint == one.fingerprint)
         return known
 
-    def _vectors(
-        self,
-        prepared: Sequence[Prepared],
-        given: Sequence[tuple[Embedding, ...] | None],
-        known: Sequence[bool],
+    def _embedded(
+        self, prepared: Sequence[Prepared], given: Sequence[tuple[Embedding, ...] | None], known: Sequence[bool]
     ) -> list[tuple[Embedding, ...] | None]:
+        """The vectors that were given, and those of the other memories that are not known."""
         vectors = list(given)
         missing = [place for place, vector in enumerate(given) if vector is None and not known[place]]
         embedded = self._preparation.embed([prepared[place] for place in missing])
@@ -265,9 +143,65 @@ def _store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] |
         return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder)
     if vectors is None:
         raise _VectorsMissing
-    work.put(make_memory(one, existing, chunk_count=len(vectors), now=now), one.key, one.words.terms, vectors)
-    status = LearnStatus.CREATED if existing is None else LearnStatus.UPDATED
-    return LearnResult(id=one.memory_id, status=status)
+    memory = make_memory(one, existing, chunk_count=len(vectors), now=now)
+    work.put(memory, one.key, one.words.analysed().terms, vectors)
+    return LearnResult(id=one.memory_id, status=LearnStatus.CREATED if existing is None else LearnStatus.UPDATED)
+
+
+def require_past(field: str, time: float | None, now: float) -> None:
+    """Checks that a caller's time has come, by a clock that may differ from ours. Raises: InvalidRequest."""
+    if time is not None and time > now + _CLOCK_SKEW_S:
+        raise InvalidRequest(field, f"is {time - now:.0f} s in the future; the limit is {_CLOCK_SKEW_S:.0f} s")
+
+
+@quick
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prepared:
+    """A draft with all that storing it needs but its vectors; `index` is complete."""
+
+    draft: Draft
+    index: MemoryIndex
+    memory_id: str
+    key: TextKey | None
+    content_hash: bytes
+    fingerprint: bytes
+    words: Words
+
+
+class Preparation:
+    """Turns drafts into what is stored: hashes, terms, chunks, vectors."""
+
+    def __init__(self, embedder: Embedder, counter: EstimatedTokens, make_id: Callable[[], str]) -> None:
+        self._embedder = embedder
+        self._analysis = Analysis(counter)
+        self._make_id = make_id
+
+    def prepare(self, project: str, given: Sequence[Draft]) -> list[Prepared]:
+        """Everything but the vectors, of each; they are to be stored in this project."""
+        indexes = [template.derived_index(draft) for draft in given]
+        texts = [template.compared(draft, index.title) for draft, index in zip(given, indexes, strict=True)]
+        # What a prompt shows of each in full.
+        shown = ["\n".join((index.title, *index.tags, text)) for index, text in zip(indexes, texts, strict=True)]
+        words = self._analysis.begin(project, zip(map(pieces_of, given), shown, strict=True))
+        return [self._prepared(*parts) for parts in zip(given, indexes, texts, words, strict=True)]
+
+    def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
+        """The vectors of each, a chunk each, in order."""
+        chunks = [self._embedder.split(*template.embedded(one.draft.index, one.draft.payload)) for one in prepared]
+        embeddings = iter(self._embedder.embed_documents([chunk for several in chunks for chunk in several]))
+        return [tuple(next(embeddings) for _ in several) for several in chunks]
+
+    def _prepared(self, draft: Draft, index: MemoryIndex, text: str, words: Words) -> Prepared:
+        content_hash = text_hash(text, is_code=template.is_code(draft))
+        return Prepared(
+            draft=draft,
+            index=index,
+            memory_id=draft.id or self._make_id(),
+            key=_text_key(draft, text, content_hash),
+            content_hash=content_hash,
+            fingerprint=_fingerprint(draft),
+            words=words,
+        )
 
 
 def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now: float) -> Memory:
@@ -291,15 +225,9 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         update_time=now,
         content_hash=one.content_hash,
         fingerprint=one.fingerprint,
-        token_count=one.words.token_count,
+        token_count=one.words.analysed().token_count,
         chunk_count=chunk_count,
     )
-
-
-def require_past(field: str, time: float | None, now: float) -> None:
-    """Checks that a caller's time has come, by a clock that may differ from ours. Raises: InvalidRequest."""
-    if time is not None and time > now + _CLOCK_SKEW_S:
-        raise InvalidRequest(field, f"is {time - now:.0f} s in the future; the limit is {_CLOCK_SKEW_S:.0f} s")
 
 
 def _text_key(draft: Draft, text: str, content_hash: bytes) -> TextKey | None:
@@ -311,11 +239,6 @@ def _text_key(draft: Draft, text: str, content_hash: bytes) -> TextKey | None:
     return TextKey(kind=draft.kind, origin=draft.origin, content_hash=known)
 
 
-def _shown(index: MemoryIndex, text: str) -> str:
-    """What of it a prompt shows in full."""
-    return "\n".join((index.title, *index.tags, text))
-
-
 def _merges(draft: Draft) -> bool:
     """Whether an equal text makes it a duplicate: turns of a session and pieces of a repository stay what they are."""
     is_turn = bool(draft.session_id) and draft.origin in (Origin.USER_INPUT, Origin.AI_OUTPUT)
@@ -324,3 +247,70 @@ def _merges(draft: Draft) -> bool:
 
 def _fingerprint(draft: Draft) -> bytes:
     return blake2b(msgspec.msgpack.encode(draft), digest_size=16).digest()
+
+
+class Analysed(NamedTuple):
+    """The terms and facets of a memory, and the estimate of its tokens when it is rendered in full."""
+
+    terms: Terms
+    token_count: int
+
+
+class Words:
+    """What a memory is searched by, and what a prompt shows of it in full."""
+
+    __slots__ = ("_analysis", "found", "pieces", "project", "shown")
+
+    def __init__(self, analysis: Analysis, project: str, pieces: Sequence[Piece], shown: str) -> None:
+        self._analysis = analysis
+        self.project = project
+        self.pieces = pieces
+        self.shown = shown
+        self.found: Analysed | None = None
+
+    def analysed(self) -> Analysed:
+        """What analysing them gives. Unless that has happened, it happens now, to all that wait with them."""
+        return self.found or self._analysis.analyse_with_waiting(self)
+
+
+class Analysis:
+    """Analyses the words of a large request at once, and those of small ones when the first of them is needed.
+
+    It is needed by the writer, so that all small requests that wait for it share what NumPy and compiled code take for
+    a call. Safe to call from several threads.
+    """
+
+    def __init__(self, counter: EstimatedTokens) -> None:
+        self._counter = counter
+        # Those that are never asked for, since their request was answered before, fall out.
+        self._waiting: deque[Words] = deque(maxlen=_WAITING_MEMORIES)
+
+    def begin(self, project: str, memories: Iterable[tuple[Sequence[Piece], str]]) -> list[Words]:
+        """The words of the memories of one request, each by its pieces and by what of it is shown."""
+        words = [Words(self, project, pieces, shown) for pieces, shown in memories]
+        if sum(len(text) for one in words for text, _ in one.pieces) > _SMALL_CHARACTERS:
+            self._analyse(words)
+        else:
+            self._waiting.extend(words)
+        return words
+
+    def analyse_with_waiting(self, wanted: Words) -> Analysed:
+        """Analyses these words, and with them all that wait, whosever they are."""
+        several = {wanted: None}
+        with suppress(IndexError):
+            while True:
+                several[self._waiting.popleft()] = None
+        try:
+            # What is stored together lies together.
+            return self._analyse(sorted(several, key=lambda one: one.project))[wanted]
+        except Exception:
+            # The others are analysed when they are needed, so that the one at fault fails alone.
+            return self._analyse([wanted])[wanted]
+
+    def _analyse(self, words: Sequence[Words]) -> dict[Words, Analysed]:
+        terms = terms_of([one.pieces for one in words])
+        counts = self._counter.counts([one.shown for one in words])
+        several = dict(zip(words, map(Analysed, terms, counts), strict=True))
+        for one, found in several.items():
+            one.found = found
+        return several

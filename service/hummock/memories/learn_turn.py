@@ -58,7 +58,7 @@ class LearnTurn:
         make_id: Callable[[], str],
         followers: Sequence[Follower],
     ) -> None:
-        """Args are what it works with, and who is told of each turn once it is durable, in this order."""
+        """The followers are told of each turn once it is durable, in this order."""
         self._store = store
         self._preparation = preparation
         self._clock = clock
@@ -106,8 +106,8 @@ class LearnTurn:
             (command.assistant, PromptRole.ASSISTANT, Origin.AI_OUTPUT, "assistant"),
         )
         drafts = [_draft(command.session_id, side, origin, name) for side, _, origin, name in given]
-        kept = self._preparation.prepare(command.project, drafts[:1] if is_quoted else drafts)
-        contents = [*zip(kept, self._preparation.embed(kept), strict=True), (None, ())]
+        learnt = self._preparation.prepare(command.project, drafts[:1] if is_quoted else drafts)
+        contents = [*zip(learnt, self._preparation.embed(learnt), strict=True), (None, ())]
         return [
             _Side(
                 message=SessionMessage(
@@ -147,17 +147,17 @@ def _draft(session_id: str, side: TurnSide, origin: Origin, speaker: str) -> Dra
 
 
 def _store_side(work: UnitOfWork, session_id: str, side: _Side, now: float) -> LearnedSide:
-    message = place(work.sessions, session_id, side.message, side.field)
-    status = LearnStatus.UNCHANGED
-    if not message.memory_id and side.prepared is None:
+    message, prepared = place(work.sessions, session_id, side.message, side.field), side.prepared
+    if message.memory_id:
+        status = LearnStatus.UNCHANGED
+    elif prepared is None:
         status = LearnStatus.QUOTED
-    elif not message.memory_id and side.prepared is not None:
+    else:
         status = LearnStatus.CREATED
-        message = replace(message, memory_id=side.prepared.memory_id)
-        memory = make_memory(side.prepared, None, chunk_count=len(side.vectors), now=now)
+        message = replace(message, memory_id=prepared.memory_id)
+        memory = make_memory(prepared, None, chunk_count=len(side.vectors), now=now)
         # It was said when the message was sent, which only the write knows.
-        work.put(
-            replace(memory, event_time=message.send_time), side.prepared.key, side.prepared.words.terms, side.vectors
-        )
+        memory = replace(memory, event_time=message.send_time)
+        work.put(memory, prepared.key, prepared.words.analysed().terms, side.vectors)
         work.sessions.learnt(session_id, message)
     return LearnedSide(message_id=message.id, position=message.position, memory_id=message.memory_id, status=status)

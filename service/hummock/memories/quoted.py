@@ -22,6 +22,15 @@ LEAST_SHARED: Final = 0.6
 On our list of near-quotes the other conditions decide: from .1 to 1 nothing that adds a fact passes for a quote. Below
 .4 a sentence may leave out half of the other, and with it a condition."""
 
+MOST_LOOKED_UP = 64
+"""Passages that no memory named by the caller holds and that are looked for among all others."""
+
+SAID_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
+
+_NEAREST = 4
+_MOST_TERMS = 32
+_MOST_CHARACTERS = 2000
+
 _SHINGLE = 3
 _MOST_HOLDERS = 8
 """Sentences that a shingle is known by, so that a text of one word over and over costs no more than another."""
@@ -38,23 +47,64 @@ _LIGHT: Final = _PARTICLES | _ARTICLES
 _NEGATIONS: Final = frozenset(
     ["不", "没", "无", "未", "非", "别", "勿", "莫", "否", "not", "no", "never", "none", "nor", "without", "cannot"]
 )
-_SOURCES_NAMED: Final = frozenset(
-    [
-        "记忆",
-        "记录",
-        "记得",
-        "资料",
-        "笔记",
-        "知识库",
-        "文档",
-        "memory",
-        "memories",
-        "notes",
-        "note",
-        "noted",
-        "recorded",
-    ]
+_SOURCES_NAMED: Final = frozenset(["记忆", "记录", "记得", "资料", "笔记", "知识库", "文档"]) | frozenset(
+    ["memory", "memories", "notes", "note", "noted", "recorded"]
 )
+
+
+class Quoted:
+    """Finds the memories that an answer quotes: those that it used, and those that hold its words."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, project: str, session_id: str, text: str, used_ids: Sequence[str]) -> bool:
+        """Whether every sentence and block of code of the text repeats a memory (1.1-14).
+
+        What the session itself has said before is no such memory, unless it was used: who says the same again says it
+        again. What is new ends the search, so that an ordinary answer costs one look-up by words.
+        """
+        said = tuple(passages(text))
+        if not said:
+            return False
+        used = self._store.get(project, used_ids, 0, full=True)
+        sources = Sources(part for memory in used for part in _texts(memory))
+        unknown = [passage for passage in said if not sources.quote(passage)]
+        return len(unknown) <= MOST_LOOKED_UP and all(
+            self._is_held(project, session_id, passage, sources) for passage in unknown
+        )
+
+    def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources) -> bool:
+        if sources.quote(passage):
+            return True  # by a memory that a passage before it has found
+        terms = tuple(dict.fromkeys(query_terms(passage.text[:_MOST_CHARACTERS])))[:_MOST_TERMS]
+        # Not a recall, which leaves out what was said in just these words.
+        queries = [
+            GroupQuery(name=name, filter=Filter(origins=origins), terms=terms, pool=_NEAREST)
+            for name, origins in (("said", SAID_ORIGINS), ("other", frozenset(Origin) - SAID_ORIGINS))
+        ]
+        groups = self._store.candidates(project, queries, 0).groups
+        docs = [doc for found in groups for doc in found.doc.tolist()]
+        for memory in self._store.load(project, docs, full=True):
+            if memory is None or (memory.session_id == session_id and memory.origin in SAID_ORIGINS):
+                continue
+            for part in _texts(memory):
+                sources.add(part)
+        return sources.quote(passage)
+
+
+def _texts(memory: Memory | None) -> tuple[str, ...]:
+    """What a memory says, apart from its name."""
+    if memory is None or memory.payload is None:
+        return ()
+    content = memory.payload.content
+    match memory.payload.detail:
+        case LearningRecord(question=question, answer=answer):
+            return question, answer, content
+        case DomainKnowledge(summary=summary):
+            return summary, content
+        case _:
+            return memory.index.summary, content
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,10 +123,9 @@ class _Sentence:
 
 
 class Sources:
-    """What is known, ready to be compared with. For one text, or several."""
+    """Texts of memories, ready to be compared with. For one text, or several."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        """Args are texts of memories; further ones are added."""
         self._clauses: list[str] = []
         self._lines: list[str] = []
         self._sentences: list[_Sentence] = []
@@ -184,69 +233,3 @@ def _adds_nothing(said: _Sentence, known: _Sentence) -> bool:
         return False
     left_out = Counter(known.tokens) - Counter(said.tokens)
     return not any(token in _NEGATIONS or token.endswith(("n't", "n’t")) for token in left_out)
-
-
-MOST_LOOKED_UP = 64
-"""Passages that no memory named by the caller holds and that are looked for among all others."""
-
-SAID_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
-
-_NEAREST = 4
-_MOST_TERMS = 32
-_MOST_CHARACTERS = 2000
-
-
-class Quoted:
-    """Finds the memories that an answer quotes: those that it used, and those that hold its words."""
-
-    def __init__(self, store: Store) -> None:
-        """Args are where memories are."""
-        self._store = store
-
-    def __call__(self, project: str, session_id: str, text: str, used_ids: Sequence[str]) -> bool:
-        """Whether every sentence and block of code of the text repeats a memory (1.1-14).
-
-        What the session itself has said before is no such memory, unless it was used: who says the same again says it
-        again. What is new ends the search, so that an ordinary answer costs one look-up by words.
-        """
-        said = tuple(passages(text))
-        if not said:
-            return False
-        used = self._store.get(project, used_ids, 0, full=True)
-        sources = Sources(part for memory in used for part in _texts(memory))
-        unknown = [passage for passage in said if not sources.quote(passage)]
-        return len(unknown) <= MOST_LOOKED_UP and all(
-            self._is_held(project, session_id, passage, sources) for passage in unknown
-        )
-
-    def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources) -> bool:
-        if sources.quote(passage):
-            return True  # by a memory that a passage before it has found
-        terms = tuple(dict.fromkeys(query_terms(passage.text[:_MOST_CHARACTERS])))[:_MOST_TERMS]
-        # Not a recall, which leaves out what was said in just these words.
-        queries = [
-            GroupQuery(name=name, filter=Filter(origins=origins), terms=terms, pool=_NEAREST)
-            for name, origins in (("said", SAID_ORIGINS), ("kept", frozenset(Origin) - SAID_ORIGINS))
-        ]
-        groups = self._store.candidates(project, queries, 0).groups
-        docs = [doc for found in groups for doc in found.doc.tolist()]
-        for memory in self._store.load(project, docs, full=True):
-            if memory is None or (memory.session_id == session_id and memory.origin in SAID_ORIGINS):
-                continue
-            for part in _texts(memory):
-                sources.add(part)
-        return sources.quote(passage)
-
-
-def _texts(memory: Memory | None) -> tuple[str, ...]:
-    """What a memory says, apart from its name."""
-    if memory is None or memory.payload is None:
-        return ()
-    content = memory.payload.content
-    match memory.payload.detail:
-        case LearningRecord(question=question, answer=answer):
-            return question, answer, content
-        case DomainKnowledge(summary=summary):
-            return summary, content
-        case _:
-            return memory.index.summary, content

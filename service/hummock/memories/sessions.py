@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from hummock.core.errors import MessageIdTaken, SessionExists, SessionNotFound
 from hummock.core.session import (
@@ -23,7 +24,9 @@ from hummock.core.session import (
     WrittenSession,
 )
 from hummock.ports.models import Clock
-from hummock.ports.store import SessionWork, Store, UnitOfWork, WriteRequest
+from hummock.ports.store import SessionWork, Store, UnitOfWork, WriteRequest, Written
+
+Reply = TypeVar("Reply")
 
 TITLE_CHARACTERS = 40
 
@@ -107,7 +110,8 @@ class Sessions:
             work.sessions.create(made)
             return SessionReply(session=made)
 
-        return self._session_written(asked, apply)
+        written = self._write(asked, SessionReply, apply)
+        return WrittenSession(session=written.reply.session, seq=written.seq)
 
     def get(self, project: str, session_id: str) -> Session:
         """One session. Raises: SessionNotFound."""
@@ -131,7 +135,8 @@ class Sessions:
             work.sessions.change(changed)
             return SessionReply(session=changed)
 
-        return self._session_written(asked, apply)
+        written = self._write(asked, SessionReply, apply)
+        return WrittenSession(session=written.reply.session, seq=written.seq)
 
     def delete(self, asked: DeleteSession) -> DeletedSession:
         """Remove a session in one write, and its messages in as many as it takes. Memories stay.
@@ -148,10 +153,7 @@ class Sessions:
             work.sessions.delete(session.id)
             return DeleteReply(message_count=session.message_count, is_left=work.sessions.clear(_CLEARED_AT_ONCE))
 
-        request = WriteRequest(
-            request_id=asked.request_id, fingerprint=asked.fingerprint, reply_type=DeleteReply, apply=apply
-        )
-        written = self._store.write(asked.project, request).result()
+        written = self._write(asked, DeleteReply, apply)
         seq, is_left = written.seq, written.reply.is_left
         while is_left:
             cleared = self._store.write(asked.project, _clear()).result()
@@ -173,10 +175,7 @@ class Sessions:
             placed = place(work.sessions, asked.session_id, message, "id")
             return AppendReply(message_id=placed.id, position=placed.position)
 
-        request = WriteRequest(
-            request_id=asked.request_id, fingerprint=asked.fingerprint, reply_type=AppendReply, apply=apply
-        )
-        written = self._store.write(asked.project, request).result()
+        written = self._write(asked, AppendReply, apply)
         return AppendedMessage(message_id=written.reply.message_id, position=written.reply.position, seq=written.seq)
 
     def messages(
@@ -210,14 +209,16 @@ class Sessions:
         if self._store.project(project) is None:
             raise SessionNotFound(session_id)
 
-    def _session_written(
-        self, asked: CreateSession | ChangeSession, apply: Callable[[UnitOfWork], SessionReply]
-    ) -> WrittenSession:
+    def _write(
+        self,
+        asked: CreateSession | ChangeSession | DeleteSession | AppendMessage,
+        reply_type: type[Reply],
+        apply: Callable[[UnitOfWork], Reply],
+    ) -> Written[Reply]:
         request = WriteRequest(
-            request_id=asked.request_id, fingerprint=asked.fingerprint, reply_type=SessionReply, apply=apply
+            request_id=asked.request_id, fingerprint=asked.fingerprint, reply_type=reply_type, apply=apply
         )
-        written = self._store.write(asked.project, request).result()
-        return WrittenSession(session=written.reply.session, seq=written.seq)
+        return self._store.write(asked.project, request).result()
 
 
 def present(work: SessionWork, session_id: str) -> Session:
@@ -259,18 +260,11 @@ def title_of(content: str) -> str:
 
 def newest_within(page: MessagePage, characters: int) -> MessagePage:
     """The newest messages of a page with so many characters at most; the newest of all whatever its length."""
-    kept = tuple(_newest_within(page, characters))
-    if len(kept) == len(page.messages):
-        return page
-    return MessagePage(messages=tuple(reversed(kept)), has_before=True)
-
-
-def _newest_within(page: MessagePage, characters: int) -> Iterator[SessionMessage]:
     for age, message in enumerate(reversed(page.messages)):
         characters -= len(message.content)
         if age and characters < 0:
-            return
-        yield message
+            return MessagePage(messages=page.messages[-age:], has_before=True)
+    return page
 
 
 def _clear() -> WriteRequest[ClearReply]:

@@ -273,7 +273,7 @@ def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
         raise _VectorsMissing
     update_time = now if given.update_time is None else given.update_time
     memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=update_time)
-    work.put(memory, one.key, one.words.terms, arrival.embeddings, given.session_position)
+    work.put(memory, one.key, one.words.analysed().terms, arrival.embeddings, given.session_position)
     return _Outcome.CREATED if existing is None else _Outcome.UPDATED
 
 
