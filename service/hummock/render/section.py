@@ -237,7 +237,7 @@ def read_memory(frame: Frame) -> ToolDefinition:
     )
 
 
-def search(wording: Wording) -> ToolDefinition:
+def search_tool(wording: Wording) -> ToolDefinition:
     """The tool with which a model searches code and knowledge together."""
     return ToolDefinition(
         name="search",
