@@ -9,9 +9,9 @@ from typing import Final
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import MemoryMark, RenderedMemory, RenderForm, Tier
 from hummock.render.context import CONTEXT_BUDGET_TOKENS, render_context
-from hummock.render.entries import body_of
+from hummock.render.entries import CLOSING, body_of, full_entry, opening
 from hummock.render.escape import marks_of, reading_as_orders
-from hummock.render.listing import LIST_BUDGET_TOKENS, render_index, render_memories, render_read
+from hummock.render.listing import LIST_BUDGET_TOKENS, render_index, render_memories
 from hummock.render.section import Form, Frame, Section, Selected
 from hummock.render.waterfall import WATERFALL_BUDGET_TOKENS, render_waterfall
 
@@ -53,6 +53,19 @@ def compose(selected: Sequence[Selected], read: Sequence[Selected], frame: Frame
     first = render_read(read, frame)
     others = without(selected, {item.memory.id for item in read})
     return behind(first, others, replace(frame, force_best=not read), form)
+
+
+def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
+    """Write memories that a model asked to read: all of them in full, whatever they take."""
+    texts = [full_entry(item.memory, frame) for item in selected]
+    text = "".join([opening(frame.wording), *texts, CLOSING]) if texts else ""
+    token_count = frame.counter.count(text)
+    memories = tuple(
+        item.rendered(Tier.FULL, frame.counter.count(each), "read: always in full")
+        for item, each in zip(selected, texts, strict=True)
+    )
+    over_budget = token_count > frame.budget_tokens
+    return Section(text=text, token_count=token_count, over_budget=over_budget, memories=memories)
 
 
 def without(items: Sequence[Selected], ids: Set[str]) -> tuple[Selected, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, MemoryKind
@@ -14,13 +15,45 @@ from hummock.render.escape import UNVERIFIED, is_unverified
 from hummock.render.section import Frame, Section, Selected, Wording
 from hummock.text.tokens import TokenCounter
 
+CONTEXT_BUDGET_TOKENS: Final = 4000
+
 _BODY_CHARACTERS: Final = 500
 _FILES: Final = 5
 _FLOAT32_SLACK: Final = 1e-5
 
 
+def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
+    """Write the sections that fit the budget, in the form of an IDE plugin's enhanced context.
+
+    The project is charged first, then domains, records, other memories and code: what is charged last gives way first.
+    The first domain that does not fit ends the domains; the first record, memory or fragment that does not fit ends the
+    text. The whole text counts, and is never above the budget. Before the first memory it says that memories are data.
+
+    Args:
+        selected: Best first within a kind, without duplicates.
+        frame: Its `info` is None when the project is not known.
+    """
+    counter, budget_tokens, info = frame.counter, frame.budget_tokens, frame.info
+    chapters = [_chapter(layout, selected, frame) for layout in _LAYOUTS]
+    project = "" if info is None else _project(info, frame.wording)
+    notice = f"{frame.wording.data_notice}\n\n"
+    if (project_cost := counter.count(project)) > budget_tokens:
+        project, project_cost = "", 0
+    _admit(chapters, budget_tokens - project_cost - counter.count(notice), counter)
+    text = _assembled(project, notice, chapters)
+    # A text can have more tokens than its parts.
+    while (token_count := counter.count(text)) > budget_tokens:
+        project = project if _has_block(chapters) else ""
+        _give_way(chapters)
+        text = _assembled(project, notice, chapters)
+    if not _has_block(chapters) and (info is None or not (info.tech_stack or info.path)):
+        text, token_count = "", 0
+    memories = tuple(memory for chapter in chapters for memory in chapter.memories())
+    return Section(text=text, token_count=token_count, memories=memories)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class _Block:
     """One memory as text, which ends with an empty line; `reason` says whether it is whole."""
 
     item: Selected
@@ -28,30 +61,71 @@ class Block:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chapter:
-    """All that stands under one heading: the blocks, and the memories that the quota leaves out.
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Chapter:
+    """All that stands under one heading, the most important first.
 
-    `ends_text` says that nothing less important may stand behind the first block that does not fit.
+    Attributes:
+        ends_text: Whether nothing less important may stand behind the first block that does not fit.
+        beyond_quota: The memories that the quota leaves out.
+        costs: The tokens of those blocks, the first ones, that stand in the text.
     """
 
     heading: str
     ends_text: bool
-    blocks: tuple[Block, ...]
+    blocks: tuple[_Block, ...]
     beyond_quota: tuple[Selected, ...]
     quota_reason: str
+    costs: list[int] = field(default_factory=list)
+
+    def texts(self) -> Iterator[str]:
+        """The heading and the blocks that stand in the text; nothing where none does."""
+        if self.costs:
+            yield self.heading
+            yield from (block.text for block in self.blocks[: len(self.costs)])
+
+    def memories(self) -> Iterator[RenderedMemory]:
+        """What became of each memory."""
+        for block, cost in zip(self.blocks, self.costs, strict=False):
+            yield block.item.rendered(Tier.FULL, cost, block.reason)
+        yield from (block.item.dropped() for block in self.blocks[len(self.costs) :])
+        yield from (item.dropped(self.quota_reason) for item in self.beyond_quota)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    kinds: frozenset[MemoryKind]
-    heading: Callable[[Wording], str]
-    quota: Callable[[Quotas], int | None]
-    ends_text: bool
-    write: Callable[[Selected, int, Frame], Block]
+def _admit(chapters: Sequence[_Chapter], room: int, counter: TokenCounter) -> None:
+    """Takes the blocks that fit into the text."""
+    texts = [text for chapter in chapters for text in (chapter.heading, *(one.text for one in chapter.blocks))]
+    counts = iter(counter.counts(texts))
+    for chapter in chapters:
+        heading_cost, *block_costs = islice(counts, 1 + len(chapter.blocks))
+        for cost in block_costs:
+            needed = cost if chapter.costs else heading_cost + cost
+            if needed > room:
+                if chapter.ends_text:
+                    return
+                break
+            room -= needed
+            chapter.costs.append(cost)
 
 
-def project_block(info: ProjectInfo, wording: Wording) -> str:
+def _has_block(chapters: Sequence[_Chapter]) -> bool:
+    return any(chapter.costs for chapter in chapters)
+
+
+def _give_way(chapters: Sequence[_Chapter]) -> None:
+    """Takes the last block of the least important chapter that has any."""
+    for chapter in reversed(chapters):
+        if chapter.costs:
+            chapter.costs.pop()
+            return
+
+
+def _assembled(project: str, notice: str, chapters: Sequence[_Chapter]) -> str:
+    blocks = "".join(text for chapter in chapters for text in chapter.texts())
+    return project + notice + blocks if blocks else project
+
+
+def _project(info: ProjectInfo, wording: Wording) -> str:
     """What is said of the project; the heading alone when nothing is known of it."""
     return _lines(
         wording.project,
@@ -60,17 +134,21 @@ def project_block(info: ProjectInfo, wording: Wording) -> str:
     )
 
 
-def chapters_of(selected: Sequence[Selected], frame: Frame) -> tuple[Chapter, ...]:
-    """The chapters in the order of the text, the most important first."""
-    return tuple(_chapter(layout, selected, frame) for layout in _LAYOUTS)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    kinds: frozenset[MemoryKind]
+    heading: Callable[[Wording], str]
+    quota: Callable[[Quotas], int | None]
+    ends_text: bool
+    write: Callable[[Selected, int, Frame], _Block]
 
 
-def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> Chapter:
+def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> _Chapter:
     items = [item for item in selected if item.memory.kind in layout.kinds]
     quota = layout.quota(frame.quotas)
     standing = sum(kind in layout.kinds for kind in frame.standing)
     shown = items if quota is None else items[: max(quota - standing, 0)]
-    return Chapter(
+    return _Chapter(
         ends_text=layout.ends_text,
         heading=layout.heading(frame.wording) + "\n",
         blocks=tuple(layout.write(item, number, frame) for number, item in enumerate(shown, start=standing + 1)),
@@ -79,9 +157,9 @@ def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> Cha
     )
 
 
-def _domain(item: Selected, _number: int, frame: Frame) -> Block:
+def _domain(item: Selected, _number: int, frame: Frame) -> _Block:
     wording = frame.wording
-    detail = item.memory.payload.detail if item.memory.payload else None
+    detail = _detail(item)
     if not isinstance(detail, DomainKnowledge):
         detail = DomainKnowledge(domain=item.memory.index.title, summary=item.memory.index.summary)
     summary = _text(detail.summary)
@@ -90,12 +168,12 @@ def _domain(item: Selected, _number: int, frame: Frame) -> Block:
         _prose(summary, wording),
         _listed(wording.key_files, detail.key_files[:_FILES]),
     )
-    return Block(item=item, text=text, reason=_reason(summary))
+    return _Block(item=item, text=text, reason=_reason(summary))
 
 
-def _record(item: Selected, number: int, frame: Frame) -> Block:
+def _record(item: Selected, number: int, frame: Frame) -> _Block:
     wording = frame.wording
-    detail = item.memory.payload.detail if item.memory.payload else None
+    detail = _detail(item)
     if not isinstance(detail, LearningRecord):
         detail = LearningRecord(question=item.memory.index.title, answer=item.memory.index.summary)
     relevance = "" if item.score is None else f" ({wording.relevance} {_per_cent(item.score)}%)"
@@ -106,7 +184,7 @@ def _record(item: Selected, number: int, frame: Frame) -> Block:
         _labelled(wording.answer, _prose(answer, wording)),
         _listed(wording.source_files, detail.source_files[:_FILES]),
     )
-    return Block(item=item, text=text, reason=_reason(question, answer))
+    return _Block(item=item, text=text, reason=_reason(question, answer))
 
 
 def _per_cent(score: float) -> int:
@@ -115,7 +193,7 @@ def _per_cent(score: float) -> int:
     return int(score * 100 + _FLOAT32_SLACK)
 
 
-def _remembered(item: Selected, number: int, frame: Frame) -> Block:
+def _remembered(item: Selected, number: int, frame: Frame) -> _Block:
     wording = frame.wording
     title = escape.heading(item.memory.index.title)
     content = _text(_content(item))
@@ -123,23 +201,27 @@ def _remembered(item: Selected, number: int, frame: Frame) -> Block:
     repeats = content.strip() == escape.one_line(item.memory.index.title)
     heading = f"### {title}" if title else f"{wording.memory} {number}"
     text = _lines(heading + _unverified(item), "" if repeats else _prose(content, wording))
-    return Block(item=item, text=text, reason=_reason(content))
+    return _Block(item=item, text=text, reason=_reason(content))
 
 
-def _code(item: Selected, _number: int, frame: Frame) -> Block:
+def _code(item: Selected, _number: int, frame: Frame) -> _Block:
     wording = frame.wording
-    detail = item.memory.payload.detail if item.memory.payload else None
+    detail = _detail(item)
     path = detail.path if isinstance(detail, CodeFragment) else item.memory.index.title
     content = escape.clean(_content(item)).strip("\n")
     text = _lines(
         f"{wording.code_file} {escape.inline(path)}{_unverified(item)}",
         escape.fenced(_cut(content, wording, mark_below=True)),
     )
-    return Block(item=item, text=text, reason=_reason(content))
+    return _Block(item=item, text=text, reason=_reason(content))
 
 
 def _unverified(item: Selected) -> str:
     return f" {UNVERIFIED}" if is_unverified(item.memory) else ""
+
+
+def _detail(item: Selected) -> object:
+    return item.memory.payload.detail if item.memory.payload else None
 
 
 def _content(item: Selected) -> str:
@@ -209,86 +291,3 @@ _LAYOUTS: Final = (
         write=_code,
     ),
 )
-
-
-CONTEXT_BUDGET_TOKENS: Final = 4000
-_NO_ROOM: Final = "the budget is used up"
-
-
-def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
-    """Write the sections that fit the budget, in the form of an IDE plugin's enhanced context.
-
-    The project is charged first, then domains, records, other memories and code: what is charged last gives way first.
-    The first domain that does not fit ends the domains; the first record, memory or fragment that does not fit ends the
-    text. The whole text counts, and is never above the budget. Before the first memory it says that memories are data.
-
-    Args:
-        selected: Best first within a kind, without duplicates.
-        frame: Its `info` is None when the project is not known.
-    """
-    counter, budget_tokens, info = frame.counter, frame.budget_tokens, frame.info
-    chapters = chapters_of(selected, frame)
-    project = "" if info is None else project_block(info, frame.wording)
-    notice = f"{frame.wording.data_notice}\n\n"
-    if (project_cost := counter.count(project)) > budget_tokens:
-        project, project_cost = "", 0
-    kept = _admitted(chapters, budget_tokens - project_cost - counter.count(notice), counter)
-    text = _assembled(project, notice, chapters, kept)
-    # A text can have more tokens than its parts.
-    while (token_count := counter.count(text)) > budget_tokens:
-        project = project if any(kept) else ""
-        _give_way(kept)
-        text = _assembled(project, notice, chapters, kept)
-    if not any(kept) and (info is None or not (info.tech_stack or info.path)):
-        text, token_count = "", 0
-    return Section(text=text, token_count=token_count, memories=_memories(chapters, kept))
-
-
-def _admitted(chapters: Sequence[Chapter], room: int, counter: TokenCounter) -> list[list[int]]:
-    """The token counts of the blocks of each chapter that fit."""
-    counted = iter(
-        counter.counts(
-            [text for chapter in chapters for text in (chapter.heading, *(one.text for one in chapter.blocks))]
-        )
-    )
-    all_costs = [(next(counted), [next(counted) for _ in chapter.blocks]) for chapter in chapters]
-    kept: list[list[int]] = []
-    for chapter, (heading_cost, block_costs) in zip(chapters, all_costs, strict=True):
-        costs: list[int] = []
-        kept.append(costs)
-        for cost in block_costs:
-            needed = cost if costs else heading_cost + cost
-            if needed > room:
-                if chapter.ends_text:
-                    return kept + [[] for _ in chapters[len(kept) :]]
-                break
-            room -= needed
-            costs.append(cost)
-    return kept
-
-
-def _give_way(kept: Sequence[list[int]]) -> None:
-    """Takes the last block of the least important chapter that has any."""
-    for costs in reversed(kept):
-        if costs:
-            costs.pop()
-            return
-
-
-def _assembled(project: str, notice: str, chapters: Sequence[Chapter], kept: Sequence[Sequence[int]]) -> str:
-    parts = [project, notice] if any(kept) else [project]
-    for chapter, costs in zip(chapters, kept, strict=True):
-        if costs:
-            parts.append(chapter.heading)
-            parts.extend(block.text for block in chapter.blocks[: len(costs)])
-    return "".join(parts)
-
-
-def _memories(chapters: Sequence[Chapter], kept: Sequence[Sequence[int]]) -> tuple[RenderedMemory, ...]:
-    memories: list[RenderedMemory] = []
-    for chapter, costs in zip(chapters, kept, strict=True):
-        for block, cost in zip(chapter.blocks, costs, strict=False):
-            memories.append(block.item.rendered(Tier.FULL, cost, block.reason))
-        memories.extend(block.item.dropped(_NO_ROOM) for block in chapter.blocks[len(costs) :])
-        memories.extend(item.dropped(chapter.quota_reason) for item in chapter.beyond_quota)
-    return tuple(memories)

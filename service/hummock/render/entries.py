@@ -7,9 +7,14 @@ from typing import Final
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin, Payload
 from hummock.render import escape
-from hummock.render.escape import shown
+from hummock.render.escape import shown_marks
 from hummock.render.section import Frame, Wording
 from hummock.text.tokens import TokenCounter
+
+CLOSING: Final = f"</{escape.ENVELOPE}>\n"
+"""What ends the text."""
+INDEX_CLOSING: Final = f"</{escape.INDEX}>\n"
+"""What ends the index."""
 
 _SUMMARY_CHARACTERS: Final = 100
 _TITLE_CHARACTERS: Final = 100
@@ -21,11 +26,6 @@ def opening(wording: Wording) -> str:
     return f"<{escape.ENVELOPE}>\n{wording.data_notice}\n\n"
 
 
-def closing() -> str:
-    """What ends the text."""
-    return f"</{escape.ENVELOPE}>\n"
-
-
 def index_opening(frame: Frame) -> str:
     """What begins the index: it says how to read on."""
     return f"<{escape.INDEX}>\n{frame.wording.index_notice.format(tool=frame.read_tool)}\n\n"
@@ -34,11 +34,6 @@ def index_opening(frame: Frame) -> str:
 def index_opening_with_rule(frame: Frame) -> str:
     """What begins an index beside memories in full: it also says when to read on."""
     return index_opening(frame).removesuffix("\n") + frame.wording.read_on.format(tool=frame.read_tool) + "\n\n"
-
-
-def index_closing() -> str:
-    """What ends the index."""
-    return f"</{escape.INDEX}>\n"
 
 
 def full_entry(memory: Memory, frame: Frame) -> str:
@@ -56,7 +51,7 @@ def full_entry(memory: Memory, frame: Frame) -> str:
         "trust": "" if memory.trust >= 1 else f"{memory.trust:.2g}",
     }
     written = "".join(f" {name}={escape.attribute(value)}" for name, value in attributes.items() if value)
-    if marks := shown(memory, frame.as_of):
+    if marks := shown_marks(memory, frame.as_of):
         written += f' note="{marks.strip()}"'
     quoted = escape.quoted(body, is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
     return f"<{escape.ENTRY}{written}>\n{quoted}\n</{escape.ENTRY}>\n\n"
@@ -86,7 +81,7 @@ def index_entry(memory: Memory, as_of: float) -> str:
     notes = [f" {escape.parenthesised(f'Tags: {tags}')}"] if tags else []
     if memory.origin is not Origin.MANUAL:
         notes.append(f" (Origin: {memory.origin.name.lower()})")
-    lines = [f"[ID: {escape.listed_id(memory.id)}] {title}{''.join(notes)}{shown(memory, as_of)}"]
+    lines = [f"[ID: {escape.listed_id(memory.id)}] {title}{''.join(notes)}{shown_marks(memory, as_of)}"]
     if summary:
         lines.append(f"   > Summary: {summary}")
     return "".join(f"{line}\n" for line in lines)

@@ -328,7 +328,7 @@ def is_unverified(memory: Memory) -> bool:
     return memory.trust < _VERIFIED_TRUST
 
 
-def shown(memory: Memory, as_of: float) -> str:
+def shown_marks(memory: Memory, as_of: float) -> str:
     """The marks as they stand in a text, each behind a space; empty for none."""
     return "".join(f" {_SHOWN[mark]}" for mark in marks_of(memory, as_of))
 

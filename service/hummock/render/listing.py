@@ -11,16 +11,7 @@ from typing import Final
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Tier
 from hummock.render import escape
-from hummock.render.entries import (
-    body_of,
-    closing,
-    full_entry,
-    index_closing,
-    index_entry,
-    index_opening,
-    numbered,
-    opening,
-)
+from hummock.render.entries import INDEX_CLOSING, body_of, index_entry, index_opening, numbered
 from hummock.render.section import Frame, Section, Selected, read_memory
 from hummock.text.tokens import TokenCounter
 
@@ -30,7 +21,6 @@ _MEMORIES: Final = "Relevant Memories (for reference):\n"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_SECOND: Final = -62_135_596_800  # 0001-01-01
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31
-_NO_ROOM: Final = "the budget is used up"
 _COUNTED_ENTRIES: Final = 16
 _COUNTED_CHARACTERS: Final = 8192
 
@@ -56,7 +46,7 @@ def render_index(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write titles, tags and summaries, and the tool that reads on; the first that does not fit ends the list."""
     look = _List(
         opening=index_opening(frame),
-        closing=index_closing(),
+        closing=INDEX_CLOSING,
         write=lambda item: index_entry(item.memory, frame.as_of),
         number=numbered,
         tier=Tier.INDEX,
@@ -79,23 +69,6 @@ def render_memories(selected: Sequence[Selected], frame: Frame) -> Section:
         forces_first=frame.force_best,
     )
     return _listed(selected, look, frame)
-
-
-def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
-    """Write memories that a model asked to read: all of them in full, whatever they take."""
-    texts = [full_entry(item.memory, frame) for item in selected]
-    text = "".join([opening(frame.wording), *texts, closing()]) if texts else ""
-    token_count = frame.counter.count(text)
-    memories = [
-        item.rendered(Tier.FULL, frame.counter.count(each), "read: always in full")
-        for item, each in zip(selected, texts, strict=True)
-    ]
-    return Section(
-        text=text,
-        token_count=token_count,
-        over_budget=token_count > frame.budget_tokens,
-        memories=tuple(memories),
-    )
 
 
 def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
@@ -121,7 +94,7 @@ def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
         text=text,
         token_count=token_count,
         over_budget=token_count > frame.budget_tokens,
-        memories=(*shown, *(item.dropped(_NO_ROOM) for item in selected[len(shown) :])),
+        memories=(*shown, *(item.dropped() for item in selected[len(shown) :])),
         tools=(read_memory(frame),) if entries and look.tier is Tier.INDEX else (),
     )
 

@@ -30,134 +30,6 @@ from hummock.render.section import locale_of, wording_of
 from hummock.text.keywords import keywords
 from hummock.text.normalise import CJK
 
-_MOST_WORDS: Final = 3.0
-"""A sentence that says more than so many words of its own stands on its own, whatever it refers to."""
-
-_LOOKED_AT: Final = 8
-_CJK_CHARACTER: Final = re.compile(f"[{CJK}]")
-
-_ENGLISH: Final = (
-    r"\b(?:it|its|they|them|their|this|that|these|those|there|he|she|him|his|her|same|else|too|also|instead|another)\b"
-    r"|^\W*(?:and|but|or|so|then|what about|how about)\b"
-)
-# Not where the character belongs to another word: 其他, 应该, 因此.
-_CHINESE: Final = (
-    "[它这那]|[他她]们|(?<!尤)其(?![他实中余])|(?<!应)该|(?<!因)此|上述|上面|刚才|前面|之前|还有|另外|同样|呢\\W*$"
-)
-_REFERS: Final = re.compile(f"{_ENGLISH}|{_CHINESE}", re.IGNORECASE)
-
-
-def leans_back(text: str) -> bool:
-    """Whether a question has to be read together with those before it.
-
-    It has no word of its own ("why?", 为什么?), or refers to something ("and its tests?", 它在哪里被调用?) and says
-    little else. Two Chinese characters count as a word.
-    """
-    words = sum(map(_weight, keywords(text, _LOOKED_AT)))
-    return words == 0 or (words <= _MOST_WORDS and _REFERS.search(text) is not None)
-
-
-def _weight(word: str) -> float:
-    return max(1.0, len(_CJK_CHARACTER.findall(word)) / 2)
-
-
-TTL_S = 1800.0
-"""Half an hour after its last search a conversation is over."""
-
-MAX_SESSIONS = 4096
-MAX_STEPS = 4
-"""Searches that a session keeps, and that one may lean on."""
-
-MAX_CHARACTERS = 300
-"""Of each question: what it is about stands at its beginning."""
-
-MAX_IDS = 50
-"""Results of each search that count as seen: the best."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One search: what was asked, cut, and the best of what was shown."""
-
-    text: str
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What a search follows: the questions that it has to be read with, newest first, and what was shown already."""
-
-    texts: tuple[str, ...] = ()
-    seen: frozenset[str] = frozenset()
-
-
-@dataclass(slots=True)
-class _Trail:
-    steps: tuple[Step, ...]
-    expires_at: float
-
-
-class SearchTrails:
-    """The last searches of many sessions. Safe to call from several threads."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        """Keeps none yet; `monotonic` gives seconds from some start."""
-        self._monotonic = monotonic
-        self._lock = Lock()
-        self._trails: OrderedDict[tuple[str, str], _Trail] = OrderedDict()
-
-    def before(self, project: str, session_id: str, text: str) -> Before:
-        """What this question follows in its session.
-
-        One that was asked already follows what it followed then: a repeat has the same answer.
-        """
-        steps = self._steps(project, session_id)
-        asked = _cut(text)
-        earlier = [step for step in steps if step.text != asked]
-        seen = frozenset(memory_id for step in earlier for memory_id in step.ids)
-        return Before(texts=_leant_on(earlier) if leans_back(text) else (), seen=seen)
-
-    def add(self, project: str, session_id: str, text: str, ids: tuple[str, ...]) -> None:
-        """Notes a search that was answered; it takes the place of an equal one."""
-        step = Step(text=_cut(text), ids=ids[:MAX_IDS])
-        with self._lock:
-            now = self._monotonic()
-            kept = [one for one in self._live((project, session_id), now) if one.text != step.text]
-            self._trails[project, session_id] = _Trail((*kept, step)[-MAX_STEPS:], now + TTL_S)
-            self._trails.move_to_end((project, session_id))
-            self._forget(now)
-
-    def _steps(self, project: str, session_id: str) -> tuple[Step, ...]:
-        with self._lock:
-            return self._live((project, session_id), self._monotonic())
-
-    def _live(self, key: tuple[str, str], now: float) -> tuple[Step, ...]:
-        trail = self._trails.get(key)
-        return trail.steps if trail is not None and now < trail.expires_at else ()
-
-    def _forget(self, now: float) -> None:
-        """Those at the front have been idle for longest."""
-        while self._trails:
-            oldest = next(iter(self._trails.values()))
-            if now < oldest.expires_at and len(self._trails) <= MAX_SESSIONS:
-                return
-            self._trails.popitem(last=False)
-
-
-def _leant_on(earlier: list[Step]) -> tuple[str, ...]:
-    """Back to the last question that stood on its own."""
-    texts: list[str] = []
-    for step in reversed(earlier):
-        texts.append(step.text)
-        if not leans_back(step.text):
-            break
-    return tuple(texts)
-
-
-def _cut(text: str) -> str:
-    return text.strip()[:MAX_CHARACTERS]
-
-
 _CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
 _KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
     SearchScope.CODE: _CODE,
@@ -307,3 +179,131 @@ def _text_of(number: int, result: SearchResult) -> str:
     head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f})\n"
     content = disarmed(result.content, is_code=result.type == _CODE_TYPE)
     return head + "".join(f"   {line}\n" for line in content.split("\n") if line.strip())
+
+
+TTL_S = 1800.0
+"""Half an hour after its last search a conversation is over."""
+
+MAX_SESSIONS = 4096
+MAX_STEPS = 4
+"""Searches that a session keeps, and that one may lean on."""
+
+MAX_CHARACTERS = 300
+"""Of each question: what it is about stands at its beginning."""
+
+MAX_IDS = 50
+"""Results of each search that count as seen: the best."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One search: what was asked, cut, and the best of what was shown."""
+
+    text: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What a search follows: the questions that it has to be read with, newest first, and what was shown already."""
+
+    texts: tuple[str, ...] = ()
+    seen: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Trail:
+    steps: tuple[Step, ...]
+    expires_at: float
+
+
+class SearchTrails:
+    """The last searches of many sessions. Safe to call from several threads."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        """Keeps none yet; `monotonic` gives seconds from some start."""
+        self._monotonic = monotonic
+        self._lock = Lock()
+        self._trails: OrderedDict[tuple[str, str], _Trail] = OrderedDict()
+
+    def before(self, project: str, session_id: str, text: str) -> Before:
+        """What this question follows in its session.
+
+        One that was asked already follows what it followed then: a repeat has the same answer.
+        """
+        steps = self._steps(project, session_id)
+        asked = _cut(text)
+        earlier = [step for step in steps if step.text != asked]
+        seen = frozenset(memory_id for step in earlier for memory_id in step.ids)
+        return Before(texts=_leant_on(earlier) if leans_back(text) else (), seen=seen)
+
+    def add(self, project: str, session_id: str, text: str, ids: tuple[str, ...]) -> None:
+        """Notes a search that was answered; it takes the place of an equal one."""
+        step = Step(text=_cut(text), ids=ids[:MAX_IDS])
+        with self._lock:
+            now = self._monotonic()
+            others = [one for one in self._live((project, session_id), now) if one.text != step.text]
+            self._trails[project, session_id] = _Trail((*others, step)[-MAX_STEPS:], now + TTL_S)
+            self._trails.move_to_end((project, session_id))
+            self._forget(now)
+
+    def _steps(self, project: str, session_id: str) -> tuple[Step, ...]:
+        with self._lock:
+            return self._live((project, session_id), self._monotonic())
+
+    def _live(self, key: tuple[str, str], now: float) -> tuple[Step, ...]:
+        trail = self._trails.get(key)
+        return trail.steps if trail is not None and now < trail.expires_at else ()
+
+    def _forget(self, now: float) -> None:
+        """Those at the front have been idle for longest."""
+        while self._trails:
+            oldest = next(iter(self._trails.values()))
+            if now < oldest.expires_at and len(self._trails) <= MAX_SESSIONS:
+                return
+            self._trails.popitem(last=False)
+
+
+def _leant_on(earlier: list[Step]) -> tuple[str, ...]:
+    """Back to the last question that stood on its own."""
+    texts: list[str] = []
+    for step in reversed(earlier):
+        texts.append(step.text)
+        if not leans_back(step.text):
+            break
+    return tuple(texts)
+
+
+def _cut(text: str) -> str:
+    return text.strip()[:MAX_CHARACTERS]
+
+
+_MOST_WORDS: Final = 3.0
+"""A sentence that says more than so many words of its own stands on its own, whatever it refers to."""
+
+_LOOKED_AT: Final = 8
+_CJK_CHARACTER: Final = re.compile(f"[{CJK}]")
+
+_ENGLISH: Final = (
+    r"\b(?:it|its|they|them|their|this|that|these|those|there|he|she|him|his|her|same|else|too|also|instead|another)\b"
+    r"|^\W*(?:and|but|or|so|then|what about|how about)\b"
+)
+# Not where the character belongs to another word: 其他, 应该, 因此.
+_CHINESE: Final = (
+    "[它这那]|[他她]们|(?<!尤)其(?![他实中余])|(?<!应)该|(?<!因)此|上述|上面|刚才|前面|之前|还有|另外|同样|呢\\W*$"
+)
+_REFERS: Final = re.compile(f"{_ENGLISH}|{_CHINESE}", re.IGNORECASE)
+
+
+def leans_back(text: str) -> bool:
+    """Whether a question has to be read together with those before it.
+
+    It has no word of its own ("why?", 为什么?), or refers to something ("and its tests?", 它在哪里被调用?) and says
+    little else. Two Chinese characters count as a word.
+    """
+    words = sum(map(_weight, keywords(text, _LOOKED_AT)))
+    return words == 0 or (words <= _MOST_WORDS and _REFERS.search(text) is not None)
+
+
+def _weight(word: str) -> float:
+    return max(1.0, len(_CJK_CHARACTER.findall(word)) / 2)

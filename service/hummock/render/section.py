@@ -168,7 +168,7 @@ class Selected:
             origin=self.memory.origin,
         )
 
-    def dropped(self, reason: str) -> RenderedMemory:
+    def dropped(self, reason: str = "the budget is used up") -> RenderedMemory:
         """That it was left out."""
         return self.rendered(Tier.DROPPED, 0, reason)
 

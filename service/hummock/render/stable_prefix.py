@@ -23,8 +23,7 @@ from hummock.core.render import (
     TailPlacement,
     Tier,
 )
-from hummock.render.compose import FormOfText, behind, without
-from hummock.render.listing import render_read
+from hummock.render.compose import FormOfText, behind, render_read, without
 from hummock.render.section import Frame, Section, Selected
 
 Load = Callable[[Sequence[str]], Sequence[Selected]]
@@ -41,6 +40,60 @@ _GROWTH: Final = 1.1
 _UNBOUNDED: Final = 1 << 40
 
 
+def render_stable(
+    selected: Sequence[Selected],
+    read: Sequence[Selected],
+    frame: Frame,
+    form: FormOfText,
+    tail: TailPlacement,
+    locale: Locale,
+    load: Load,
+) -> tuple[Section, StablePrefix]:
+    """Write the prefix, then what was read, then the other memories in the form.
+
+    What was read stands behind the prefix even where the prefix has it: the prefix may show its index only.
+
+    Args:
+        selected: Best first, without duplicates.
+        read: What a model asked to read.
+        frame: The budget is that of the whole text.
+        form: Of prefix and tail alike.
+        tail: What the turns before left.
+        locale: The language of the frame's wording.
+        load: Finds the memories of earlier turns.
+
+    Returns:
+        The whole text, and the prefix with the state for the next turn.
+    """
+    before = tail.state
+    number = 1 if before is None else before.turn + 1
+    turn = _Turn(selected=selected, read=read, frame=frame, form=form, seen=_seen(before, selected, number), load=load)
+    base = before if before and before.prefix_ids and not tail.rebase else None
+    layout = turn.unchanged(base) if base else turn.laid_out(_share_tokens(frame))
+    text = turn.whole(layout)
+    if base and text.over_budget and layout.token_count > _share_tokens(frame):
+        base = None
+        layout = turn.laid_out(_share_tokens(frame))
+        text = turn.whole(layout)
+    prefix = layout
+    while text.over_budget and prefix.text:
+        # What is forced in comes first: the prefix takes what is left of the budget, which may be nothing.
+        prefix = turn.laid_out(prefix.token_count - (text.token_count - frame.budget_tokens))
+        text = turn.whole(prefix)
+    state = PrefixState(
+        turn=number,
+        base_turn=base.base_turn if base else number,
+        as_of=base.as_of if base else frame.as_of,
+        locale=locale,
+        prefix_ids=tuple(one.memory_id for one in layout.memories),
+        seen=turn.seen,
+        prefix_tokens=prefix.token_count + (base.prefix_tokens if base else 0),
+        all_tokens=text.token_count + (base.all_tokens if base else 0),
+    )
+    advised = _too_small(state) and turn.laid_out(_share_tokens(frame)).token_count > layout.token_count * _GROWTH
+    return text, StablePrefix(text=prefix.text, token_count=prefix.token_count, state=state, rebase_advised=advised)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
     """What one turn brings; `seen` counts this turn's memories too."""
@@ -52,7 +105,7 @@ class _Turn:
     seen: tuple[SeenMemory, ...]
     load: Load
 
-    def kept(self, state: PrefixState) -> Section:
+    def unchanged(self, state: PrefixState) -> Section:
         """The prefix of the turns before."""
         return self._prefix(self.load(state.prefix_ids), replace(self.frame, as_of=state.as_of))
 
@@ -60,9 +113,9 @@ class _Turn:
         """A new prefix: what was recalled most, as far as it fits; the empty one where there is no room."""
         if room_tokens <= 0:
             return Section()
-        at_hand = {item.memory.id: item for item in self.selected}
-        loaded = self.load([one.memory_id for one in self.seen if one.memory_id not in at_hand])
-        known = at_hand | {item.memory.id: item for item in loaded}
+        known = {item.memory.id: item for item in self.selected}
+        loaded = self.load([one.memory_id for one in self.seen if one.memory_id not in known])
+        known |= {item.memory.id: item for item in loaded}
         items = [known[one.memory_id] for one in self.seen if one.memory_id in known]
         quotas = _share_of_quotas(self.frame.quotas)
         frame = replace(self.frame, budget_tokens=room_tokens, quotas=quotas, force_best=False)
@@ -101,60 +154,6 @@ class _Turn:
         unscored = tuple(Selected(memory=item.memory) for item in items)
         prefix = self.form.write(unscored, replace(frame, budget_tokens=_UNBOUNDED, force_best=False))
         return replace(prefix, memories=tuple(one for one in prefix.memories if one.tier is not Tier.DROPPED))
-
-
-def render_stable(
-    selected: Sequence[Selected],
-    read: Sequence[Selected],
-    frame: Frame,
-    form: FormOfText,
-    tail: TailPlacement,
-    locale: Locale,
-    load: Load,
-) -> tuple[Section, StablePrefix]:
-    """Write the prefix, then what was read, then the other memories in the form.
-
-    What was read stands behind the prefix even where the prefix has it: the prefix may show its index only.
-
-    Args:
-        selected: Best first, without duplicates.
-        read: What a model asked to read.
-        frame: The budget is that of the whole text.
-        form: Of prefix and tail alike.
-        tail: What the turns before left.
-        locale: The language of the frame's wording.
-        load: Finds the memories of earlier turns.
-
-    Returns:
-        The whole text, and the prefix with the state for the next turn.
-    """
-    before = tail.state
-    number = 1 if before is None else before.turn + 1
-    turn = _Turn(selected=selected, read=read, frame=frame, form=form, seen=_seen(before, selected, number), load=load)
-    base = before if before and before.prefix_ids and not tail.rebase else None
-    layout = turn.kept(base) if base else turn.laid_out(_share_tokens(frame))
-    text = turn.whole(layout)
-    if base and text.over_budget and layout.token_count > _share_tokens(frame):
-        base = None
-        layout = turn.laid_out(_share_tokens(frame))
-        text = turn.whole(layout)
-    prefix = layout
-    while text.over_budget and prefix.text:
-        # What is forced in comes first: the prefix takes what is left of the budget, which may be nothing.
-        prefix = turn.laid_out(prefix.token_count - (text.token_count - frame.budget_tokens))
-        text = turn.whole(prefix)
-    state = PrefixState(
-        turn=number,
-        base_turn=base.base_turn if base else number,
-        as_of=base.as_of if base else frame.as_of,
-        locale=locale,
-        prefix_ids=tuple(one.memory_id for one in layout.memories),
-        seen=turn.seen,
-        prefix_tokens=prefix.token_count + (base.prefix_tokens if base else 0),
-        all_tokens=text.token_count + (base.all_tokens if base else 0),
-    )
-    advised = _too_small(state) and turn.laid_out(_share_tokens(frame)).token_count > layout.token_count * _GROWTH
-    return text, StablePrefix(text=prefix.text, token_count=prefix.token_count, state=state, rebase_advised=advised)
 
 
 def _share_tokens(frame: Frame) -> int:

@@ -77,7 +77,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnReply:
+class CountedReply:
     """What is kept of a turn for repeats of its request_id; the messages are made of it and the request."""
 
     rendered: Rendered
@@ -102,7 +102,6 @@ class RenderTurn:
     """Decides on entries, and counts what was decided. Safe to call from several threads."""
 
     def __init__(self, store: Store, entries: Entries, find_references: FindReferences) -> None:
-        """Args are the store, its entries, and what finds them in a text."""
         self._store = store
         self._entries = entries
         self._find_references = find_references
@@ -156,18 +155,18 @@ class RenderTurn:
         return (*turn.source.selected, *(Selected(memory=one) for one in readable if one.id not in seen))
 
     def _count(self, turn: Turn, draft: _Draft) -> Rendered:
-        def apply(work: UnitOfWork) -> TurnReply:
+        def apply(work: UnitOfWork) -> CountedReply:
             state = work.learning.state()
             if state.enabled != draft.decision.enabled:
                 raise _Switched
             final = _as_of_now(turn, draft, state.settings, work) if state.enabled else draft
             record(work.learning, _event(turn.commit, final))
-            return TurnReply(rendered=replace(final.rendered, decision=final.decision))
+            return CountedReply(rendered=replace(final.rendered, decision=final.decision))
 
         request = WriteRequest(
             request_id=turn.commit.request_id,
             fingerprint=turn.commit.fingerprint,
-            reply_type=TurnReply,
+            reply_type=CountedReply,
             apply=apply,
         )
         written = self._store.write(turn.project, request).result()

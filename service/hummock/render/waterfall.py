@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from hummock.core.render import Tier
 from hummock.render.entries import (
-    closing,
+    CLOSING,
+    INDEX_CLOSING,
     full_entry,
-    index_closing,
     index_entry,
     index_opening_with_rule,
     least_tokens,
@@ -25,18 +25,17 @@ _WRITTEN_AT_ONCE: Final = 16
 _BEST: Final = "best match: always in full"
 _FITS: Final = "in full: it fits"
 _INDEX_FITS: Final = "index only: the body does not fit"
-_NO_ROOM: Final = "the budget is used up"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Placed:
-    """A memory with its tier and, unless it is dropped, its text."""
+    """A memory that stands in the text."""
 
     item: Selected
     tier: Tier
     reason: str
-    text: str = ""
-    token_count: int = 0
+    text: str
+    token_count: int
 
 
 def render_waterfall(selected: Sequence[Selected], frame: Frame) -> Section:
@@ -49,27 +48,28 @@ def render_waterfall(selected: Sequence[Selected], frame: Frame) -> Section:
         selected: Best first, without duplicates.
         frame: Its `info` is not said.
     """
-    placed = _waterfall(selected, frame)
+    placed = _placed(selected, frame)
     text = _assembled(placed, frame)
-    forced_count = int(frame.force_best)
     # A text can have more tokens than its parts.
-    while (token_count := frame.counter.count(text)) > frame.budget_tokens and _shown_count(placed) > forced_count:
-        last = _shown_count(placed) - 1
-        placed = [*placed[:last], *(_dropped(one.item) for one in placed[last:])]
+    while (token_count := frame.counter.count(text)) > frame.budget_tokens and len(placed) > frame.force_best:
+        placed.pop()
         text = _assembled(placed, frame)
+    dropped = [item.dropped() for item in selected[len(placed) :]]
+    in_text_order = sorted(placed, key=lambda one: one.tier)
     return Section(
         text=text,
         token_count=token_count,
         over_budget=token_count > frame.budget_tokens,
-        memories=tuple(one.item.rendered(one.tier, one.token_count, one.reason) for one in _in_text_order(placed)),
+        memories=(*(one.item.rendered(one.tier, one.token_count, one.reason) for one in in_text_order), *dropped),
         tools=(read_memory(frame),) if any(one.tier is Tier.INDEX for one in placed) else (),
     )
 
 
-def _waterfall(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
+def _placed(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
+    """The first memories, as many as there is room for."""
     counter = frame.counter
-    room = frame.budget_tokens - counter.count(opening(frame.wording)) - counter.count(closing())
-    index_frame = counter.count(index_opening_with_rule(frame)) + counter.count(index_closing())
+    room = frame.budget_tokens - counter.count(opening(frame.wording)) - counter.count(CLOSING)
+    index_frame = counter.count(index_opening_with_rule(frame)) + counter.count(INDEX_CLOSING)
     entries = _FullEntries(selected, frame)
     placed: list[_Placed] = []
     listed_count = 0
@@ -91,7 +91,7 @@ def _waterfall(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
         placed.append(_Placed(item=item, tier=Tier.INDEX, reason=_INDEX_FITS, text=line, token_count=cost))
         room -= needed
         listed_count += 1
-    return [*placed, *(_dropped(item) for item in selected[len(placed) :])]
+    return placed
 
 
 class _Entry(NamedTuple):
@@ -126,22 +126,10 @@ class _FullEntries:
         return self._written[place]
 
 
-def _dropped(item: Selected) -> _Placed:
-    return _Placed(item=item, tier=Tier.DROPPED, reason=_NO_ROOM)
-
-
-def _shown_count(placed: Sequence[_Placed]) -> int:
-    return sum(one.tier is not Tier.DROPPED for one in placed)
-
-
-def _in_text_order(placed: Sequence[_Placed]) -> list[_Placed]:
-    return sorted(placed, key=lambda one: one.tier)
-
-
 def _assembled(placed: Sequence[_Placed], frame: Frame) -> str:
     full = [one.text for one in placed if one.tier is Tier.FULL]
     lines = [one.text for one in placed if one.tier is Tier.INDEX]
     if not (full or lines):
         return ""
-    index = [index_opening_with_rule(frame), *lines, index_closing()] if lines else []
-    return "".join([opening(frame.wording), *full, *index, closing()])
+    index = [index_opening_with_rule(frame), *lines, INDEX_CLOSING] if lines else []
+    return "".join([opening(frame.wording), *full, *index, CLOSING])
