@@ -13,7 +13,7 @@ from hummock.core.learning import KeywordsLearned, KeywordUpdate, Learner, Learn
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.core.recall import MAX_QUERY_CHARACTERS, IntentMode, Preset, Recalled, RecallQuery
-from hummock.learning.entries import Entries
+from hummock.learning.entries import NO_PROFILE, Entries
 from hummock.learning.keywords import checked, select
 from hummock.learning.log import record
 from hummock.ports.models import Clock, EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
@@ -25,13 +25,25 @@ NEAR_SIMILARITY = 0.15
 """Calibrated: above what unrelated texts have, and far below what a recall asks for. What is to be learnt is a link
 that words do not show yet."""
 
+MAX_WAITING_PROJECTS = 256
+"""With a turn that waits to be learnt from; of more than these, the turn that has waited longest is dropped."""
+FAILURES = 3
+"""In a row, after which a scan ends."""
+
 _NOBODY = "there is no learner"
-_NO_PROFILE = Profile()
+_END_S = 5.0
+_REASONS = {
+    ScanEnd.DONE: "",
+    ScanEnd.NO_LEARNER: "no learner is configured, so that nothing was read; set llm, and ask for all entries then",
+    ScanEnd.OFF: "learning is off in this project",
+    ScanEnd.FAILING: f"the learner failed {FAILURES} times in a row; ask again to go on with the entries that are left",
+}
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearntReply:
-    """What was kept: keywords that are new, by entry, of those that were read and are still there."""
+    """What was learnt: keywords that are new, by entry, of those that were read and are still there."""
 
     updates: tuple[KeywordUpdate, ...]
 
@@ -47,7 +59,7 @@ class LearnKeywords:
         find_references: FindReferences,
         learner: KeywordLearner | None,
     ) -> None:
-        """Args are what it reads with, and who learns; None when there is nobody."""
+        """The learner is None when there is nobody."""
         self._store = store
         self._entries = entries
         self._recall = recall
@@ -123,7 +135,7 @@ class LearnKeywords:
 
     def _profiles(self, project: str, memory_ids: Sequence[str]) -> dict[str, Profile]:
         return self._store.read_learning(
-            project, lambda learning: {one: learning.profile(one) or _NO_PROFILE for one in memory_ids}
+            project, lambda learning: {one: learning.profile(one) or NO_PROFILE for one in memory_ids}
         )
 
     def _learn(self, project: str, user_text: str, memory_ids: Sequence[str]) -> tuple[KeywordUpdate, ...]:
@@ -137,9 +149,9 @@ class LearnKeywords:
             return ()
         question = KeywordQuestion(project=project, user_text=user_text, entries=texts)
         updates = checked(self._learner.keywords(question), texts)
-        return self._keep(project, updates, entries, self._learner) if updates else ()
+        return self._write(project, updates, entries, self._learner) if updates else ()
 
-    def _keep(
+    def _write(
         self, project: str, updates: tuple[KeywordUpdate, ...], read: Sequence[Memory], learner: KeywordLearner
     ) -> tuple[KeywordUpdate, ...]:
         hash_of = {memory.id: memory.content_hash for memory in read}
@@ -171,21 +183,6 @@ def _says(memory: Memory | None, content_hash: bytes) -> bool:
 def _entry_text(memory: Memory, profile: Profile) -> EntryText:
     content = "" if memory.payload is None else memory.payload.content
     return EntryText(memory_id=memory.id, title=memory.index.title, text=content, keywords=profile.keywords)
-
-
-MAX_WAITING_PROJECTS = 256
-"""With a turn that waits to be learnt from; of more than these, the turn that has waited longest is dropped."""
-FAILURES = 3
-"""In a row, after which a scan ends."""
-
-_END_S = 5.0
-_REASONS = {
-    ScanEnd.DONE: "",
-    ScanEnd.NO_LEARNER: "no learner is configured, so that nothing was read; set llm, and ask for all entries then",
-    ScanEnd.OFF: "learning is off in this project",
-    ScanEnd.FAILING: f"the learner failed {FAILURES} times in a row; ask again to go on with the entries that are left",
-}
-_log = logging.getLogger(__name__)
 
 
 class Scan:
@@ -223,7 +220,7 @@ class BackgroundLearner:
     """
 
     def __init__(self, learn: LearnKeywords, clock: Clock) -> None:
-        """Args are who learns, and what time it is; nothing runs before `start`."""
+        """Nothing runs before `start`."""
         self._learn = learn
         self._clock = clock
         self._lock = Condition()

@@ -1,4 +1,4 @@
-"""The entries of projects as they are looked for in what users say; kept from turn to turn."""
+"""The entries of projects as they are looked for in what users say; cached from turn to turn."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.ports.store import LearningReader, Store
 
 MAX_PROJECTS = 64
-"""Whose entries are kept. A thousand entries are about half a megabyte."""
+"""Whose entries are cached. A thousand entries are about half a megabyte."""
+
+ENTRIES = Filter(kinds=frozenset({MemoryKind.ENTRY}))
+NO_PROFILE = Profile()
+"""Of an entry of which nothing was learnt."""
 
 _PAGE = 1000
 _FULL_PAGE = 100
 """With their contents, which may be long: no more are read than somebody looks at."""
-_NO_PROFILE = Profile()
-ENTRIES = Filter(kinds=frozenset({MemoryKind.ENTRY}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,8 @@ class Entries:
     """Reads entries with their keywords. Safe to call from several threads."""
 
     def __init__(self, store: Store) -> None:
-        """Args are where they are."""
         self._store = store
-        self._kept: OrderedDict[str, tuple[_Key, tuple[Entry, ...]]] = OrderedDict()
+        self._cache: OrderedDict[str, tuple[_Key, tuple[Entry, ...]]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, project: str) -> tuple[Entry, ...]:
@@ -45,20 +46,20 @@ class Entries:
         """
         key = self._store.read_learning(project, _key)
         with self._lock:
-            kept = self._kept.get(project)
-            if kept is not None and kept[0] == key:
-                self._kept.move_to_end(project)
-                return kept[1]
-        # A write that is durable is seen by all reads a moment later; what was read in that moment is not kept.
+            cached = self._cache.get(project)
+            if cached is not None and cached[0] == key:
+                self._cache.move_to_end(project)
+                return cached[1]
+        # A write that is durable is seen by all reads a moment later; what was read in that moment is not cached.
         is_current = self._store.generation(project).seq >= key.entries_seq
         profiles = self._store.read_learning(project, lambda learning: dict(learning.profiles()))
-        if kept is not None and kept[0].entries_seq == key.entries_seq:
+        if cached is not None and cached[0].entries_seq == key.entries_seq:
             # Only keywords are other ones, as after nearly every turn: there is no need to read the memories again.
-            entries = tuple(_with_keywords(entry, profiles.get(entry.memory_id, _NO_PROFILE)) for entry in kept[1])
+            entries = tuple(_with_keywords(entry, profiles.get(entry.memory_id, NO_PROFILE)) for entry in cached[1])
         else:
             entries = self._read(project, profiles)
         if is_current:
-            self._keep(project, key, entries)
+            self._remember(project, key, entries)
         return entries
 
     def memories(self, project: str, *, full: bool) -> Iterator[Memory]:
@@ -71,20 +72,16 @@ class Entries:
 
     def _read(self, project: str, profiles: Mapping[str, Profile]) -> tuple[Entry, ...]:
         return tuple(
-            Entry(
-                memory_id=memory.id,
-                title=memory.index.title,
-                keywords=profiles.get(memory.id, _NO_PROFILE).keywords,
-            )
-            for memory in self.memories(project, full=False)
+            Entry(memory_id=one.id, title=one.index.title, keywords=profiles.get(one.id, NO_PROFILE).keywords)
+            for one in self.memories(project, full=False)
         )
 
-    def _keep(self, project: str, key: _Key, entries: tuple[Entry, ...]) -> None:
+    def _remember(self, project: str, key: _Key, entries: tuple[Entry, ...]) -> None:
         with self._lock:
-            self._kept[project] = (key, entries)
-            self._kept.move_to_end(project)
-            if len(self._kept) > MAX_PROJECTS:
-                self._kept.popitem(last=False)
+            self._cache[project] = (key, entries)
+            self._cache.move_to_end(project)
+            if len(self._cache) > MAX_PROJECTS:
+                self._cache.popitem(last=False)
 
 
 def _with_keywords(entry: Entry, profile: Profile) -> Entry:

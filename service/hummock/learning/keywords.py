@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hummock.core.learning import MAX_KEYWORD_CHARACTERS, KeywordUpdate, Learner, LearningSettings, Profile
+from hummock.learning.entries import NO_PROFILE
 from hummock.ports.models import (
     Clock,
     EntryText,
@@ -20,88 +21,20 @@ from hummock.ports.models import (
 from hummock.text.normalise import prose
 from hummock.text.word_lists import CHINESE_COMMON_WORDS, ENGLISH_COMMON_WORDS
 
-_KEYWORD_WORTH = 10
-_COOLDOWN_WORTH = 5
-_MISS_WORTH = 10
-
-_UNKNOWN = Profile()
-
-
-def select(
-    near: Iterable[str], profiles: Mapping[str, Profile], turn: int, settings: LearningSettings
-) -> tuple[str, ...]:
-    """The entries to analyse, those of the highest priority first, equal ones as they came.
-
-    Args:
-        near: Ids of entries that the words may be about (the coarse filter), the nearest first.
-        profiles: What is known of them.
-        turn: Now, on the clock of `LearningState.turns`.
-        settings: How many, and the numbers of the priority.
-    """
-    ranked = sorted(
-        dict.fromkeys(near), key=lambda memory_id: -priority(profiles.get(memory_id, _UNKNOWN), turn, settings)
-    )
-    return tuple(ranked[: settings.candidates])
-
-
-def priority(profile: Profile, turn: int, settings: LearningSettings) -> int:
-    """Higher for an entry with fewer keywords; lower for one that was analysed of late, or in vain."""
-    missing = settings.keyword_target - min(len(profile.keywords), settings.keyword_target)
-    since = max(0, turn - profile.last_analyzed_turn)
-    cooling = max(0, settings.analysis_cooldown_turns - since)
-    return missing * _KEYWORD_WORTH - cooling * _COOLDOWN_WORTH - profile.miss_count * _MISS_WORTH
-
-
-_WORD = re.compile(r"\w+")
-_COMMON = CHINESE_COMMON_WORDS | ENGLISH_COMMON_WORDS
-
 MAX_NEW_KEYWORDS = 10
 """For an entry at once."""
-
-
-def checked(given: Iterable[KeywordUpdate], entries: Sequence[EntryText]) -> tuple[KeywordUpdate, ...]:
-    """What is learnt of what a learner says of these entries, in their order; nothing where it read one in vain.
-
-    What it says of another entry is left out. A keyword is one line of at most MAX_KEYWORD_CHARACTERS that is more than
-    a character and than words that are said of anything, by which an entry would be part of every prompt; it says what
-    neither the title nor a keyword says already, whatever the case; and the first MAX_NEW_KEYWORDS of an entry count.
-    """
-    said: dict[str, list[str]] = {}
-    for update in given:
-        said.setdefault(update.memory_id, []).extend(update.keywords)
-    return tuple(
-        KeywordUpdate(memory_id=entry.memory_id, keywords=tuple(_new(said[entry.memory_id], entry)))
-        for entry in entries
-        if entry.memory_id in said
-    )
-
-
-def _new(said: Iterable[str], entry: EntryText) -> Iterator[str]:
-    known = {prose(known) for known in (entry.title, *entry.keywords)}
-    count = 0
-    for keyword in said:
-        line = " ".join(keyword.split())
-        normal = prose(line)
-        if count == MAX_NEW_KEYWORDS:
-            return
-        # What cannot be printed cannot be seen by whoever looks the keywords through.
-        is_fit = len(line) <= MAX_KEYWORD_CHARACTERS and line.isprintable() and _says_something(normal)
-        if is_fit and normal not in known:
-            known.add(normal)
-            count += 1
-            yield line
-
-
-def _says_something(normal: str) -> bool:
-    words = _WORD.findall(normal)
-    return sum(map(len, words)) > 1 and not all(word in _COMMON for word in words)
-
-
 PATIENCE_S = 120.0
 """For one entry, retries included; the endpoint's own timeout is shorter."""
 MAX_USER_CHARACTERS = 2000
 MAX_ENTRY_CHARACTERS = 2000
 MAX_TITLE_CHARACTERS = 200
+
+_KEYWORD_WORTH = 10
+_COOLDOWN_WORTH = 5
+_MISS_WORTH = 10
+
+_WORD = re.compile(r"\w+")
+_COMMON = CHINESE_COMMON_WORDS | ENGLISH_COMMON_WORDS
 
 _FAILURES = 2
 _MAX_REPLY_TOKENS = 400
@@ -128,13 +61,37 @@ Each keyword is specific to this entry, in the language of user_text or of the e
 {MAX_KEYWORD_CHARACTERS} characters. Give at most {MAX_NEW_KEYWORDS}; never the title, nor one that is known already."""
 
 
+def select(
+    near: Iterable[str], profiles: Mapping[str, Profile], turn: int, settings: LearningSettings
+) -> tuple[str, ...]:
+    """The entries to analyse, those of the highest priority first, equal ones as they came.
+
+    Args:
+        near: Ids of entries that the words may be about (the coarse filter), the nearest first.
+        profiles: What is known of them.
+        turn: Now, on the clock of `LearningState.turns`.
+        settings: How many, and the numbers of the priority.
+    """
+    ranked = sorted(
+        dict.fromkeys(near), key=lambda memory_id: -priority(profiles.get(memory_id, NO_PROFILE), turn, settings)
+    )
+    return tuple(ranked[: settings.candidates])
+
+
+def priority(profile: Profile, turn: int, settings: LearningSettings) -> int:
+    """Higher for an entry with fewer keywords; lower for one that was analysed of late, or in vain."""
+    missing = settings.keyword_target - min(len(profile.keywords), settings.keyword_target)
+    since = max(0, turn - profile.last_analyzed_turn)
+    cooling = max(0, settings.analysis_cooldown_turns - since)
+    return missing * _KEYWORD_WORTH - cooling * _COOLDOWN_WORTH - profile.miss_count * _MISS_WORTH
+
+
 class AskKeywords:
     """`ports.KeywordLearner` by a language model."""
 
     kind = Learner.LLM
 
     def __init__(self, llm: Llm, clock: Clock) -> None:
-        """Args are who is asked, and what time it is."""
         self._llm = llm
         self._clock = clock
 
@@ -198,3 +155,41 @@ def _cut(text: str, most_characters: int) -> str:
     # A lone surrogate is no JSON that can be sent.
     whole = text.encode("utf-8", "replace").decode()
     return whole if len(whole) <= most_characters else f"{whole[:half]}\n…\n{whole[-half:]}"
+
+
+def checked(given: Iterable[KeywordUpdate], entries: Sequence[EntryText]) -> tuple[KeywordUpdate, ...]:
+    """What is learnt of what a learner says of these entries, in their order; nothing where it read one in vain.
+
+    What it says of another entry is left out. A keyword is one line of at most MAX_KEYWORD_CHARACTERS that is more than
+    a character and than words that are said of anything, by which an entry would be part of every prompt; it says what
+    neither the title nor a keyword says already, whatever the case; and the first MAX_NEW_KEYWORDS of an entry count.
+    """
+    said: dict[str, list[str]] = {}
+    for update in given:
+        said.setdefault(update.memory_id, []).extend(update.keywords)
+    return tuple(
+        KeywordUpdate(memory_id=entry.memory_id, keywords=tuple(_new(said[entry.memory_id], entry)))
+        for entry in entries
+        if entry.memory_id in said
+    )
+
+
+def _new(said: Iterable[str], entry: EntryText) -> Iterator[str]:
+    known = {prose(known) for known in (entry.title, *entry.keywords)}
+    count = 0
+    for keyword in said:
+        line = " ".join(keyword.split())
+        normal = prose(line)
+        if count == MAX_NEW_KEYWORDS:
+            return
+        # What cannot be printed cannot be seen by whoever looks the keywords through.
+        is_fit = len(line) <= MAX_KEYWORD_CHARACTERS and line.isprintable() and _says_something(normal)
+        if is_fit and normal not in known:
+            known.add(normal)
+            count += 1
+            yield line
+
+
+def _says_something(normal: str) -> bool:
+    words = _WORD.findall(normal)
+    return sum(map(len, words)) > 1 and not all(word in _COMMON for word in words)

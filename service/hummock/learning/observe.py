@@ -33,7 +33,6 @@ class Observe:
     """Writes turns down. Safe to call from several threads."""
 
     def __init__(self, store: Store, seen: Seen) -> None:
-        """Args are where turns are written down, and who is told of them."""
         self._store = store
         self._seen = seen
 
@@ -139,17 +138,11 @@ class Feedback:
                     query_text=command.query_text, verdicts=known, note=command.note, session_id=command.session_id
                 )
                 record(work.learning, event)
-            kept = {verdict.memory_id for verdict in known}
-            unknown = tuple(one.memory_id for one in command.verdicts if one.memory_id not in kept)
+            unknown = tuple(one.memory_id for one in command.verdicts if one not in known)
             return FeedbackReply(recorded=len(known), unknown_ids=unknown)
 
-        written = self._store.write(
-            command.project,
-            WriteRequest(
-                request_id=command.request_id,
-                fingerprint=command.fingerprint,
-                reply_type=FeedbackReply,
-                apply=apply,
-            ),
-        ).result()
+        request = WriteRequest(
+            request_id=command.request_id, fingerprint=command.fingerprint, reply_type=FeedbackReply, apply=apply
+        )
+        written = self._store.write(command.project, request).result()
         return FeedbackNoted(seq=written.seq, recorded=written.reply.recorded, unknown_ids=written.reply.unknown_ids)

@@ -23,7 +23,7 @@ from hummock.core.learning import Entry, Reference
 from hummock.learning.phrases import Phrase, Spoken, may_stand_for, phrases_of, spoken, stands
 
 MAX_PROJECTS: Final = 64
-"""Whose names are kept; those of a thousand entries are about a megabyte."""
+"""Whose names are cached; those of a thousand entries are about a megabyte."""
 
 _TOLERATED_DISTANCE: Final = 0.4
 _ALMOST = 1e-9
@@ -32,7 +32,7 @@ _LEAST_DEAD = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
+class _ProjectNames:
     """The names of a project, and who may look at them."""
 
     index: NameIndex = field(default_factory=lambda: NameIndex())
@@ -51,22 +51,22 @@ class _Match:
 
 
 class ProjectReferences:
-    """`ports.FindReferences` that keeps the names of the projects that were asked about last."""
+    """`ports.FindReferences` that caches the names of the projects that were asked about last."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._cache: OrderedDict[str, _ProjectNames] = OrderedDict()
         self._lock = Lock()
 
     def __call__(self, project: str, text: str, entries: Sequence[Entry], min_similarity: float, /) -> list[Reference]:
         """The entries that a text refers to, the most similar first, equal ones by id; each once."""
         with self._lock:
-            kept = self._kept.setdefault(project, _Kept())
-            self._kept.move_to_end(project)
-            if len(self._kept) > MAX_PROJECTS:
-                self._kept.popitem(last=False)
-        with kept.lock:
-            kept.index.follow(entries)
-            return kept.index.references(text, min_similarity)
+            names = self._cache.setdefault(project, _ProjectNames())
+            self._cache.move_to_end(project)
+            if len(self._cache) > MAX_PROJECTS:
+                self._cache.popitem(last=False)
+        with names.lock:
+            names.index.follow(entries)
+            return names.index.references(text, min_similarity)
 
 
 def references(text: str, entries: Sequence[Entry], min_similarity: float) -> list[Reference]:
@@ -215,16 +215,16 @@ def _undisputed(matches: Sequence[_Match]) -> list[_Match]:
 
     A phrase inside a longer one is part of that one's name; a slip that could be of several names is of none.
     """
-    kept: list[_Match] = []
+    chosen: list[_Match] = []
     # Only what shares a character with a match says anything of it: a long text may have hundreds of them.
-    kept_at: defaultdict[int, list[_Match]] = defaultdict(list)
+    chosen_at: defaultdict[int, list[_Match]] = defaultdict(list)
     for match in sorted(_unambiguous(matches), key=lambda one: (-one.similarity, one.start - one.end, one.start)):
-        near = (other for at in range(match.start, match.end) for other in kept_at.get(at, ()))
+        near = (other for at in range(match.start, match.end) for other in chosen_at.get(at, ()))
         if not any(_yields_to(match, other) for other in near if other.phrase != match.phrase):
-            kept.append(match)
+            chosen.append(match)
             for at in range(match.start, match.end):
-                kept_at[at].append(match)
-    return kept
+                chosen_at[at].append(match)
+    return chosen
 
 
 def _unambiguous(matches: Sequence[_Match]) -> Iterator[_Match]:

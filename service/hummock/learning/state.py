@@ -7,14 +7,12 @@ from dataclasses import asdict, dataclass, replace
 
 from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.core.learning import (
-    Injection,
     KeywordsSet,
     LearningSettings,
     LearningState,
     LoggedEvent,
     SettingsChanged,
     Switched,
-    Usage,
     next_turn,
 )
 from hummock.core.learning_requests import (
@@ -47,7 +45,7 @@ class Learning:
     """Shows and changes how projects learn. Safe to call from several threads."""
 
     def __init__(self, store: Store, entries: Entries, switched_on: Callable[[str], bool]) -> None:
-        """Args are the store, its entries, and who is told that a project has begun to learn.
+        """`switched_on` is told that a project has begun to learn.
 
         It returns at once, and says whether entries are now read that have no keywords.
         """
@@ -150,21 +148,20 @@ class Learning:
         def read(learning: LearningReader) -> tuple[LearningState, int, tuple[EntryState, ...]]:
             state = learning.state()
             asked = next_turn(learning.turn(scope)) if turn is None else turn
-            row_of = _rows(state, learning.usage(scope), asked)
+            usage = learning.usage(scope)
+            table = {row.memory_id: row for row in decide(usage, (), asked, state.settings)} if state.enabled else {}
             entries = tuple(
-                EntryState(memory_id=one, title=title, profile=learning.profile(one), injection=row_of(one))
+                EntryState(
+                    memory_id=one,
+                    title=title,
+                    profile=learning.profile(one),
+                    injection=(table.get(one) or idle(one)) if state.enabled else plain(one, usage.get(one)),
+                )
                 for one, title in titles.items()
             )
             return state, asked, entries
 
         return self._store.read_learning(project, read)
-
-
-def _rows(state: LearningState, usage: dict[str, Usage], turn: int) -> Callable[[str], Injection]:
-    if not state.enabled:
-        return lambda memory_id: plain(memory_id, usage.get(memory_id))
-    table = {row.memory_id: row for row in decide(usage, (), turn, state.settings)}
-    return lambda memory_id: table.get(memory_id) or idle(memory_id)
 
 
 def _changing(changes: SettingsChanges, prefix: str) -> Callable[[LearningSettings], LearningSettings]:

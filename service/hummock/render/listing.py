@@ -11,8 +11,8 @@ from typing import Final
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.render import Tier
 from hummock.render import escape
-from hummock.render.entries import INDEX_CLOSING, body_of, index_entry, index_opening, numbered
 from hummock.render.section import Frame, Section, Selected, read_memory
+from hummock.render.tagged import INDEX_CLOSING, body_of, index_entry, index_opening, numbered
 from hummock.text.tokens import TokenCounter
 
 LIST_BUDGET_TOKENS: Final = 2000

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from hummock.core.render import Tier
-from hummock.render.entries import (
+from hummock.render.section import Frame, Section, Selected, read_memory
+from hummock.render.tagged import (
     CLOSING,
     INDEX_CLOSING,
     full_entry,
@@ -17,7 +18,6 @@ from hummock.render.entries import (
     numbered,
     opening,
 )
-from hummock.render.section import Frame, Section, Selected, read_memory
 
 WATERFALL_BUDGET_TOKENS: Final = 2000
 
