@@ -78,7 +78,7 @@ class Learn:
             return written
         try:
             written.result()
-        except _VectorsMissing:  # a memory that made embedding needless was removed meanwhile
+        except VectorsMissing:  # a memory that made embedding needless was removed meanwhile
             return self._write(command, prepared, self._embedded(prepared, given, [False] * len(prepared)), now)
         return written
 
@@ -130,7 +130,7 @@ def _learned(written: Written[Reply]) -> Learned:
     return Learned(seq=written.seq, results=written.reply.results)
 
 
-class _VectorsMissing(Exception):
+class VectorsMissing(Exception):
     """A memory must be stored whose vectors were not made."""
 
 
@@ -142,7 +142,7 @@ def _store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] |
     if existing is None and holder is not None:
         return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder)
     if vectors is None:
-        raise _VectorsMissing
+        raise VectorsMissing
     memory = make_memory(one, existing, chunk_count=len(vectors), now=now)
     work.put(memory, one.key, one.words.analysed().terms, vectors)
     return LearnResult(id=one.memory_id, status=LearnStatus.CREATED if existing is None else LearnStatus.UPDATED)

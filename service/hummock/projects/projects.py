@@ -29,7 +29,7 @@ from hummock.render.compose import FORMS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateReply:
-    """What is kept of an update for repeats of its request_id: only that it happened."""
+    """What is kept of a change for repeats of its request_id: only that it happened."""
 
 
 class Projects:
@@ -69,16 +69,11 @@ class Projects:
         return self.get(name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeReply:
-    """What is kept of a change for repeats of its request_id: only that it happened."""
-
-
 class Settings:
     """Reads and changes projects' settings. Safe to call from several threads."""
 
     def __init__(self, store: Store, near_twin_bar: float) -> None:
-        """Args are the store, and the bar that the model's registry entry names."""
+        """The bar is the one that the model's registry entry names."""
         self._store = store
         self._defaults = _defaults(near_twin_bar)
 
@@ -99,11 +94,11 @@ class Settings:
     ) -> SettingsShown:
         """Give the named settings these values, None the default; the project is created when it does not exist."""
 
-        def apply(work: UnitOfWork) -> ChangeReply:
+        def apply(work: UnitOfWork) -> UpdateReply:
             work.set_settings(work.settings().changed(values, paths))
-            return ChangeReply()
+            return UpdateReply()
 
-        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=ChangeReply, apply=apply)
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
         self._store.write(project, request).result()
         return self.get(project)
 

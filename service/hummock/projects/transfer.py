@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -25,12 +25,19 @@ from hummock.core.transfer import (
     Imported,
     KeptPage,
 )
-from hummock.memories.learn import Preparation, Prepared, make_memory, require_past
+from hummock.memories.learn import Preparation, Prepared, VectorsMissing, make_memory, require_past
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store, UnitOfWork, WriteRequest
 from hummock.text.template import left_open
 
 _MESSAGE_BYTES = 1024 * 1024
+"""Of messages that are read at once."""
+
+_MAX_TOKENS = 128
+"""Token vectors of a chunk."""
+
+_UNIT_TOLERANCE = 1e-3
+"""Stored vectors have length 1 within the precision of float16: they stay what they are, to the bit."""
 
 
 class Export:
@@ -55,8 +62,8 @@ class Export:
             if page.is_reset:
                 raise Unavailable(f"project {project.name} changes faster than it is read; export it again")
             gone.update(dict.fromkeys(page.removed_ids))
-            for kept in page.memories:
-                gone.pop(kept.memory.id, None)
+            for exported in page.memories:
+                gone.pop(exported.memory.id, None)
             is_last = page.next_after is None
             yield KeptPage(
                 memories=page.memories,
@@ -88,13 +95,6 @@ class Export:
                 position = messages[-1].position
 
 
-_UNIT_TOLERANCE = 1e-3
-"""Stored vectors have length 1 within the precision of float16: they stay what they are, to the bit."""
-
-_MAX_TOKENS = 128
-"""Token vectors of a chunk."""
-
-
 class _Outcome(IntEnum):
     """What became of a part."""
 
@@ -109,7 +109,7 @@ class _Outcome(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ImportReply:
     """Outcomes of the parts."""
 
     outcomes: tuple[_Outcome, ...]
@@ -142,26 +142,23 @@ class Import:
         """
         now = self._clock.now()
         failures: list[tuple[int, InvalidRequest]] = []
-        accepted: list[Given] = []
-        places: list[int] = []
-        given_embeddings: list[tuple[Embedding, ...]] = []
+        accepted: dict[int, Given] = {}
+        memories: list[tuple[GivenMemory, tuple[Embedding, ...]]] = []
         for place, part in enumerate(parts):
             try:
                 _check_times(part, now)
                 if isinstance(part, GivenMemory):
-                    given_embeddings.append(_checked(part, self._embedder.space))
-                accepted.append(part)
-                places.append(place)
+                    memories.append((part, _checked(part, self._embedder.space)))
+                accepted[place] = part
             except InvalidRequest as error:
                 failures.append((place, error))
-        memories = [part for part in accepted if isinstance(part, GivenMemory)]
-        arrivals = self._arrivals(project, memories, given_embeddings)
+        arrivals = self._arrivals(project, memories)
         embedded = self._embed([one for one in arrivals if one.embeddings == ()])
         try:
-            seq, outcomes = self._write(project, accepted, arrivals, now)
-        except _VectorsMissing:  # one that seemed to be there was changed meanwhile, or by an earlier part
+            seq, outcomes = self._write(project, accepted.values(), arrivals, now)
+        except VectorsMissing:  # one that seemed to be there was changed meanwhile, or by an earlier part
             embedded += self._embed([one for one in arrivals if not one.embeddings])
-            seq, outcomes = self._write(project, accepted, arrivals, now)
+            seq, outcomes = self._write(project, accepted.values(), arrivals, now)
         counts = Counter(outcomes)
         return Imported(
             seq=seq,
@@ -172,19 +169,14 @@ class Import:
             embedded=embedded,
             sessions=counts[_Outcome.SESSION],
             messages=counts[_Outcome.MESSAGE],
-            failures=(*failures, *_without_session(outcomes, places)),
+            failures=(*failures, *_without_session(outcomes, accepted)),
         )
 
-    def _arrivals(
-        self,
-        project: str,
-        memories: Sequence[GivenMemory],
-        given_embeddings: Sequence[tuple[Embedding, ...]],
-    ) -> list[_Arrival]:
-        prepared = self._preparation.prepare(project, [left_open(given.draft) for given in memories])
-        stored = self._store.get(project, [given.draft.id for given in memories], 0, full=True)
+    def _arrivals(self, project: str, memories: Sequence[tuple[GivenMemory, tuple[Embedding, ...]]]) -> list[_Arrival]:
+        prepared = self._preparation.prepare(project, [left_open(given.draft) for given, _ in memories])
+        stored = self._store.get(project, [given.draft.id for given, _ in memories], 0, full=True)
         arrivals = []
-        for given, one, embeddings, existing in zip(memories, prepared, given_embeddings, stored, strict=True):
+        for (given, embeddings), one, existing in zip(memories, prepared, stored, strict=True):
             is_there = existing is not None and _is_as_given(existing, given, one)
             arrivals.append(_Arrival(given=given, prepared=one, embeddings=embeddings or (None if is_there else ())))
         return arrivals
@@ -197,59 +189,15 @@ class Import:
         return len(arrivals)
 
     def _write(
-        self, project: str, parts: Sequence[Given], arrivals: Sequence[_Arrival], now: float
+        self, project: str, parts: Collection[Given], arrivals: Sequence[_Arrival], now: float
     ) -> tuple[int, tuple[_Outcome, ...]]:
-        def apply(work: UnitOfWork) -> Reply:
+        def apply(work: UnitOfWork) -> ImportReply:
             waiting = iter(arrivals)
-            return Reply(outcomes=tuple(_take_in(work, part, waiting, now) for part in parts))
+            return ImportReply(outcomes=tuple(_take_in(work, part, waiting, now) for part in parts))
 
-        request = WriteRequest(request_id="", fingerprint=b"", reply_type=Reply, apply=apply)
+        request = WriteRequest(request_id="", fingerprint=b"", reply_type=ImportReply, apply=apply)
         written = self._store.write(project, request).result()
         return written.seq, written.reply.outcomes
-
-
-class _VectorsMissing(Exception):
-    """A memory must be stored that has not been embedded."""
-
-
-def _take_in(work: UnitOfWork, part: Given, arrivals: Iterator[_Arrival], now: float) -> _Outcome:
-    match part:
-        case GivenProject():
-            work.set_info(part.info)
-            work.set_settings(part.settings)
-            return _Outcome.NOTHING
-        case GivenRemoval(memory_id=memory_id):
-            return _Outcome.REMOVED if work.delete(memory_id) else _Outcome.NOTHING
-        case GivenMemory():
-            return _put(work, next(arrivals), now)
-        case Session():
-            return _begin(work, part)
-        case GivenMessage():
-            return _append(work, part)
-
-
-def _begin(work: UnitOfWork, session: Session) -> _Outcome:
-    if work.sessions.get(session.id) is not None:
-        return _Outcome.NOTHING
-    work.sessions.create(session)
-    return _Outcome.SESSION
-
-
-def _append(work: UnitOfWork, given: GivenMessage) -> _Outcome:
-    session = work.sessions.get(given.session_id)
-    if session is None:
-        return _Outcome.NO_SESSION
-    if work.sessions.message(session.id, given.message.id) is not None:
-        return _Outcome.NOTHING
-    send_time = max(given.message.send_time, session.update_time)
-    work.sessions.append(replace(session, update_time=send_time), replace(given.message, send_time=send_time))
-    return _Outcome.MESSAGE
-
-
-def _without_session(outcomes: Sequence[_Outcome], places: Sequence[int]) -> Iterator[tuple[int, InvalidRequest]]:
-    for outcome, place in zip(outcomes, places, strict=True):
-        if outcome is _Outcome.NO_SESSION:
-            yield place, InvalidRequest("message.session_id", "names no session of the project; its record comes first")
 
 
 def _check_times(part: Given, now: float) -> None:
@@ -262,38 +210,6 @@ def _check_times(part: Given, now: float) -> None:
             require_past("session.create_time", part.create_time, now)
         case GivenMessage():
             require_past("message.send_time", part.message.send_time, now)
-
-
-def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
-    one, given = arrival.prepared, arrival.given
-    existing = work.get(one.memory_id)
-    if existing is not None and _is_as_given(existing, given, one):
-        return _Outcome.UNCHANGED
-    if not arrival.embeddings:
-        raise _VectorsMissing
-    update_time = now if given.update_time is None else given.update_time
-    memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=update_time)
-    work.put(memory, one.key, one.words.analysed().terms, arrival.embeddings, given.session_position)
-    return _Outcome.CREATED if existing is None else _Outcome.UPDATED
-
-
-def _is_as_given(existing: Memory, given: GivenMemory, one: Prepared) -> bool:
-    """Whether a memory is there already; where no time of change is given, whenever it changed."""
-    update_time = existing.update_time if given.update_time is None else given.update_time
-    wanted = make_memory(one, existing, chunk_count=existing.chunk_count, now=update_time)
-    return _as_told(wanted) == _as_told(existing)
-
-
-def _as_told(memory: Memory) -> Memory:
-    """A memory in the precision of the wire: microseconds, and a trust of float32; without its fingerprint."""
-    return replace(
-        memory,
-        fingerprint=b"",
-        trust=float(np.float32(memory.trust)),
-        create_time=round(memory.create_time * 1e6),
-        update_time=round(memory.update_time * 1e6),
-        event_time=None if memory.event_time is None else round(memory.event_time * 1e6),
-    )
 
 
 def _checked(given: GivenMemory, space: EmbeddingSpace) -> tuple[Embedding, ...]:
@@ -321,3 +237,75 @@ def _embedding(field: str, chunk: GivenChunk, space: EmbeddingSpace) -> Embeddin
         values = (values.astype(np.float64) / length).astype(np.float32)
     tokens = np.frombuffer(chunk.tokens, np.int8).reshape(-1, space.token_dim)
     return Embedding(vector=values, tokens=tokens)
+
+
+def _take_in(work: UnitOfWork, part: Given, arrivals: Iterator[_Arrival], now: float) -> _Outcome:
+    match part:
+        case GivenProject():
+            work.set_info(part.info)
+            work.set_settings(part.settings)
+            return _Outcome.NOTHING
+        case GivenRemoval(memory_id=memory_id):
+            return _Outcome.REMOVED if work.delete(memory_id) else _Outcome.NOTHING
+        case GivenMemory():
+            return _put(work, next(arrivals), now)
+        case Session():
+            return _begin(work, part)
+        case GivenMessage():
+            return _append(work, part)
+
+
+def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
+    one, given = arrival.prepared, arrival.given
+    existing = work.get(one.memory_id)
+    if existing is not None and _is_as_given(existing, given, one):
+        return _Outcome.UNCHANGED
+    if not arrival.embeddings:
+        raise VectorsMissing
+    update_time = now if given.update_time is None else given.update_time
+    memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=update_time)
+    work.put(memory, one.key, one.words.analysed().terms, arrival.embeddings, given.session_position)
+    return _Outcome.CREATED if existing is None else _Outcome.UPDATED
+
+
+def _is_as_given(existing: Memory, given: GivenMemory, one: Prepared) -> bool:
+    """Whether a memory is there already; where no time of change is given, whenever it changed."""
+    update_time = existing.update_time if given.update_time is None else given.update_time
+    wanted = make_memory(one, existing, chunk_count=existing.chunk_count, now=update_time)
+    return _as_told(wanted) == _as_told(existing)
+
+
+def _as_told(memory: Memory) -> Memory:
+    """A memory in the precision of the wire: microseconds, and a trust of float32; without its fingerprint."""
+    return replace(
+        memory,
+        fingerprint=b"",
+        trust=float(np.float32(memory.trust)),
+        create_time=round(memory.create_time * 1e6),
+        update_time=round(memory.update_time * 1e6),
+        event_time=None if memory.event_time is None else round(memory.event_time * 1e6),
+    )
+
+
+def _begin(work: UnitOfWork, session: Session) -> _Outcome:
+    if work.sessions.get(session.id) is not None:
+        return _Outcome.NOTHING
+    work.sessions.create(session)
+    return _Outcome.SESSION
+
+
+def _append(work: UnitOfWork, given: GivenMessage) -> _Outcome:
+    session = work.sessions.get(given.session_id)
+    if session is None:
+        return _Outcome.NO_SESSION
+    if work.sessions.message(session.id, given.message.id) is not None:
+        return _Outcome.NOTHING
+    send_time = max(given.message.send_time, session.update_time)
+    work.sessions.append(replace(session, update_time=send_time), replace(given.message, send_time=send_time))
+    return _Outcome.MESSAGE
+
+
+def _without_session(outcomes: Iterable[_Outcome], places: Iterable[int]) -> Iterator[tuple[int, InvalidRequest]]:
+    for outcome, place in zip(outcomes, places, strict=True):
+        if outcome is _Outcome.NO_SESSION:
+            yield place, InvalidRequest("message.session_id", "names no session of the project; its record comes first")
