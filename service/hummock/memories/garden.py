@@ -28,6 +28,7 @@ from hummock.text.template import as_draft
 
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)
 
+_PLAIN_FIELDS = ("origin", "session_id", "speaker", "emotion_label", "trust", "supersedes", "source_hash")
 _ATTEMPTS = 8
 """Times that an update starts again because another write changed the memory in between."""
 
@@ -158,17 +159,6 @@ def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | Non
     if event.type is MemoryEventType.CREATED:
         return None
     return replace(event, type=MemoryEventType.DELETED, memory=None)
-
-
-_PLAIN_FIELDS = (
-    "origin",
-    "session_id",
-    "speaker",
-    "emotion_label",
-    "trust",
-    "supersedes",
-    "source_hash",
-)
 
 
 def changed(draft: Draft, changes: Changes) -> Draft:

@@ -26,7 +26,7 @@ from hummock.core.render import (
 from hummock.render.compose import FormOfText, behind, render_read, without
 from hummock.render.section import Frame, Section, Selected
 
-Load = Callable[[Sequence[str]], Sequence[Selected]]
+Select = Callable[[Sequence[str]], Sequence[Selected]]
 """Memories by id, in order, those that do not exist left out."""
 
 _PREFIX_SHARE: Final = 0.7
@@ -47,7 +47,7 @@ def render_stable(
     form: FormOfText,
     tail: TailPlacement,
     locale: Locale,
-    load: Load,
+    select: Select,
 ) -> tuple[Section, StablePrefix]:
     """Write the prefix, then what was read, then the other memories in the form.
 
@@ -60,14 +60,16 @@ def render_stable(
         form: Of prefix and tail alike.
         tail: What the turns before left.
         locale: The language of the frame's wording.
-        load: Finds the memories of earlier turns.
+        select: Finds the memories of earlier turns.
 
     Returns:
         The whole text, and the prefix with the state for the next turn.
     """
     before = tail.state
     number = 1 if before is None else before.turn + 1
-    turn = _Turn(selected=selected, read=read, frame=frame, form=form, seen=_seen(before, selected, number), load=load)
+    turn = _Turn(
+        selected=selected, read=read, frame=frame, form=form, seen=_seen(before, selected, number), select=select
+    )
     base = before if before and before.prefix_ids and not tail.rebase else None
     layout = turn.unchanged(base) if base else turn.laid_out(_share_tokens(frame))
     text = turn.whole(layout)
@@ -103,18 +105,18 @@ class _Turn:
     frame: Frame
     form: FormOfText
     seen: tuple[SeenMemory, ...]
-    load: Load
+    select: Select
 
     def unchanged(self, state: PrefixState) -> Section:
         """The prefix of the turns before."""
-        return self._prefix(self.load(state.prefix_ids), replace(self.frame, as_of=state.as_of))
+        return self._prefix(self.select(state.prefix_ids), replace(self.frame, as_of=state.as_of))
 
     def laid_out(self, room_tokens: int) -> Section:
         """A new prefix: what was recalled most, as far as it fits; the empty one where there is no room."""
         if room_tokens <= 0:
             return Section()
         known = {item.memory.id: item for item in self.selected}
-        loaded = self.load([one.memory_id for one in self.seen if one.memory_id not in known])
+        loaded = self.select([one.memory_id for one in self.seen if one.memory_id not in known])
         known |= {item.memory.id: item for item in loaded}
         items = [known[one.memory_id] for one in self.seen if one.memory_id in known]
         quotas = _share_of_quotas(self.frame.quotas)

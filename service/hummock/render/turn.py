@@ -70,11 +70,6 @@ class Turn:
     budget_tokens: int
     write: Write
 
-    @property
-    def others(self) -> tuple[Selected, ...]:
-        """What was selected and is no entry."""
-        return tuple(item for item in self.source.selected if item.memory.kind is not MemoryKind.ENTRY)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedReply:
@@ -190,7 +185,7 @@ def _decided(
     injected = [row for row in table if row.injected]
     selected = (
         *(_selected(row, present, scores) for row in injected if row.forced),
-        *turn.others,
+        *(item for item in turn.source.selected if item.memory.kind is not MemoryKind.ENTRY),
         *(_selected(row, present, scores) for row in injected if not row.forced),
     )
     return _Draft(
