@@ -229,7 +229,7 @@ class ForkedHistory:
     """
 
     def __init__(self, changed: Callable[[LearningSettings], LearningSettings]) -> None:
-        """Args: what the fork makes of the numbers that were in use at a time."""
+        """`changed` gives what the fork makes of the numbers that were in use at a time."""
         self._changed = changed
         self._rebuilt = Rebuilt()
         self._turn_count = 0
