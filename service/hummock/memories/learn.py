@@ -68,7 +68,7 @@ class Learn:
         Raises: InvalidRequest, EmbSpaceMismatch, and from the result RequestIdReused, StorageFull.
         """
         now = self._clock.now()
-        given = [self._given_vector(place, lesson, now) for place, lesson in enumerate(command.lessons)]
+        given = [self._checked(place, lesson, now) for place, lesson in enumerate(command.lessons)]
         prepared = self._preparation.prepare(command.project, [lesson.draft for lesson in command.lessons])
         vectors = given
         if None in given:
@@ -82,7 +82,8 @@ class Learn:
             return self._write(command, prepared, self._embedded(prepared, given, [False] * len(prepared)), now)
         return written
 
-    def _given_vector(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
+    def _checked(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
+        """The vector that came with a lesson; None where it is to be made. Raises: InvalidRequest, EmbSpaceMismatch."""
         require_past(f"memories[{place}].create_time", lesson.draft.create_time, now)
         if lesson.vector is None:
             return None
