@@ -14,7 +14,7 @@ from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath, TimeInterval
 from hummock.recall.fuse import Fused, fuse
-from hummock.recall.query_features import Probe
+from hummock.recall.query_features import QueryFeatures
 from hummock.recall.rerank import late_scores
 
 NOW = 1_750_000_000.0
@@ -86,7 +86,7 @@ def token_values(directions: Sequence[int]) -> NDArray[np.int8]:
     return values
 
 
-def ranked(found: Candidates, how: Plan, query: Probe) -> Fused:
+def ranked(found: Candidates, how: Plan, query: QueryFeatures) -> Fused:
     """The candidates as recall orders them, late interaction included."""
     return fuse(found, late_scores(found, query), how, query, PLAIN)
 
@@ -119,15 +119,15 @@ def plan(
     )
 
 
-def probe(
+def features(
     *,
     terms: tuple[str, ...] = ("a", "b"),
     hashes: frozenset[int] = frozenset(),
     known: float = 1.0,
     asked: Sequence[int] = (),
     is_name: bool = False,
-) -> Probe:
-    return Probe(
+) -> QueryFeatures:
+    return QueryFeatures(
         vector=np.array([1.0, 0.0], np.float32),
         tokens=token_values(asked),
         terms=terms,

@@ -111,7 +111,7 @@ def test_the_cache_never_holds_more_than_it_may(steps: list[tuple[str, int, floa
         ask.clock.move(pause_s)
         count, nbytes = ask.cache.usage()
         assert count <= 4
-        assert nbytes == sum(kept.nbytes for kept in ask.cache._kept.values()) <= 300
+        assert nbytes == sum(entry.nbytes for entry in ask.cache._entries.values()) <= 300
 
 
 def together(ask: Asked, count: int, outcome: Callable[[], int]) -> list[Future[tuple[int, bool]]]:

@@ -11,7 +11,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.recall import Decay, DecayMode
 from hummock.recall.fuse import Fused
 from hummock.recall.rerank import LEAST_PAIRS, cross_encoded, pool_size
-from tests.recall.candidates import Row, candidates, plan, probe, ranked
+from tests.recall.candidates import Row, candidates, features, plan, ranked
 
 COSTS = st.lists(st.floats(0, 10), max_size=60)
 SCORES = st.lists(st.floats(0, 1, width=32), max_size=8)
@@ -20,7 +20,7 @@ SCORES = st.lists(st.floats(0, 1, width=32), max_size=8)
 def five() -> Fused:
     """a, b, c, d, e in this order."""
     rows = [Row(id=name, cosine=0.9 - place / 10) for place, name in enumerate("abcde")]
-    return ranked(candidates(rows), plan(), probe())
+    return ranked(candidates(rows), plan(), features())
 
 
 def test_the_pool_is_in_the_order_of_its_scores_and_the_rest_follow() -> None:
@@ -36,11 +36,11 @@ def test_equal_scores_keep_their_order() -> None:
 
 
 def test_no_candidates_stay_none() -> None:
-    assert len(cross_encoded(ranked(candidates([]), plan(), probe()), [])) == 0
+    assert len(cross_encoded(ranked(candidates([]), plan(), features()), [])) == 0
 
 
 def test_one_candidate_shows_its_score() -> None:
-    only = cross_encoded(ranked(candidates([Row(id="a")]), plan(), probe()), [0.25])
+    only = cross_encoded(ranked(candidates([Row(id="a")]), plan(), features()), [0.25])
     assert (only.memory_ids, only.score.tolist()) == (("a",), [0.25])
 
 
@@ -65,14 +65,14 @@ def test_age_lowers_what_the_cross_encoder_says() -> None:
     """S4-24."""
     rows = [Row(id="old", cosine=0.9, age_days=140.0), Row(id="new", cosine=0.1)]
     decay = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
-    before = ranked(candidates(rows), plan(decay=decay), probe())
+    before = ranked(candidates(rows), plan(decay=decay), features())
     after = cross_encoded(before, [0.9 if name == "old" else 0.2 for name in before.memory_ids])
     assert after.memory_ids == ("new", "old")
 
 
 def test_a_domain_that_the_query_names_stays_in_front() -> None:
     rows = [Row(id="named", found_by=FoundBy.DOMAIN, cosine=0.1), Row(id="near", cosine=0.9)]
-    before = ranked(candidates(rows), plan(), probe())
+    before = ranked(candidates(rows), plan(), features())
     assert before.memory_ids == ("named", "near")
     assert cross_encoded(before, [0.1, 0.9]).memory_ids == ("named", "near")
 
@@ -87,7 +87,7 @@ def test_holders_of_the_name_that_is_asked_for_stay_in_front_whatever_their_age(
         Row(id="named", found_by=FoundBy.DOMAIN, cosine=0.1),
     ]
     decay = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
-    before = ranked(candidates(rows), plan(decay=decay), probe())
+    before = ranked(candidates(rows), plan(decay=decay), features())
     assert before.memory_ids == ("named", "old", "older", "new")
     said = {"named": 0.1, "old": 0.2, "older": 0.3, "new": 0.9}
     after = cross_encoded(before, [said[name] for name in before.memory_ids])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hummock.recall.fuse import diversify
-from tests.recall.candidates import Row, candidates, plan, probe, ranked
+from tests.recall.candidates import Row, candidates, features, plan, ranked
 
 ROWS = [
     Row(id="parse_date_v2.py", cosine=0.95, vector=(1.0, 0.0, 0.0)),
@@ -11,7 +11,7 @@ ROWS = [
 
 
 def picked(relevance_weight: float, near_twin_bar: float, keep: int = 3) -> list[str]:
-    fused = ranked(candidates(ROWS), plan(), probe())
+    fused = ranked(candidates(ROWS), plan(), features())
     places, _ = diversify(fused, relevance_weight, near_twin_bar, keep)
     return [fused.memory_ids[place] for place in places]
 
@@ -37,5 +37,5 @@ def test_keep_bounds_the_result() -> None:
 
 def test_a_twin_is_marked_where_it_follows_its_better() -> None:
     """S2-07."""
-    places, is_twin = diversify(ranked(candidates(ROWS), plan(), probe()), 0.7, 0.9, 3)
+    places, is_twin = diversify(ranked(candidates(ROWS), plan(), features()), 0.7, 0.9, 3)
     assert dict(zip(places.tolist(), is_twin.tolist(), strict=True)) == {0: 0, 1: 1, 2: 0}

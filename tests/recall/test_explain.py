@@ -13,8 +13,8 @@ from hummock.core.explain import Explained, ExplainQuery, LossStage
 from hummock.core.memory import QueryVector
 from hummock.core.recall import RecallPath, RecallQuery
 from hummock.ports.models import Embedder
+from hummock.recall.explain import Explain
 from hummock.recall.pipeline import Recall
-from hummock.recall.remedy import Explain
 from hummock.store.limits import PlanLimits
 from tests.desk import Desk, ids, note
 from tests.fakes import FakeClock

@@ -13,7 +13,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, TimeInterval
 from hummock.recall.fuse import Fused
-from tests.recall.candidates import DAY, NOW, Row, candidates, plan, probe, ranked
+from tests.recall.candidates import DAY, NOW, Row, candidates, features, plan, ranked
 
 BOTH = FoundBy.VECTOR | FoundBy.KEYWORD
 FOURTEEN_DAYS = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
@@ -24,7 +24,7 @@ def order(rows: Sequence[Row], decay: Decay | None = None) -> tuple[str, ...]:
 
 
 def fused(rows: Sequence[Row], decay: Decay | None = None) -> Fused:
-    return ranked(candidates(rows), plan(decay=decay), probe())
+    return ranked(candidates(rows), plan(decay=decay), features())
 
 
 def test_no_candidates_give_no_hits() -> None:
@@ -41,7 +41,7 @@ def test_equal_scores_are_ordered_by_memory_id() -> None:
 def test_what_a_user_or_model_said_is_no_answer_to_itself_at_any_age(origin: Origin, age_days: float) -> None:
     """S4-27, S4-48, 1.1-2."""
     rows = [Row(id="echo", origin=origin, age_days=age_days, text_hash=7), Row(id="other", text_hash=8)]
-    result = ranked(candidates(rows), plan(), probe(hashes=frozenset({7})))
+    result = ranked(candidates(rows), plan(), features(hashes=frozenset({7})))
     assert result.memory_ids == ("other",)
     assert result.echo == 1
 
@@ -50,7 +50,7 @@ def test_what_a_user_or_model_said_is_no_answer_to_itself_at_any_age(origin: Ori
 def test_a_manual_note_equal_to_the_query_is_a_hit(origin: Origin) -> None:
     """1.1-2."""
     rows = [Row(id="note", origin=origin, text_hash=7)]
-    assert ranked(candidates(rows), plan(), probe(hashes=frozenset({7}))).memory_ids == ("note",)
+    assert ranked(candidates(rows), plan(), features(hashes=frozenset({7}))).memory_ids == ("note",)
 
 
 def test_of_equal_texts_the_newest_is_kept() -> None:
@@ -68,7 +68,7 @@ def test_of_equal_texts_the_newest_is_kept() -> None:
 def test_a_hit_of_the_vector_path_below_the_minimum_is_dropped() -> None:
     """S4-26."""
     result = ranked(
-        candidates([Row(id="far", cosine=0.29), Row(id="near", cosine=0.31)]), plan(min_similarity=0.30), probe()
+        candidates([Row(id="far", cosine=0.29), Row(id="near", cosine=0.31)]), plan(min_similarity=0.30), features()
     )
     assert result.memory_ids == ("near",)
     assert result.below_min_similarity == 1
@@ -77,7 +77,7 @@ def test_a_hit_of_the_vector_path_below_the_minimum_is_dropped() -> None:
 def test_a_hit_of_the_keyword_path_is_exempt_from_the_minimum() -> None:
     """1.1-10."""
     rows = [Row(id="word", cosine=0.1, keyword=3.0, matched=1, found_by=FoundBy.KEYWORD), Row(id="near", cosine=0.9)]
-    result = ranked(candidates(rows), plan(min_similarity=0.30), probe())
+    result = ranked(candidates(rows), plan(min_similarity=0.30), features())
     assert set(result.memory_ids) == {"near", "word"}
 
 
@@ -102,13 +102,13 @@ def test_ages_so_great_that_scores_underflow_keep_their_order() -> None:
 
 def test_a_memory_from_the_future_has_age_zero() -> None:
     """1.1-3."""
-    result = ranked(candidates([Row(id="a", age_days=-3)]), plan(decay=FOURTEEN_DAYS), probe())
+    result = ranked(candidates([Row(id="a", age_days=-3)]), plan(decay=FOURTEEN_DAYS), features())
     assert result.log_decay[0] == 0
 
 
 def test_as_of_is_the_now_of_ages() -> None:
     """1.1-3."""
-    result = ranked(candidates([Row(id="a")]), plan(decay=FOURTEEN_DAYS, as_of=NOW + 2.5 * DAY), probe())
+    result = ranked(candidates([Row(id="a")]), plan(decay=FOURTEEN_DAYS, as_of=NOW + 2.5 * DAY), features())
     assert result.log_decay[0] == pytest.approx(-2.5 / 14)
 
 
@@ -141,7 +141,7 @@ def test_a_fragment_of_a_named_domains_key_file_rises() -> None:
 
 def test_a_model_that_cannot_read_the_query_has_no_say_when_words_match() -> None:
     rows = [Row(id="word", cosine=0.1, keyword=2.0, matched=3, found_by=BOTH), Row(id="noise", cosine=0.9)]
-    result = ranked(candidates(rows), plan(), probe(known=0.0))
+    result = ranked(candidates(rows), plan(), features(known=0.0))
     assert result.memory_ids[0] == "word"
     assert result.vector_share == 0
 
@@ -178,14 +178,14 @@ NAMED = [
 
 def test_a_name_of_code_that_is_found_letter_by_letter_outranks_what_sounds_alike() -> None:
     """1.1-13."""
-    by_name = ranked(candidates(NAMED), plan(), probe(is_name=True))
+    by_name = ranked(candidates(NAMED), plan(), features(is_name=True))
     assert by_name.memory_ids == ("holds it", "sounds alike")
     assert by_name.vector_share < fused(NAMED).vector_share
 
 
 def test_a_name_that_nothing_holds_leaves_the_vector_path_its_share() -> None:
     rows = [replace(row, matched=2) for row in NAMED]
-    by_name = ranked(candidates(rows), plan(), probe(is_name=True))
+    by_name = ranked(candidates(rows), plan(), features(is_name=True))
     assert by_name.vector_share == fused(rows).vector_share
 
 
@@ -220,7 +220,7 @@ def test_a_memory_without_a_vector_is_ranked_by_its_words() -> None:
 )
 def test_fused_results_are_unique_ordered_and_in_range(rows: list[Row]) -> None:
     """S0-13, S4-24."""
-    result = ranked(candidates(rows), plan(decay=FOURTEEN_DAYS), probe(hashes=frozenset({1})))
+    result = ranked(candidates(rows), plan(decay=FOURTEEN_DAYS), features(hashes=frozenset({1})))
     hashes = result.candidates.text_hash[result.row].tolist()
     assert len(set(hashes)) == len(hashes)
     assert np.isfinite(result.score).all()
@@ -240,7 +240,7 @@ def test_of_equal_texts_one_that_is_similar_enough_answers_for_a_newer_one_that_
         Row(id="old", cosine=0.1, keyword=2.0, matched=1, found_by=FoundBy.KEYWORD, age_days=9, text_hash=7),
         Row(id="new", cosine=0.1, age_days=1, text_hash=7),
     ]
-    result = ranked(candidates(rows), plan(min_similarity=0.3), probe())
+    result = ranked(candidates(rows), plan(min_similarity=0.3), features())
     assert result.memory_ids == ("old",)
     assert (result.below_min_similarity, result.duplicate) == (1, 0)
 
@@ -250,13 +250,13 @@ YESTERDAY = TimeInterval(start=NOW - 2 * DAY, end=NOW - DAY)
 
 def test_a_memory_of_the_time_that_the_query_names_ranks_higher() -> None:
     rows = [Row(id="a", cosine=0.6), Row(id="b", cosine=0.5, event_time=NOW - 1.5 * DAY)]
-    assert ranked(candidates(rows), plan(times=(YESTERDAY,)), probe()).memory_ids == ("b", "a")
-    assert ranked(candidates(rows), plan(), probe()).memory_ids == ("a", "b")
+    assert ranked(candidates(rows), plan(times=(YESTERDAY,)), features()).memory_ids == ("b", "a")
+    assert ranked(candidates(rows), plan(), features()).memory_ids == ("a", "b")
 
 
 def test_a_time_that_no_memory_is_near_changes_no_score() -> None:
     found = candidates([Row(id="a", cosine=0.6), Row(id="b", cosine=0.5)])
-    without, given = (ranked(found, plan(times=times), probe()).score.tolist() for times in ((), (YESTERDAY,)))
+    without, given = (ranked(found, plan(times=times), features()).score.tolist() for times in ((), (YESTERDAY,)))
     assert given == without
 
 
@@ -268,7 +268,7 @@ def test_sentences_of_a_session_gain_from_each_other_and_other_memories_stay_as_
     found = candidates([*talk, Row(id="n", cosine=0.7)])
     scores = {}
     for neighbours in (False, True):
-        fused = ranked(found, plan(neighbours=neighbours), probe())
+        fused = ranked(found, plan(neighbours=neighbours), features())
         scores[neighbours] = dict(zip(fused.memory_ids, fused.score.tolist(), strict=True))
     assert scores[True]["n"] == scores[False]["n"]
     assert scores[True]["t0"] == pytest.approx(scores[False]["t0"])
@@ -283,7 +283,7 @@ def test_records_of_a_session_lend_each_other_nothing() -> None:
         for place in range(2)
     ]
     found = candidates(rows)
-    scores = [ranked(found, plan(neighbours=neighbours), probe()).score.tolist() for neighbours in (False, True)]
+    scores = [ranked(found, plan(neighbours=neighbours), features()).score.tolist() for neighbours in (False, True)]
     assert scores[0] == scores[1]
 
 
@@ -294,14 +294,14 @@ def test_one_word_of_a_long_question_is_less_evidence_than_meaning(terms: int, f
         Row(id="word", cosine=0.2, keyword=3.0, matched=1, found_by=FoundBy.KEYWORD),
         Row(id="near", cosine=0.4),
     ]
-    asked = probe(terms=tuple(f"t{place}" for place in range(terms)))
+    asked = features(terms=tuple(f"t{place}" for place in range(terms)))
     assert ranked(candidates(rows), plan(), asked).memory_ids[0] == first
 
 
 def test_what_holds_enough_of_the_question_weighs_as_if_it_held_all() -> None:
     """S0-13."""
     rows = [Row(id="words", cosine=0.2, keyword=3.0, matched=7, found_by=FoundBy.KEYWORD), Row(id="near", cosine=0.4)]
-    half, whole = (probe(terms=tuple(f"t{place}" for place in range(terms))) for terms in (6, 3))
+    half, whole = (features(terms=tuple(f"t{place}" for place in range(terms))) for terms in (6, 3))
     assert ranked(candidates(rows), plan(), half).joined.tolist() == (
         ranked(candidates(rows), plan(), whole).joined.tolist()
     )

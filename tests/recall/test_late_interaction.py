@@ -15,7 +15,7 @@ from hummock.core.memory import MemoryKind
 from hummock.core.recall import Decay, DecayMode
 from hummock.recall.fuse import LATE_SHARE, Fused
 from hummock.recall.rerank import late_scores
-from tests.recall.candidates import Row, candidates, plan, probe, ranked
+from tests.recall.candidates import Row, candidates, features, plan, ranked
 
 FOURTEEN_DAYS = Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
 ASKED = (1, 2)
@@ -25,7 +25,7 @@ ASKED = (1, 2)
 def reranked(
     rows: Sequence[Row], *, asked: Sequence[int] = ASKED, known: float = 1.0, decay: Decay | None = None
 ) -> Fused:
-    query = probe(asked=asked, known=known)
+    query = features(asked=asked, known=known)
     return ranked(candidates(rows), plan(decay=decay), query)
 
 
@@ -50,7 +50,7 @@ def test_words_of_another_model_have_no_say() -> None:
     assert found.tokens is not None
     values = marked(found.tokens.values, 92)
     values[:2, -1] = -92
-    query = probe(asked=ASKED)
+    query = features(asked=ASKED)
     query = replace(query, tokens=marked(query.tokens, 92))
     scores = late_scores(replace(found, tokens=replace(found.tokens, values=values)), query, 92 / 127)
     assert np.isnan(scores).tolist() == [True, False, True]
@@ -95,27 +95,27 @@ def test_a_model_that_cannot_read_the_query_has_no_say() -> None:
 
 def test_late_interaction_says_little_about_a_name_of_code_that_is_found() -> None:
     rows = [Row(id="a", cosine=0.9, keyword=2.0, matched=3, tokens=(1,))]
-    query = probe(asked=ASKED, is_name=True)
+    query = features(asked=ASKED, is_name=True)
     assert ranked(candidates(rows), plan(), query).late_share == pytest.approx(LATE_SHARE / 10)
 
 
 def test_without_token_vectors_of_the_query_late_interaction_has_no_share() -> None:
     found = candidates([Row(id="a", tokens=(1,)), Row(id="b", tokens=(2,))])
-    result = ranked(found, plan(), probe())
+    result = ranked(found, plan(), features())
     assert np.isnan(result.late).all()
     assert result.late_share == 0
 
 
 def test_candidates_that_brought_no_token_vectors_stay_as_they_are() -> None:
     found = replace(candidates([Row(id="a", tokens=(1,)), Row(id="b")]), tokens=None)
-    with_tokens, without = ranked(found, plan(), probe(asked=ASKED)), ranked(found, plan(), probe())
+    with_tokens, without = ranked(found, plan(), features(asked=ASKED)), ranked(found, plan(), features())
     assert with_tokens.memory_ids == without.memory_ids
     assert with_tokens.relevance.tolist() == without.relevance.tolist()
 
 
 def test_a_memory_without_token_vectors_keeps_its_relevance() -> None:
     found = candidates([Row(id="with", cosine=0.9, tokens=(3, 4)), Row(id="without", cosine=0.6)])
-    plain, result = ranked(found, plan(), probe()), ranked(found, plan(), probe(asked=ASKED))
+    plain, result = ranked(found, plan(), features()), ranked(found, plan(), features(asked=ASKED))
     at = result.memory_ids.index("without")
     assert np.isnan(result.late[result.row[at]])
     assert result.relevance[at] == plain.relevance[plain.memory_ids.index("without")]

@@ -19,7 +19,7 @@ from hummock.ports.store import Beside, Generation, Store
 from hummock.recall.cache import CachedRecall
 from hummock.recall.pipeline import Recall
 from hummock.recall.rerank import CrossEncode
-from hummock.recall.stage_budget import PROJECTS, RESERVE_S, StageCosts, Timetable
+from hummock.recall.stage_budget import PROJECTS, RESERVE_S, StageBudget, StageCosts
 from tests.desk import Desk, ids, note
 from tests.fakes import FakeClock
 
@@ -276,8 +276,8 @@ def test_a_search_that_was_never_made_takes_at_most_what_a_dearer_one_does() -> 
     clock, costs = FakeClock(), StageCosts().of("p")
     for _ in range(2):
         costs["gather_all"].add(1.0)
-    assert not Timetable(clock, costs, clock.monotonic() + 0.9).fits("vector", "gather_by_vector")
-    assert Timetable(clock, costs, clock.monotonic() + 1.1).fits("vector", "gather_by_vector")
+    assert not StageBudget(clock, costs, clock.monotonic() + 0.9).fits("vector", "gather_by_vector")
+    assert StageBudget(clock, costs, clock.monotonic() + 1.1).fits("vector", "gather_by_vector")
 
 
 def test_the_chat_preset_too_answers_in_time(slow: Slow) -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.recall import Intent, RecallQuery, TimeInterval
-from hummock.recall.plan import SHORTEST_HALVING_S, VAGUE_MATCH, time_match, times_of
+from hummock.recall.fuse import SHORTEST_HALVING_S, VAGUE_MATCH, time_match
+from hummock.recall.plan import times_of
 
 DAY_S = 86_400.0
 AS_OF = 1_684_319_400.0  # Wednesday, 2023-05-17 10:30 UTC

@@ -1,4 +1,4 @@
-"""Recall, with the answers of the last minutes kept for those who ask the same again."""
+"""Recall, with the answers of the last minutes cached for those who ask the same again."""
 
 from __future__ import annotations
 
@@ -15,146 +15,13 @@ from hummock.core.memory import DomainKnowledge, LearningRecord, Memory
 from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
 from hummock.ports.models import Clock
 from hummock.ports.store import Generation, Recallable
-from hummock.recall.plan import decay_of, tuned
+from hummock.recall.hits import age_days
+from hummock.recall.plan import SECONDS_A_DAY, decay_of, tuned
 from hummock.recall.stage_budget import DEADLINE
 from hummock.text.time_words import time_intervals
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
-
-_LARGEST_SHARE = 8
-"""An answer above this part of the room is not kept: a few of them would push everybody else's out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept(Generic[Value]):
-    value: Value
-    nbytes: int
-    expires_at: float
-
-
-class AnswerCache(Generic[Key, Value]):
-    """Keeps answers by key, those used last for longest, each for a fixed time. Safe to call from several threads.
-
-    An answer that is too old goes when it is looked up; those that nobody looks up any more go with a later one that
-    is put, so that what was deleted does not stay in memory for as long as there is room.
-    """
-
-    def __init__(self, *, monotonic: Callable[[], float], ttl_s: float, max_entries: int, max_bytes: int) -> None:
-        """Opens an empty cache; `monotonic` gives seconds from some start."""
-        self._monotonic = monotonic
-        self._ttl_s = ttl_s
-        self._max_entries = max_entries
-        self._max_bytes = max_bytes
-        self._lock = Lock()
-        self._kept: OrderedDict[Key, _Kept[Value]] = OrderedDict()
-        self._under_way: dict[Key, Future[Value]] = {}
-        self._nbytes = 0
-        self._sweep_at = monotonic() + ttl_s
-
-    def answer(
-        self,
-        key: Key,
-        compute: Callable[[], Value],
-        *,
-        is_usable: Callable[[Value], bool],
-        weigh: Callable[[Value], int | None],
-        patience_s: float | None = None,
-    ) -> tuple[Value, bool]:
-        """The answer, and whether somebody else had computed it or was doing so.
-
-        What `compute` raises goes to all who wait for it, to each an exception of its own, and is not kept. Nor is what
-        a caller computes for itself, since what was under way does not serve it.
-
-        Args:
-            key: Equal for equal questions.
-            compute: Called when there is no answer and none is under way. Must not ask for the same key.
-            is_usable: Whether another's answer serves this caller; if not, it is computed anew.
-            weigh: Bytes of a new answer; None when it shall not be kept.
-            patience_s: How long to wait for an answer that is under way; None means as long as it takes.
-        """
-        with self._lock:
-            kept = self._find(key)
-            if kept is not None and is_usable(kept):
-                return kept, True
-            waiting = self._under_way.get(key)
-            if waiting is None:
-                promised = self._under_way[key] = Future[Value]()
-        if waiting is not None:
-            shared = _result_of(waiting, patience_s)
-            return (shared, True) if shared is not None and is_usable(shared) else (compute(), False)
-        try:
-            value = compute()
-            nbytes = weigh(value)
-        except BaseException as error:
-            self._end(key)
-            promised.set_exception(error)
-            # The error keeps this frame alive, and would keep itself alive through it.
-            del promised
-            raise
-        self._end(key, value, nbytes)
-        promised.set_result(value)
-        return value, False
-
-    def usage(self) -> tuple[int, int]:
-        """Answers kept, and their bytes."""
-        with self._lock:
-            return len(self._kept), self._nbytes
-
-    def _find(self, key: Key) -> Value | None:
-        kept = self._kept.get(key)
-        if kept is None:
-            return None
-        if self._monotonic() >= kept.expires_at:
-            self._drop(key)
-            return None
-        self._kept.move_to_end(key)
-        return kept.value
-
-    def _end(self, key: Key, value: Value | None = None, nbytes: int | None = None) -> None:
-        """In one step, so that whoever asks finds the answer either under way or kept."""
-        with self._lock:
-            del self._under_way[key]
-            if value is not None and nbytes is not None and nbytes <= self._max_bytes // _LARGEST_SHARE:
-                self._keep(key, value, nbytes)
-
-    def _keep(self, key: Key, value: Value, nbytes: int) -> None:
-        now = self._monotonic()
-        if now >= self._sweep_at:
-            self._sweep(now)
-        if key in self._kept:
-            self._drop(key)
-        self._kept[key] = _Kept(value=value, nbytes=nbytes, expires_at=now + self._ttl_s)
-        self._nbytes += nbytes
-        while len(self._kept) > self._max_entries or self._nbytes > self._max_bytes:
-            self._drop(next(iter(self._kept)))
-
-    def _sweep(self, now: float) -> None:
-        for key in [key for key, kept in self._kept.items() if now >= kept.expires_at]:
-            self._drop(key)
-        self._sweep_at = now + self._ttl_s
-
-    def _drop(self, key: Key) -> None:
-        self._nbytes -= self._kept.pop(key).nbytes
-
-
-def _result_of(waiting: Future[Value], patience_s: float | None) -> Value | None:
-    """Waits for it; None where that took too long.
-
-    Raises a copy of its exception: a caller may change what it catches, as `move_into` does.
-    """
-    try:
-        error = waiting.exception(patience_s)
-    except TimeoutError:
-        return None
-    if error is None:
-        return waiting.result()
-    kind = type(error)
-    # Not copy.copy: it would call __init__ with the message instead of what the message was made of.
-    own = kind.__new__(kind, *error.args)
-    own.__dict__.update(error.__dict__)
-    raise own from error
-
 
 TTL_S = 300.0
 """Five minutes, as the first plug-in had it. A write makes another key, so no answer is outdated for a moment."""
@@ -166,15 +33,17 @@ MAX_BYTES = 32 * 1024 * 1024
 """Room for all entries at some 60 KB; typical answers take 20 to 50 KB."""
 
 DECAY_TOLERANCE = 1e-4
-"""By which part the decay factors of a kept answer may differ from those of this moment: two minutes for a half-life
+"""By which part the decay factors of a cached answer may differ from those of this moment: two minutes for a half-life
 of 14 days. It is too little to be seen in a score."""
 
 _PATIENCE = 0.5
 """Share of the time left in which to wait for another's answer to the same; the rest is for an answer of one's own."""
 
+_LARGEST_SHARE = 8
+"""An answer above this part of the room is not cached: a few of them would push everybody else's out."""
+
 _ENTRY_BYTES = 4096
 _HIT_BYTES = 2048
-_SECONDS_A_DAY = 86_400.0
 
 
 class CachedRecall:
@@ -183,7 +52,7 @@ class CachedRecall:
     The key holds the project's content_seq and all of the request, so a recall after a write never sees an answer
     from before it. Where the request leaves `as_of` to the clock, ages are those of the moment of asking; with decay,
     whose scores would have to follow, the answer is used for a short while only and says its `as_of`; one that counts
-    words such as "yesterday" for as long as they mean the same. Degraded answers are not kept.
+    words such as "yesterday" for as long as they mean the same. Degraded answers are not cached.
     """
 
     def __init__(
@@ -194,7 +63,7 @@ class CachedRecall:
         clock: Clock,
         is_brief: Callable[[RecallQuery], bool] = lambda query: False,
     ) -> None:
-        """Keeps the answers of a recall.
+        """Caches the answers of a recall.
 
         Args:
             recall: The recall inside.
@@ -240,39 +109,46 @@ class CachedRecall:
         question = replace(question, min_seq=0) if query.min_seq else question
         key = _Key(question, generation.content_seq, self._emb_space)
 
-        def is_kept(fresh: Recalled) -> bool:
+        def weigh(fresh: Recalled) -> int | None:
             # One of before the generation would be everybody's answer to a question about it.
-            return not fresh.degraded and fresh.content_seq >= generation.content_seq
+            lasts = not fresh.degraded and fresh.content_seq >= generation.content_seq
+            return _nbytes(question, fresh) if lasts else None
 
         recalled, is_shared = self._answers.answer(
             key,
             lambda: self._recall(question),
-            is_usable=lambda kept: self._is_usable(question, kept),
-            weigh=lambda fresh: _nbytes(question, fresh) if is_kept(fresh) else None,
+            is_usable=lambda cached: self._is_usable(question, cached),
+            weigh=weigh,
             patience_s=patience_s,
         )
         answer = self._shared(question, recalled, generation, started) if is_shared else recalled
-        # Not kept with the answer: another caller may have asked for the same in so many words.
-        return _said(answer, from_project) if from_project else answer
+        if not from_project:
+            return answer
+        # Not cached with the answer: another caller may have asked for the same in so many words.
+        return replace(answer, receipt=replace(answer.receipt, project_settings=from_project))
 
-    def _is_usable(self, query: RecallQuery, kept: Recalled) -> bool:
-        if any(left_out.reason == DEADLINE for left_out in kept.degraded):
+    def _is_usable(self, query: RecallQuery, cached: Recalled) -> bool:
+        if any(left_out.reason == DEADLINE for left_out in cached.degraded):
             # Another caller's deadline is none of this one's.
             return False
-        if query.echo_window_s is not None and query.as_of is None and any(group.echo for group in kept.receipt.groups):
+        if (
+            query.echo_window_s is not None
+            and query.as_of is None
+            and any(group.echo for group in cached.receipt.groups)
+        ):
             # What was left out may be old enough by now.
             return False
-        if kept.receipt.times and self._are_times_others(query, kept):
+        if cached.receipt.times and self._are_times_others(query, cached):
             return False
         if not _decays_by_the_clock(query):
             return True
-        half_life_s = decay_of(query).half_life_days * _SECONDS_A_DAY
-        return abs(self._clock.now() - kept.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
+        half_life_s = decay_of(query).half_life_days * SECONDS_A_DAY
+        return abs(self._clock.now() - cached.receipt.as_of) <= DECAY_TOLERANCE * half_life_s
 
-    def _are_times_others(self, query: RecallQuery, kept: Recalled) -> bool:
+    def _are_times_others(self, query: RecallQuery, cached: Recalled) -> bool:
         """Whether its words mean other times by now: after midnight, or at once ("the last two weeks")."""
         is_given = query.as_of is not None or (query.intent is not None and bool(query.intent.times))
-        return not is_given and time_intervals(query.text, self._clock.now()) != kept.receipt.times
+        return not is_given and time_intervals(query.text, self._clock.now()) != cached.receipt.times
 
     def _shared(self, query: RecallQuery, recalled: Recalled, generation: Generation, started: float) -> Recalled:
         """Another caller's answer as this one's: its own time, and the newest seq at which it is true."""
@@ -308,10 +184,6 @@ class _Key:
         return self._hash
 
 
-def _said(recalled: Recalled, from_project: tuple[str, ...]) -> Recalled:
-    return replace(recalled, receipt=replace(recalled.receipt, project_settings=from_project))
-
-
 def _decays_by_the_clock(query: RecallQuery) -> bool:
     return query.as_of is None and decay_of(query).mode is not DecayMode.OFF
 
@@ -328,7 +200,7 @@ def _dated(recalled: Recalled, now: float) -> Recalled:
 
 
 def _aged(hits: Iterable[Hit], now: float) -> tuple[Hit, ...]:
-    return tuple(replace(hit, age_days=max(0.0, (now - hit.memory.create_time) / _SECONDS_A_DAY)) for hit in hits)
+    return tuple(replace(hit, age_days=age_days(hit.memory.create_time, now)) for hit in hits)
 
 
 def _nbytes(query: RecallQuery, recalled: Recalled) -> int:
@@ -356,3 +228,133 @@ def _text_bytes(memory: Memory) -> int:
         case DomainKnowledge(summary=summary, aliases=aliases, key_files=files):
             nbytes += getsizeof(summary) + sum(map(getsizeof, aliases)) + sum(map(getsizeof, files))
     return nbytes
+
+
+class AnswerCache(Generic[Key, Value]):
+    """Answers by key, those used last for longest, each for a fixed time. Safe to call from several threads.
+
+    An answer that is too old goes when it is looked up; those that nobody looks up any more go with a later one that
+    is put, so that what was deleted does not stay in memory for as long as there is room.
+    """
+
+    def __init__(self, *, monotonic: Callable[[], float], ttl_s: float, max_entries: int, max_bytes: int) -> None:
+        """Opens an empty cache; `monotonic` gives seconds from some start."""
+        self._monotonic = monotonic
+        self._ttl_s = ttl_s
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._lock = Lock()
+        self._entries: OrderedDict[Key, _Entry[Value]] = OrderedDict()
+        self._under_way: dict[Key, Future[Value]] = {}
+        self._nbytes = 0
+        self._sweep_at = monotonic() + ttl_s
+
+    def answer(
+        self,
+        key: Key,
+        compute: Callable[[], Value],
+        *,
+        is_usable: Callable[[Value], bool],
+        weigh: Callable[[Value], int | None],
+        patience_s: float | None = None,
+    ) -> tuple[Value, bool]:
+        """The answer, and whether somebody else had computed it or was doing so.
+
+        What `compute` raises goes to all who wait for it, to each an exception of its own, and is not cached. Nor is
+        what a caller computes for itself, since what was under way does not serve it.
+
+        Args:
+            key: Equal for equal questions.
+            compute: Called when there is no answer and none is under way. Must not ask for the same key.
+            is_usable: Whether another's answer serves this caller; if not, it is computed anew.
+            weigh: Bytes of a new answer; None when it shall not be cached.
+            patience_s: How long to wait for an answer that is under way; None means as long as it takes.
+        """
+        with self._lock:
+            cached = self._find(key)
+            if cached is not None and is_usable(cached):
+                return cached, True
+            waiting = self._under_way.get(key)
+            if waiting is None:
+                promised = self._under_way[key] = Future[Value]()
+        if waiting is not None:
+            shared = _result_of(waiting, patience_s)
+            return (shared, True) if shared is not None and is_usable(shared) else (compute(), False)
+        try:
+            value = compute()
+            nbytes = weigh(value)
+        except BaseException as error:
+            self._end(key)
+            promised.set_exception(error)
+            # The error keeps this frame alive, and would keep itself alive through it.
+            del promised
+            raise
+        self._end(key, value, nbytes)
+        promised.set_result(value)
+        return value, False
+
+    def usage(self) -> tuple[int, int]:
+        """Answers in the cache, and their bytes."""
+        with self._lock:
+            return len(self._entries), self._nbytes
+
+    def _find(self, key: Key) -> Value | None:
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if self._monotonic() >= entry.expires_at:
+            self._drop(key)
+            return None
+        self._entries.move_to_end(key)
+        return entry.value
+
+    def _end(self, key: Key, value: Value | None = None, nbytes: int | None = None) -> None:
+        """In one step, so that whoever asks finds the answer either under way or cached."""
+        with self._lock:
+            del self._under_way[key]
+            if value is not None and nbytes is not None and nbytes <= self._max_bytes // _LARGEST_SHARE:
+                self._put(key, value, nbytes)
+
+    def _put(self, key: Key, value: Value, nbytes: int) -> None:
+        now = self._monotonic()
+        if now >= self._sweep_at:
+            self._sweep(now)
+        if key in self._entries:
+            self._drop(key)
+        self._entries[key] = _Entry(value=value, nbytes=nbytes, expires_at=now + self._ttl_s)
+        self._nbytes += nbytes
+        while len(self._entries) > self._max_entries or self._nbytes > self._max_bytes:
+            self._drop(next(iter(self._entries)))
+
+    def _sweep(self, now: float) -> None:
+        for key in [key for key, entry in self._entries.items() if now >= entry.expires_at]:
+            self._drop(key)
+        self._sweep_at = now + self._ttl_s
+
+    def _drop(self, key: Key) -> None:
+        self._nbytes -= self._entries.pop(key).nbytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry(Generic[Value]):
+    value: Value
+    nbytes: int
+    expires_at: float
+
+
+def _result_of(waiting: Future[Value], patience_s: float | None) -> Value | None:
+    """Waits for it; None where that took too long.
+
+    Raises a copy of its exception: a caller may change what it catches, as `move_into` does.
+    """
+    try:
+        error = waiting.exception(patience_s)
+    except TimeoutError:
+        return None
+    if error is None:
+        return waiting.result()
+    kind = type(error)
+    # Not copy.copy: it would call __init__ with the message instead of what the message was made of.
+    own = kind.__new__(kind, *error.args)
+    own.__dict__.update(error.__dict__)
+    raise own from error

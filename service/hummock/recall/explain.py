@@ -1,4 +1,8 @@
-"""What a recall did with one memory, and how that is said: the same ranking, looked through for where it drops out."""
+"""Explain: why a recall brought back a memory, or did not, and the fewest changes that would. A pure read.
+
+The recall is made again, and its ranking looked through for where the memory drops out (`judge`); changes that take it
+past that stage are tried one after the other (`remedy.py`); then it is said in words (`sentence`).
+"""
 
 from __future__ import annotations
 
@@ -12,30 +16,114 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, Standing
 from hummock.core.embedding import Calibration
-from hummock.core.explain import Change, LossStage, Numbers, Remedy, Verdict
-from hummock.core.memory import Memory, MemoryKind
-from hummock.core.recall import GroupPlan, Plan, RecallQuery
+from hummock.core.explain import Change, Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
+from hummock.core.memory import Memory
+from hummock.core.recall import GroupPlan, IntentMode, Plan, RecallQuery
+from hummock.ports.models import Clock
+from hummock.ports.store import Store
 from hummock.recall.fuse import Fused, fuse, pick
-from hummock.recall.hits import make_hits
-from hummock.recall.pipeline import Ranking
-from hummock.recall.plan import says_too_little
-from hummock.recall.query_features import Probe
+from hummock.recall.hits import age_days, make_hits, matched_terms
+from hummock.recall.pipeline import Ranking, Recall
+from hummock.recall.plan import says_too_little, tuned
+from hummock.recall.query_features import QueryFeatures, group_queries
+from hummock.recall.remedy import changes, fewest, remedied, with_room
+from hummock.text.normalise import is_han
+
+MOST_TRIES = 12
+"""Recalls that are tried one after the other, each with one change more."""
 
 _KEEPS_ALL = -1.0
 
 
-def lost_unasked(query: RecallQuery, plan: Plan, kind: MemoryKind) -> Verdict | None:
-    """Where a memory of this kind is lost before the store is asked for any; None when a group takes it."""
-    if says_too_little(query):
-        return Verdict(stage=LossStage.QUERY)
-    if query.filter.kinds and kind not in query.filter.kinds:
-        return Verdict(stage=LossStage.FILTER, failed=("kinds",))
-    return Verdict(stage=LossStage.GROUP) if group_place(plan, kind) is None else None
+class Explain:
+    """Runs the recall in question and looks where it loses the memory. Safe to call from several threads."""
 
+    def __init__(self, recall: Recall, store: Store, calibration: Calibration, clock: Clock) -> None:
+        """Explains the answers of a recall without a cache.
 
-def group_place(plan: Plan, kind: MemoryKind) -> int | None:
-    """The place of the group that takes memories of this kind."""
-    return next((place for place, group in enumerate(plan.groups) if kind in group.kinds), None)
+        Args:
+            recall: The recall.
+            store: What it reads.
+            calibration: Of its embedder's space.
+            clock: The time.
+        """
+        self._recall = recall
+        self._store = store
+        self._calibration = calibration
+        self._clock = clock
+
+    def __call__(self, query: ExplainQuery) -> Explained:
+        """What became of the memory; where it was lost, what brings it back has been tried out.
+
+        A memory of another project is not found, as one that does not exist.
+
+        Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
+        """
+        # A deadline decides by the machine's load, and a language model never twice the same: neither can be explained
+        # afterwards. Who wants to know of a model's intent sends the one that the recall answered with.
+        asked = replace(query.recall, until_s=None, intent_mode=IntentMode.LEXICAL)
+        asked, from_project = tuned(asked, self._store.generation(asked.project).settings)
+        (memory,) = self._store.get(asked.project, [query.memory_id], asked.min_seq, full=True)
+        verdict = None if memory is None else self._verdict(asked, memory)
+        remedy = None
+        if memory is not None and verdict is not None and verdict.stage is not None:
+            remedy = self._remedy(asked, verdict, memory, query.recall.until_s)
+        return Explained(
+            verdict=verdict,
+            sentence=sentence(verdict, remedy, in_chinese=is_han(asked.text)),
+            remedy=remedy,
+            project_settings=from_project,
+        )
+
+    def _verdict(self, query: RecallQuery, memory: Memory) -> Verdict | None:
+        """What the recall did with the memory; None when it was removed meanwhile."""
+        ranking = self._recall.ranking(query)
+        groups, kind = ranking.plan.groups, memory.kind
+        if says_too_little(query):
+            return Verdict(stage=LossStage.QUERY)
+        if query.filter.kinds and kind not in query.filter.kinds:
+            return Verdict(stage=LossStage.FILTER, failed=("kinds",))
+        place = next((place for place, group in enumerate(groups) if kind in group.kinds), None)
+        if place is None:
+            return Verdict(stage=LossStage.GROUP)
+        group_query = group_queries(ranking.plan, ranking.features)[place]
+        standing = self._store.standing(query.project, group_query, memory.id)
+        return None if standing is None else judge(ranking, place, memory, standing, self._calibration)
+
+    def _remedy(self, asked: RecallQuery, verdict: Verdict, memory: Memory, until_s: float | None) -> Remedy | None:
+        """The fewest changes that bring the memory back, as far as one change after the other finds them."""
+        changed, now = asked, verdict
+        for _ in range(MOST_TRIES):
+            if until_s is not None and self._clock.monotonic() >= until_s:
+                return None  # nobody waits any more
+            following = remedied(changed, now, memory)
+            then = None if following is None else self._verdict(following, memory)
+            if following is None or then is None:
+                return None
+            changed, now = following, then
+            if now.stage is None:
+                return self._least(asked, changed, memory)
+        return None
+
+    def _least(self, asked: RecallQuery, changed: RecallQuery, memory: Memory) -> Remedy | None:
+        """The changes that are needed; None when a write took the memory away meanwhile."""
+        recall = fewest(asked, changed, lambda query: self._rank(query, memory) > 0)
+        verdict = self._verdict(recall, memory)
+        if verdict is None or verdict.stage is not None:
+            return None
+        rank = int(verdict.value)
+        # Where there has to be more room, no more than it needs: less makes a smaller pool, and perhaps a higher rank.
+        while (room := with_room(recall, verdict.group, rank)) != recall:
+            rank_there = self._rank(room, memory)
+            if not rank_there or len(changes(asked, room)) != len(changes(asked, recall)):
+                break
+            recall, rank = room, rank_there
+        return Remedy(changes=changes(asked, recall), recall=recall, rank=rank)
+
+    def _rank(self, query: RecallQuery, memory: Memory) -> int:
+        """Its rank among the hits of its group, from 1; 0 when it is none."""
+        verdict = self._verdict(query, memory)
+        return int(verdict.value) if verdict is not None and verdict.stage is None else 0
 
 
 def judge(ranking: Ranking, place: int, memory: Memory, standing: Standing, calibration: Calibration) -> Verdict:
@@ -51,7 +139,7 @@ def judge(ranking: Ranking, place: int, memory: Memory, standing: Standing, cali
     case = _Case(
         plan=ranking.plan,
         group=ranking.plan.groups[place],
-        probe=ranking.probe,
+        features=ranking.features,
         found=ranking.gathered.groups[place],
         fused=ranking.fused[place],
         memory=memory,
@@ -67,7 +155,7 @@ class _Case:
 
     plan: Plan
     group: GroupPlan
-    probe: Probe
+    features: QueryFeatures
     found: Candidates
     fused: Fused
     memory: Memory
@@ -101,7 +189,8 @@ class _Case:
         )
 
     def _left_out(self, row: int) -> Verdict:
-        alone = self._fuse(_only(self.found, row), self.fused.late[row : row + 1])
+        late = self.fused.late[row : row + 1]
+        alone = fuse(_only(self.found, row), late, self.plan, self.features, self.calibration)
         # With nothing left out, it is somewhere in the order.
         whole = self._fuse_all()
         numbers = self._numbers(whole, int(np.flatnonzero(whole.row == row)[0]))
@@ -148,7 +237,7 @@ class _Case:
     def _numbers(self, fused: Fused, rank: int) -> Numbers:
         """Of the candidate of this rank, from 0; a hit has most of them."""
         place = np.array([rank])
-        (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.probe.terms, self.plan.as_of)
+        (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.features.terms, self.plan.as_of)
         return replace(
             self._standing_numbers(),
             cosine=hit.cosine,
@@ -169,15 +258,14 @@ class _Case:
         """What is known of a memory that is no candidate."""
         standing = self.standing
         cosine = np.array([standing.cosine], np.float32)
-        similarity = float(self.calibration.similarity(cosine, han=self.probe.is_han)[0])
+        similarity = float(self.calibration.similarity(cosine, han=self.features.is_han)[0])
         has_vector = not math.isnan(standing.cosine)
-        terms = self.probe.terms
         return Numbers(
             cosine=standing.cosine if has_vector else 0.0,
             similarity=similarity if has_vector else 0.0,
             keyword_score=standing.keyword,
-            matched_terms=tuple(term for bit, term in enumerate(terms) if standing.matched >> bit & 1),
-            age_days=max(0.0, (self.plan.as_of - self.memory.create_time) / 86_400.0),
+            matched_terms=matched_terms(standing.matched, self.features.terms),
+            age_days=age_days(self.memory.create_time, self.plan.as_of),
             vector_rank=standing.vector_rank,
             keyword_rank=standing.keyword_rank,
             searched=standing.searched,
@@ -185,15 +273,12 @@ class _Case:
             top_k=self.group.top_k,
         )
 
-    def _fuse(self, found: Candidates, late: NDArray[np.float32]) -> Fused:
-        return fuse(found, late, self.plan, self.probe, self.calibration)
-
     def _fuse_all(self) -> Fused:
         """The order if nothing were left out: every text another one, no minimum, no echo."""
         found = replace(self.found, text_hash=np.arange(len(self.found), dtype=np.uint64))
         plan = replace(self.plan, min_similarity=_KEEPS_ALL)
-        probe = replace(self.probe, text_hashes=frozenset())
-        return fuse(found, self.fused.late, plan, probe, self.calibration)
+        features = replace(self.features, text_hashes=frozenset())
+        return fuse(found, self.fused.late, plan, features, self.calibration)
 
 
 def _only(found: Candidates, row: int) -> Candidates:
@@ -203,6 +288,54 @@ def _only(found: Candidates, row: int) -> Candidates:
         name: column[row : row + 1] for name, column in columns.items() if isinstance(column, np.ndarray)
     }
     return replace(found, ids=lambda: (found.memory_id[row],), tokens=None, **single)
+
+
+def sentence(verdict: Verdict | None, remedy: Remedy | None, *, in_chinese: bool) -> str:
+    """What happened, and what would help.
+
+    Args:
+        verdict: None when the project has no such memory.
+        remedy: None when it was recalled, or nothing helps.
+        in_chinese: Else in English.
+    """
+    words = _ZH if in_chinese else _EN
+    if verdict is None:
+        return words.not_found
+    if verdict.stage is None:
+        return words.recalled.format_map(_facts(verdict, words))
+    said = words.lost[verdict.stage].format_map(_facts(verdict, words))
+    if remedy is None:
+        return said + words.none
+    return said + words.remedy.format(changes=_listed(remedy.changes, words), rank=remedy.rank)
+
+
+def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
+    numbers = verdict.numbers or Numbers()
+    return {
+        "group": verdict.group,
+        "failed": words.joint.join(verdict.failed),
+        "other": verdict.others[0] if verdict.others else "",
+        "value": f"{verdict.value:.3f}",
+        "turns": f"{verdict.value:.0f}",
+        "threshold": f"{verdict.threshold:g}",
+        "place": numbers.place,
+        "top_k": numbers.top_k,
+        "pool": numbers.pool,
+        "relevance_rank": numbers.relevance_rank,
+        "vector_rank": _rank(numbers.vector_rank, words),
+        "keyword_rank": _rank(numbers.keyword_rank, words),
+    }
+
+
+def _rank(rank: int, words: _Words) -> str:
+    return words.rank.format(rank=rank) if rank else words.no_rank
+
+
+def _listed(changes: Sequence[Change], words: _Words) -> str:
+    return words.joint.join(
+        f"{change.field} = {change.value}" if change.value else words.cleared.format(field=change.field)
+        for change in changes
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,51 +406,3 @@ _ZH = _Words(
     cleared="不设 {field}",
     joint="，",
 )
-
-
-def sentence(verdict: Verdict | None, remedy: Remedy | None, *, in_chinese: bool) -> str:
-    """What happened, and what would help.
-
-    Args:
-        verdict: None when the project has no such memory.
-        remedy: None when it was recalled, or nothing helps.
-        in_chinese: Else in English.
-    """
-    words = _ZH if in_chinese else _EN
-    if verdict is None:
-        return words.not_found
-    if verdict.stage is None:
-        return words.recalled.format_map(_facts(verdict, words))
-    said = words.lost[verdict.stage].format_map(_facts(verdict, words))
-    if remedy is None:
-        return said + words.none
-    return said + words.remedy.format(changes=_listed(remedy.changes, words), rank=remedy.rank)
-
-
-def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
-    numbers = verdict.numbers or Numbers()
-    return {
-        "group": verdict.group,
-        "failed": words.joint.join(verdict.failed),
-        "other": verdict.others[0] if verdict.others else "",
-        "value": f"{verdict.value:.3f}",
-        "turns": f"{verdict.value:.0f}",
-        "threshold": f"{verdict.threshold:g}",
-        "place": numbers.place,
-        "top_k": numbers.top_k,
-        "pool": numbers.pool,
-        "relevance_rank": numbers.relevance_rank,
-        "vector_rank": _rank(numbers.vector_rank, words),
-        "keyword_rank": _rank(numbers.keyword_rank, words),
-    }
-
-
-def _rank(rank: int, words: _Words) -> str:
-    return words.rank.format(rank=rank) if rank else words.no_rank
-
-
-def _listed(changes: Sequence[Change], words: _Words) -> str:
-    return words.joint.join(
-        f"{change.field} = {change.value}" if change.value else words.cleared.format(field=change.field)
-        for change in changes
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +13,9 @@ from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.quick import quick
-from hummock.core.recall import Decay, DecayMode, GroupPlan, Plan
-from hummock.recall.plan import DOMAINS, time_match
-from hummock.recall.query_features import Probe
+from hummock.core.recall import Decay, DecayMode, GroupPlan, Plan, TimeInterval
+from hummock.recall.plan import DOMAINS
+from hummock.recall.query_features import QueryFeatures
 from hummock_kernels.mmr import mmr
 from hummock_kernels.rank import AGELESS, ASKING, CODE, SAID, SENTENCE, Pool, Weights, rank
 
@@ -59,6 +60,13 @@ ASKING_LOSS = 0.2
 TIME_SHARE = 0.4
 """Share of how far a memory's time is one that the query speaks of, where it speaks of any."""
 
+VAGUE_MATCH = 0.5
+"""The most that a time matches which the words leave open ("recently")."""
+
+SHORTEST_HALVING_S = 43_200.0
+"""Distance from an interval over which a match falls to its half: half a day, so that a day of UTC forgives the
+caller's own midnight; for longer intervals half of their length."""
+
 LATE_SHARE = 0.5
 """Largest share of late interaction."""
 
@@ -69,8 +77,6 @@ the embedder's own, and a model that sees nothing alike in two texts sees nothin
 
 ECHO_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
 """Of what was said. What equals the query and was said is an echo of it; a note is an answer (1.1-2)."""
-
-_SECONDS_A_DAY = 86_400.0
 
 
 @quick
@@ -123,7 +129,13 @@ class Fused:
         return tuple(ids[row] for row in self.row.tolist())
 
 
-def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe, calibration: Calibration) -> Fused:
+Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
+"""Places in the order of a `Fused`, best first, and which of them are near-twins of one before."""
+
+
+def fuse(
+    found: Candidates, late: NDArray[np.float32], plan: Plan, features: QueryFeatures, calibration: Calibration
+) -> Fused:
     """Order one group's candidates.
 
     Candidates that the domain path found come before all others. Hits that the keyword or domain path found too are
@@ -134,11 +146,11 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
         found: The candidates.
         late: Max-sim of the token vectors of each; NaN where late interaction has no say.
         plan: What is asked for.
-        probe: The query.
+        features: The query.
         calibration: From cosine to similarity.
     """
-    weights = _weights(found, plan, probe, calibration)
-    echo_hashes = np.array(list(probe.text_hashes), np.uint64)
+    weights = _weights(plan, features, calibration)
+    echo_hashes = np.array(list(features.text_hashes), np.uint64)
     marks = _marks(found, plan)
     matches_time = _matches_time(found, plan)
     pool = Pool(
@@ -155,11 +167,11 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
         time_match=matches_time,
         tie=np.zeros(len(found), np.int32),
     )
-    row, columns, tally, mean_shares = rank(pool, echo_hashes, len(probe.terms), weights)
+    row, columns, tally, mean_shares = rank(pool, echo_hashes, len(features.terms), weights)
     if tally[3]:
         # Ids decide seldom, and sorting them costs as much as all of the rest.
         pool = pool._replace(tie=_places(found.memory_id))
-        row, columns, tally, mean_shares = rank(pool, echo_hashes, len(probe.terms), weights)
+        row, columns, tally, mean_shares = rank(pool, echo_hashes, len(features.terms), weights)
     echo, duplicate, below_min_similarity, _ = tally.tolist()
     joined, similarity, relevance, score, log_decay = columns
     vector_share, late_share = mean_shares.tolist()
@@ -173,7 +185,7 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
         log_decay=log_decay,
         time_match=matches_time,
         late=late,
-        vector_share=0.0 if probe.vector is None else vector_share,
+        vector_share=0.0 if features.vector is None else vector_share,
         late_share=late_share,
         echo=echo,
         duplicate=duplicate,
@@ -181,11 +193,33 @@ def fuse(found: Candidates, late: NDArray[np.float32], plan: Plan, probe: Probe,
     )
 
 
-def _weights(found: Candidates, plan: Plan, probe: Probe, calibration: Calibration) -> Weights:
+def pick(plan: Plan, group: GroupPlan, ranked: Fused) -> Picked:
+    """Places of a group's hits. What is looked up by name comes as it is: there is nothing to make different."""
+    if group.name == DOMAINS or (ranked.candidates.found_by[ranked.row] & FoundBy.HOLDER).any():
+        places = np.arange(min(group.top_k, len(ranked)))
+        return places, np.zeros(len(places), np.uint8)
+    return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
+
+
+def diversify(fused: Fused, relevance_weight: float, near_twin_bar: float, keep: int) -> Picked:
+    """Places in the order of `fused`, in the order picked, at most `keep`; and which of them are near-twins.
+
+    Near-twins of a picked one come last, then the others by maximal marginal relevance (S2-05, 1.1-7).
+
+    Args:
+        fused: Best first.
+        relevance_weight: In [0, 1]; 1 ignores difference.
+        near_twin_bar: Cosine from which two are near-twins; above 1 there are none.
+        keep: Upper bound on the result.
+    """
+    return mmr(fused.candidates.vector, fused.row, fused.relevance, relevance_weight, near_twin_bar, keep)
+
+
+def _weights(plan: Plan, features: QueryFeatures, calibration: Calibration) -> Weights:
     return Weights(
-        unrelated=calibration.unrelated_han if probe.is_han else calibration.unrelated_latin,
+        unrelated=calibration.unrelated_han if features.is_han else calibration.unrelated_latin,
         min_similarity=plan.min_similarity,
-        vector_share=probe.known_share,
+        vector_share=features.known_share,
         decay_rate=_decay_rate(plan.decay),
         as_of=plan.as_of,
         even_similarity=EVEN_SIMILARITY,
@@ -193,7 +227,7 @@ def _weights(found: Candidates, plan: Plan, probe: Probe, calibration: Calibrati
         enough_terms=ENOUGH_TERMS,
         scarcity=SCARCITY,
         code_odds=CODE_ODDS,
-        name_odds=NAME_ODDS if probe.is_name else 1.0,
+        name_odds=NAME_ODDS if features.is_name else 1.0,
         key_file_evidence=KEY_FILE_EVIDENCE,
         late_share=LATE_SHARE,
         late_from=UNTRUSTED_SIMILARITY,
@@ -236,15 +270,25 @@ def _told_time(found: Candidates) -> NDArray[np.float64]:
     return np.where(is_untold, found.create_time, found.event_time)
 
 
+def time_match(times: Sequence[TimeInterval], event_time: NDArray[np.float64]) -> NDArray[np.float32]:
+    """How far each time is one of these: (n,) Unix seconds, NaN when not known -> (n,) in [0, 1].
+
+    It is 1 inside an interval (a half inside a vague one) and halves with distance; 0 for a time that is not known.
+    """
+    best = np.zeros(len(event_time), np.float32)
+    for interval in times:
+        distance_s = np.maximum(0.0, np.maximum(interval.start - event_time, event_time - interval.end))
+        length_s = interval.end - interval.start
+        halving_s = max(SHORTEST_HALVING_S, length_s / 2) if np.isfinite(length_s) else SHORTEST_HALVING_S
+        match = (VAGUE_MATCH if interval.is_vague else 1.0) * np.exp2(-distance_s / halving_s)
+        best = np.fmax(best, match.astype(np.float32))
+    return best
+
+
 def _table(members: frozenset[int], mark: int) -> NDArray[np.uint8]:
     table = np.zeros(256, np.uint8)
     table[list(members)] = mark
     return table
-
-
-_NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
-_BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
-_BY_ORIGIN = _table(ECHO_ORIGINS, SAID)
 
 
 def _places(memory_ids: tuple[str, ...]) -> NDArray[np.int32]:
@@ -254,27 +298,6 @@ def _places(memory_ids: tuple[str, ...]) -> NDArray[np.int32]:
     return places
 
 
-Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
-"""Places in the order of a `Fused`, best first, and which of them are near-twins of one before."""
-
-
-def pick(plan: Plan, group: GroupPlan, ranked: Fused) -> Picked:
-    """Places of a group's hits. What is looked up by name comes as it is: there is nothing to make different."""
-    if group.name == DOMAINS or (ranked.candidates.found_by[ranked.row] & FoundBy.HOLDER).any():
-        places = np.arange(min(group.top_k, len(ranked)))
-        return places, np.zeros(len(places), np.uint8)
-    return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
-
-
-def diversify(fused: Fused, relevance_weight: float, near_twin_bar: float, keep: int) -> Picked:
-    """Places in the order of `fused`, in the order picked, at most `keep`; and which of them are near-twins.
-
-    Near-twins of a picked one come last, then the others by maximal marginal relevance (S2-05, 1.1-7).
-
-    Args:
-        fused: Best first.
-        relevance_weight: In [0, 1]; 1 ignores difference.
-        near_twin_bar: Cosine from which two are near-twins; above 1 there are none.
-        keep: Upper bound on the result.
-    """
-    return mmr(fused.candidates.vector, fused.row, fused.relevance, relevance_weight, near_twin_bar, keep)
+_NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
+_BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
+_BY_ORIGIN = _table(ECHO_ORIGINS, SAID)

@@ -1,22 +1,34 @@
-"""From ranked rows and their memories to hits that say why they were chosen."""
+"""From ranked rows and their memories to hits that say why they were chosen, their neighbours, and what was counted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.memory import Memory, Origin
-from hummock.core.recall import GroupCount, Hit
-from hummock.ports.store import Beside
+from hummock.core.recall import Degradation, GroupCount, Hit, RecallQuery
+from hummock.ports.store import Recallable
 from hummock.recall.fuse import ECHO_ORIGINS, Fused
+from hummock.recall.plan import SECONDS_A_DAY
 from hummock.text.normalise import short_hash
 
-_SECONDS_A_DAY = 86_400.0
+MOST_BYTES = 14 * 1024 * 1024
+"""Room for hits and their neighbours, as they are stored. A reply may have 16 MiB, and names fields, scores and terms
+besides; what stands beside several hits is sent with each."""
+
+# A look-up is a tenth of a call of the enum.
+_FOUND_BY = tuple(FoundBy(bits) for bits in range(64))
+_PATHS = (FoundBy.VECTOR, FoundBy.KEYWORD, FoundBy.DOMAIN | FoundBy.KEY_FILE)
+_IN_PATH = np.array([[bits & path != 0 for bits in range(len(_FOUND_BY))] for path in _PATHS], np.int64)
+"""Which marks count for the vector, the keyword and the domain path."""
+
+_ORIGINS = {int(origin): origin for origin in Origin}
 
 
 def make_hits(
@@ -47,15 +59,16 @@ def make_hits(
         found.cosine[rows].tolist(),
         found.keyword[rows].tolist(),
         fused.late[rows].tolist(),
+        [0.0] * len(rows) if fused.cross is None else fused.cross[places].tolist(),
         found.found_by[rows].tolist(),
         found.matched[rows].tolist(),
-        np.maximum(0.0, (as_of - found.create_time[rows]) / _SECONDS_A_DAY).tolist(),
+        np.maximum(0.0, (as_of - found.create_time[rows]) / SECONDS_A_DAY).tolist(),
         np.exp(fused.log_decay[places]).tolist(),
         is_twin.tolist(),
         time_match.tolist(),
         strict=True,
     )
-    hits = tuple(
+    return tuple(
         [
             Hit(
                 memory=memory,
@@ -64,68 +77,67 @@ def make_hits(
                 cosine=_or_zero(cosine),
                 keyword_score=keyword,
                 late_interaction_score=_or_zero(late),
-                found_by=_FOUND_BY[found_by],
-                matched_terms=_matched(matched, terms),
-                age_days=age_days,
+                cross_encoder_score=_or_zero(cross),
+                found_by=_FOUND_BY[paths],
+                matched_terms=matched_terms(bits, terms),
+                age_days=age,
                 decay=decay,
                 near_twin=bool(twin),
                 time_match=match,
             )
-            for (
-                memory,
-                score,
-                similarity,
-                cosine,
-                keyword,
-                late,
-                found_by,
-                matched,
-                age_days,
-                decay,
-                twin,
-                match,
-            ) in columns
+            for memory, score, similarity, cosine, keyword, late, cross, paths, bits, age, decay, twin, match in columns
             if memory is not None
         ]
     )
-    return hits if fused.cross is None else _with_cross(hits, fused.cross[places].tolist(), memories)
 
 
-def _with_cross(hits: tuple[Hit, ...], scores: Sequence[float], memories: Sequence[Memory | None]) -> tuple[Hit, ...]:
-    kept = (score for score, memory in zip(scores, memories, strict=True) if memory is not None)
-    return tuple(replace(hit, cross_encoder_score=_or_zero(score)) for hit, score in zip(hits, kept, strict=True))
+def matched_terms(bits: int, terms: Sequence[str]) -> tuple[str, ...]:
+    """The terms of the query whose bits are set."""
+    return tuple([term for bit, term in enumerate(terms) if bits >> bit & 1]) if bits else ()
+
+
+def age_days(create_time: float, as_of: float) -> float:
+    """How old a memory is at a moment, not below 0; both in Unix seconds."""
+    return max(0.0, (as_of - create_time) / SECONDS_A_DAY)
 
 
 def _or_zero(score: float) -> float:
     return 0.0 if math.isnan(score) else score
 
 
-def _matched(bits: int, terms: Sequence[str]) -> tuple[str, ...]:
-    return tuple([term for bit, term in enumerate(terms) if bits >> bit & 1]) if bits else ()
-
-
 def with_neighbours(
-    hits: Sequence[Hit], beside: Sequence[Beside], excluded_ids: Collection[str], text_hashes: Collection[int]
-) -> tuple[Hit, ...]:
-    """The hits with what stands beside each, but for what is excluded by name, and for echoes of the query.
+    store: Recallable,
+    query: RecallQuery,
+    hits: Mapping[str, Sequence[Hit]],
+    docs: Sequence[int],
+    text_hashes: Collection[int],
+) -> tuple[dict[str, tuple[Hit, ...]], tuple[Degradation, ...]]:
+    """The hits with the neighbours that the query asks for, but for those that it excludes by name and its echoes.
+
+    Groups share the room, and those of the first come first; what had to be left out is said.
 
     Args:
-        hits: In any order.
-        beside: One for each hit.
-        excluded_ids: Of memories that are not to be shown.
-        text_hashes: Of the query's own text, as `Probe` has them.
+        store: Where they are.
+        query: What was asked for.
+        hits: Of each group.
+        docs: The store's numbers of all of them, group by group.
+        text_hashes: Of the query's own text, as `QueryFeatures` has them.
     """
 
-    def is_shown(memory: Memory) -> bool:
-        return memory.id not in excluded_ids and not is_echo(memory, text_hashes)
-
     def shown(memories: Sequence[Memory]) -> tuple[Memory, ...]:
-        return tuple(filter(is_shown, memories))
+        excluded = query.filter.excluded_ids
+        return tuple([each for each in memories if each.id not in excluded and not is_echo(each, text_hashes)])
 
-    return tuple(
-        replace(hit, before=shown(found.before), after=shown(found.after))
-        for hit, found in zip(hits, beside, strict=True)
-    )
+    neighbours = store.beside(query.project, docs, query.context_window, full=query.full, most_bytes=MOST_BYTES)
+    of_each = iter(neighbours)
+    accompanied: dict[str, tuple[Hit, ...]] = {}
+    for name, group in hits.items():
+        found = islice(of_each, len(group))
+        accompanied[name] = tuple(
+            replace(hit, before=shown(its.before), after=shown(its.after))
+            for hit, its in zip(group, found, strict=True)
+        )
+    return accompanied, _neighbours_cut(sum(its.is_cut for its in neighbours), len(docs))
 
 
 def is_echo(memory: Memory, text_hashes: Collection[int]) -> bool:
@@ -133,13 +145,14 @@ def is_echo(memory: Memory, text_hashes: Collection[int]) -> bool:
     return memory.origin in ECHO_ORIGINS and short_hash(memory.content_hash) in text_hashes
 
 
-# A look-up is a tenth of a call of the enum.
-_FOUND_BY = tuple(FoundBy(bits) for bits in range(64))
-_PATHS = (FoundBy.VECTOR, FoundBy.KEYWORD, FoundBy.DOMAIN | FoundBy.KEY_FILE)
-_IN_PATH = np.array([[bits & path != 0 for bits in range(len(_FOUND_BY))] for path in _PATHS], np.int64)
-"""Which marks count for the vector, the keyword and the domain path."""
-
-_ORIGINS = {int(origin): origin for origin in Origin}
+def _neighbours_cut(cut: int, count: int) -> tuple[Degradation, ...]:
+    if not cut:
+        return ()
+    message = (
+        f"neighbours of {cut} of {count} hits were left out, for the reply would be too large; ask for fewer hits, "
+        "fewer neighbours or the INDEX view"
+    )
+    return (Degradation(path="context_window", reason="REPLY_LIMIT", message=message),)
 
 
 def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hummock.core.candidates import SessionWindow
 from hummock.core.memory import Filter, MemoryKind, Origin
@@ -26,87 +23,65 @@ from hummock.core.recall import (
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.text.time_words import time_intervals
 
+MAIN, CODE, DOMAINS = "main", "code", "domains"
+"""The groups of hits."""
+
 ALL_KINDS = frozenset(MemoryKind)
 ALL_ORIGINS = frozenset(Origin)
+SECONDS_A_DAY: Final = 86_400.0
+NO_TWINS = 2.0
+"""A bar that no cosine reaches."""
+
+SHORTEST_ASCII_CHARACTERS = 3
+T = TypeVar("T")
+
+_CODE_PATHS = frozenset({RecallPath.VECTOR, RecallPath.KEYWORD})
+_ORIGINS: Final = "origins"
+_WINDOW: Final = "window_turns"
+_NUMBERS: Final = tuple(field.name for field in fields(PresetSettings) if field.name != _ORIGINS)
+"""Fields of a preset's settings that a query has under the same name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """What a preset means, field by field as in `Plan`; `main_kinds` are the kinds of the main group."""
+    """What a preset means, field by field as in `Plan`; `main_kinds` are the kinds of the main group.
 
-    main_kinds: frozenset[MemoryKind]
-    origins: frozenset[Origin]
-    candidates: int
-    top_k: int
-    code_top_k: int
-    domain_top_k: int
-    min_similarity: float
-    decay_mode: DecayMode
-    half_life_days: float
-    relevance_weight: float
-    window_turns: int
+    A field that a preset does not name is as in AGENT.
+    """
+
+    main_kinds: frozenset[MemoryKind] = ALL_KINDS
+    origins: frozenset[Origin] = ALL_ORIGINS
+    candidates: int = 50
+    top_k: int = 10
+    code_top_k: int = 0
+    domain_top_k: int = 0
+    min_similarity: float = -1.0
+    decay_mode: DecayMode = DecayMode.OFF
+    half_life_days: float = 14.0
+    relevance_weight: float = 0.7
+    window_turns: int = 0
 
 
 PRESETS: Mapping[Preset, Defaults] = {
     Preset.CHAT: Defaults(
-        main_kinds=ALL_KINDS,
         origins=frozenset({Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}),
         candidates=20,
         top_k=5,
-        code_top_k=0,
-        domain_top_k=0,
         min_similarity=0.30,
         decay_mode=DecayMode.EXPONENTIAL,
-        half_life_days=14.0,
         relevance_weight=1.0,
         window_turns=10,
     ),
     Preset.CODE: Defaults(
         main_kinds=frozenset({MemoryKind.LEARNING_RECORD, MemoryKind.NOTE, MemoryKind.ENTRY}),
-        origins=ALL_ORIGINS,
-        candidates=50,
-        top_k=10,
         code_top_k=10,
         domain_top_k=3,
-        min_similarity=-1.0,
-        decay_mode=DecayMode.OFF,
-        half_life_days=14.0,
-        relevance_weight=0.7,
-        window_turns=0,
     ),
-    Preset.AGENT: Defaults(
-        main_kinds=ALL_KINDS,
-        origins=ALL_ORIGINS,
-        candidates=50,
-        top_k=10,
-        code_top_k=0,
-        domain_top_k=0,
-        min_similarity=-1.0,
-        decay_mode=DecayMode.OFF,
-        half_life_days=14.0,
-        relevance_weight=0.7,
-        window_turns=0,
-    ),
+    Preset.AGENT: Defaults(),
     Preset.CODEX: Defaults(
-        main_kinds=frozenset({MemoryKind.ENTRY}),
-        origins=ALL_ORIGINS,
-        candidates=50,
-        top_k=20,
-        code_top_k=0,
-        domain_top_k=0,
-        min_similarity=0.60,
-        decay_mode=DecayMode.OFF,
-        half_life_days=14.0,
-        relevance_weight=1.0,
-        window_turns=0,
+        main_kinds=frozenset({MemoryKind.ENTRY}), top_k=20, min_similarity=0.60, relevance_weight=1.0
     ),
 }
-
-
-_ORIGINS: Final = "origins"
-_WINDOW: Final = "window_turns"
-_NUMBERS: Final = tuple(field.name for field in fields(PresetSettings) if field.name != _ORIGINS)
-"""Fields that a query has under the same name."""
 
 
 def tuned(query: RecallQuery, settings: ProjectSettings) -> tuple[RecallQuery, tuple[str, ...]]:
@@ -117,63 +92,15 @@ def tuned(query: RecallQuery, settings: ProjectSettings) -> tuple[RecallQuery, t
     if settings is NO_SETTINGS:
         return query, ()
     said = settings.preset(query.preset)
-    filled = [name for name in _numbers(query) if getattr(said, name) is not None and getattr(query, name) is None]
+    # A window means nothing to a query without a session.
+    numbers = [name for name in _NUMBERS if query.session_id or name != _WINDOW]
+    filled = [name for name in numbers if getattr(said, name) is not None and getattr(query, name) is None]
     values = {name: getattr(said, name) for name in filled}
     if said.origins is not None and not query.filter.origins:
         filled.append(_ORIGINS)
         values["filter"] = replace(query.filter, origins=said.origins)
     group = query.preset.name.lower()
     return (replace(query, **values), tuple(f"{group}.{name}" for name in filled)) if filled else (query, ())
-
-
-def _numbers(query: RecallQuery) -> Iterator[str]:
-    """Those that mean something to the query."""
-    return (name for name in _NUMBERS if query.session_id or name != _WINDOW)
-
-
-VAGUE_MATCH = 0.5
-"""The most that a time matches which the words leave open ("recently")."""
-
-SHORTEST_HALVING_S = 43_200.0
-"""Distance from an interval over which a match falls to its half: half a day, so that a day of UTC forgives the
-caller's own midnight; for longer intervals half of their length."""
-
-
-def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[TimeInterval, ...]:
-    """The times that a query is about: those of its intent, else those that its words speak of.
-
-    Args:
-        query: As it was asked for.
-        as_of: Unix seconds that its words are relative to.
-        joins_paths: Whether its words count where it does not say.
-    """
-    if query.intent is not None and query.intent.times:
-        return query.intent.times
-    counts = joins_paths if query.time_words is None else query.time_words
-    return time_intervals(query.text, as_of) if counts else ()
-
-
-def time_match(times: Sequence[TimeInterval], event_time: NDArray[np.float64]) -> NDArray[np.float32]:
-    """How far each time is one of these: (n,) Unix seconds, NaN when not known -> (n,) in [0, 1].
-
-    It is 1 inside an interval (a half inside a vague one) and halves with distance; 0 for a time that is not known.
-    """
-    best = np.zeros(len(event_time), np.float32)
-    for interval in times:
-        distance_s = np.maximum(0.0, np.maximum(interval.start - event_time, event_time - interval.end))
-        length_s = interval.end - interval.start
-        halving_s = max(SHORTEST_HALVING_S, length_s / 2) if np.isfinite(length_s) else SHORTEST_HALVING_S
-        match = (VAGUE_MATCH if interval.is_vague else 1.0) * np.exp2(-distance_s / halving_s)
-        best = np.fmax(best, match.astype(np.float32))
-    return best
-
-
-MAIN, CODE, DOMAINS = "main", "code", "domains"
-NO_TWINS = 2.0
-SHORTEST_ASCII_CHARACTERS = 3
-T = TypeVar("T")
-
-_CODE_PATHS = frozenset({RecallPath.VECTOR, RecallPath.KEYWORD})
 
 
 def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: float) -> Plan:
@@ -186,6 +113,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         now: Unix seconds, used when the query names no `as_of`.
     """
     defaults = PRESETS[query.preset]
+    is_to_the_letter = _is_literal_chat(query) or _is_newest_first(query)
     as_of = _or(query.as_of, now)
     times = times_of(query, as_of, joins_paths=joins_paths(query))
     return Plan(
@@ -195,7 +123,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         min_similarity=_or(query.min_similarity, defaults.min_similarity),
         decay=decay_of(query),
         relevance_weight=_or(query.relevance_weight, 1.0 if _is_newest_first(query) else defaults.relevance_weight),
-        near_twin_bar=_or(query.near_twin_bar, NO_TWINS if _is_to_the_letter(query) else near_twin_bar),
+        near_twin_bar=_or(query.near_twin_bar, NO_TWINS if is_to_the_letter else near_twin_bar),
         late_interaction=_or(query.late_interaction, joins_paths(query)),
         neighbours=joins_paths(query),
         substrings=_substrings(query, intent),
@@ -205,6 +133,42 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         window=_window(query, defaults),
         echo_window_s=query.echo_window_s,
     )
+
+
+def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
+    """The group that holds domains comes before the code, which pulls the key files of those that the query names."""
+    if says_too_little(query):
+        return ()
+    top_k = _or(query.top_k, defaults.top_k)
+    domain_top_k = _or(query.domain_top_k, defaults.domain_top_k)
+    code_top_k = _or(query.code_top_k, defaults.code_top_k)
+    pool = max(_or(query.candidates, defaults.candidates), top_k)
+    domain_kinds = frozenset({MemoryKind.DOMAIN_KNOWLEDGE} if domain_top_k else ())
+    code_kinds = frozenset({MemoryKind.CODE_FRAGMENT} if code_top_k else ())
+    groups = (
+        (DOMAINS, domain_kinds, domain_top_k, query.paths),
+        (MAIN, defaults.main_kinds - domain_kinds - code_kinds, top_k, query.paths),
+        (CODE, code_kinds, code_top_k, query.paths & _CODE_PATHS),
+    )
+    return tuple(
+        GroupPlan(
+            name=name,
+            kinds=wanted,
+            top_k=top_k,
+            paths=paths,
+            pool=max(pool, top_k),
+            with_key_files=name == CODE and RecallPath.DOMAIN in query.paths,
+        )
+        for name, kinds, top_k, paths in groups
+        if (wanted := kinds & query.filter.kinds if query.filter.kinds else kinds)
+    )
+
+
+def says_too_little(query: RecallQuery) -> bool:
+    """A letter or two in an editor is nothing to recall for; two Chinese characters are a word (S0-36, 1.1-2)."""
+    text = query.text.strip()
+    is_short = text.isascii() and len(text) < SHORTEST_ASCII_CHARACTERS
+    return is_short and query.preset is Preset.CODE and query.intent is None
 
 
 def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
@@ -228,38 +192,6 @@ def decay_of(query: RecallQuery) -> Decay:
     )
 
 
-def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
-    """The group that holds domains comes before the code, which pulls the key files of those that the query names."""
-    if says_too_little(query):
-        return ()
-    top_k = _or(query.top_k, defaults.top_k)
-    pool = max(_or(query.candidates, defaults.candidates), top_k)
-    code_top_k = _or(query.code_top_k, defaults.code_top_k)
-    domain_top_k = _or(query.domain_top_k, defaults.domain_top_k)
-    main_kinds = defaults.main_kinds
-    groups: list[GroupPlan] = []
-    if domain_top_k:
-        main_kinds -= {MemoryKind.DOMAIN_KNOWLEDGE}
-        kinds = frozenset({MemoryKind.DOMAIN_KNOWLEDGE})
-        groups.append(_group(DOMAINS, kinds, domain_top_k, query.paths, max(pool, domain_top_k)))
-    if code_top_k:
-        main_kinds -= {MemoryKind.CODE_FRAGMENT}
-    groups.append(_group(MAIN, main_kinds, top_k, query.paths, pool))
-    if code_top_k:
-        kinds = frozenset({MemoryKind.CODE_FRAGMENT})
-        code = _group(CODE, kinds, code_top_k, query.paths & _CODE_PATHS, max(pool, code_top_k))
-        groups.append(replace(code, with_key_files=RecallPath.DOMAIN in query.paths))
-    wanted = query.filter.kinds
-    if wanted:
-        groups = [replace(group, kinds=group.kinds & wanted) for group in groups]
-    return tuple([group for group in groups if group.kinds])
-
-
-def joins_paths(query: RecallQuery) -> bool:
-    """Late interaction belongs to the joined order; who asks for one path wants that path's order (1.1-10)."""
-    return query.paths >= {RecallPath.VECTOR, RecallPath.KEYWORD}
-
-
 def _substrings(query: RecallQuery, intent: Intent) -> tuple[str, ...]:
     """The keywords, or the whole text where it has none (a single character)."""
     if query.keyword_mode is not KeywordMode.SUBSTRING:
@@ -267,8 +199,23 @@ def _substrings(query: RecallQuery, intent: Intent) -> tuple[str, ...]:
     return intent.keywords or (query.text.strip(),)
 
 
-def _is_to_the_letter(query: RecallQuery) -> bool:
-    return _is_literal_chat(query) or _is_newest_first(query)
+def times_of(query: RecallQuery, as_of: float, *, joins_paths: bool) -> tuple[TimeInterval, ...]:
+    """The times that a query is about: those of its intent, else those that its words speak of.
+
+    Args:
+        query: As it was asked for.
+        as_of: Unix seconds that its words are relative to.
+        joins_paths: Whether its words count where it does not say.
+    """
+    if query.intent is not None and query.intent.times:
+        return query.intent.times
+    counts = joins_paths if query.time_words is None else query.time_words
+    return time_intervals(query.text, as_of) if counts else ()
+
+
+def joins_paths(query: RecallQuery) -> bool:
+    """Late interaction belongs to the joined order; who asks for one path wants that path's order (1.1-10)."""
+    return query.paths >= {RecallPath.VECTOR, RecallPath.KEYWORD}
 
 
 def _is_newest_first(query: RecallQuery) -> bool:
@@ -279,17 +226,6 @@ def _is_newest_first(query: RecallQuery) -> bool:
 def _is_literal_chat(query: RecallQuery) -> bool:
     """The chat document's algorithm to the letter, which orders by similarity and age and by nothing else (1.1-10)."""
     return query.preset is Preset.CHAT and query.paths == {RecallPath.VECTOR}
-
-
-def says_too_little(query: RecallQuery) -> bool:
-    """A letter or two in an editor is nothing to recall for; two Chinese characters are a word (S0-36, 1.1-2)."""
-    text = query.text.strip()
-    is_short = text.isascii() and len(text) < SHORTEST_ASCII_CHARACTERS
-    return is_short and query.preset is Preset.CODE and query.intent is None
-
-
-def _group(name: str, kinds: frozenset[MemoryKind], top_k: int, paths: frozenset[RecallPath], pool: int) -> GroupPlan:
-    return GroupPlan(name=name, kinds=kinds, top_k=top_k, paths=paths, pool=pool)
 
 
 def _or(given: T | None, default: T) -> T:

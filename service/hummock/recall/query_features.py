@@ -1,4 +1,4 @@
-"""From a plan to the questions for the store."""
+"""The query in the forms that the paths need, and with its plan as questions for the store."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.candidates import GroupQuery
+from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.quick import quick
-from hummock.core.recall import GroupPlan, Plan, RecallPath
+from hummock.core.recall import GroupPlan, Intent, Plan, RecallPath, RecallQuery
 from hummock.recall.plan import ALL_KINDS
-from hummock.text.normalise import CJK
+from hummock.text.analyzer import query_terms
+from hummock.text.normalise import CJK, is_han, known_share, prose, short_hash, text_hash
 
 MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
-
 
 _WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
 _CJK_RUN = re.compile(f"[{CJK}]+")
@@ -27,7 +28,7 @@ _JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_
 
 @quick
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Probe:
+class QueryFeatures:
     """The query in the forms that the paths need.
 
     Attributes:
@@ -57,6 +58,64 @@ class Probe:
     is_han: bool
 
 
+def query_features(
+    query: RecallQuery, plan: Plan, intent: Intent | None, embedding: Embedding | None, space: EmbeddingSpace
+) -> QueryFeatures:
+    """The features of a query.
+
+    Args:
+        query: As it was asked for.
+        plan: What is to be done.
+        intent: What it was said to mean, by the caller or a language model; None where nobody said anything.
+        embedding: Its vectors; None where there are none.
+        space: Of the embedder.
+    """
+    named = intent or Intent()
+    # What is named comes first: a long query has more terms than are looked for.
+    words = (*named.keywords, query.text)
+    names_all = query.intent is not None and bool(query.intent.domains)
+    hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
+    name = exact_name(query.text)
+    return QueryFeatures(
+        vector=None if embedding is None else embedding.vector,
+        tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
+        terms=plan.substrings or _terms(*words),
+        domain_names=frozenset(map(prose, named.domains)),
+        domain_text="" if names_all else query.text,
+        text_hashes=frozenset(map(short_hash, hashes)),
+        exact_name=name,
+        name_terms=_terms(name),
+        is_name=is_name(query.text),
+        known_share=known_share(query.text, space.scripts),
+        is_han=is_han(query.text),
+    )
+
+
+def group_queries(plan: Plan, features: QueryFeatures) -> list[GroupQuery]:
+    """One question a group, in the plan's order."""
+    return [_group_query(plan, group, features) for group in plan.groups]
+
+
+def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> GroupQuery:
+    looks_up = RecallPath.KEYWORD in group.paths and not plan.substrings
+    return GroupQuery(
+        name=group.name,
+        filter=plan.filter if group.kinds == ALL_KINDS else replace(plan.filter, kinds=group.kinds),
+        window=plan.window,
+        vector=features.vector if RecallPath.VECTOR in group.paths else None,
+        terms=features.terms if RecallPath.KEYWORD in group.paths else (),
+        exact_name=features.exact_name if looks_up else "",
+        name_terms=features.name_terms if looks_up else (),
+        substrings=plan.substrings if RecallPath.KEYWORD in group.paths else (),
+        domain_names=features.domain_names if RecallPath.DOMAIN in group.paths else frozenset(),
+        domain_text=features.domain_text if RecallPath.DOMAIN in group.paths else "",
+        pool=group.pool,
+        with_key_files=group.with_key_files,
+        with_neighbours=plan.neighbours,
+        with_tokens=len(features.tokens) > 0,
+    )
+
+
 def is_name(text: str) -> bool:
     """Whether a text is one word of ASCII that a name of code is made of several: joined, humped or numbered."""
     word = text.strip()
@@ -74,26 +133,5 @@ def exact_name(text: str) -> str:
     return word if is_one else ""
 
 
-def group_queries(plan: Plan, probe: Probe) -> list[GroupQuery]:
-    """One question a group, in the plan's order."""
-    return [_group_query(plan, group, probe) for group in plan.groups]
-
-
-def _group_query(plan: Plan, group: GroupPlan, probe: Probe) -> GroupQuery:
-    looks_up = RecallPath.KEYWORD in group.paths and not plan.substrings
-    return GroupQuery(
-        name=group.name,
-        filter=plan.filter if group.kinds == ALL_KINDS else replace(plan.filter, kinds=group.kinds),
-        window=plan.window,
-        vector=probe.vector if RecallPath.VECTOR in group.paths else None,
-        terms=probe.terms if RecallPath.KEYWORD in group.paths else (),
-        exact_name=probe.exact_name if looks_up else "",
-        name_terms=probe.name_terms if looks_up else (),
-        substrings=plan.substrings if RecallPath.KEYWORD in group.paths else (),
-        domain_names=probe.domain_names if RecallPath.DOMAIN in group.paths else frozenset(),
-        domain_text=probe.domain_text if RecallPath.DOMAIN in group.paths else "",
-        pool=group.pool,
-        with_key_files=group.with_key_files,
-        with_neighbours=plan.neighbours,
-        with_tokens=len(probe.tokens) > 0,
-    )
+def _terms(*texts: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(term for text in texts for term in query_terms(text)))[:MAX_TERMS]

@@ -15,13 +15,25 @@ from hummock.ports.models import Clock, Reranker
 from hummock.ports.store import Recallable
 from hummock.recall.fuse import Fused
 from hummock.recall.plan import DOMAINS, joins_paths
-from hummock.recall.query_features import Probe
+from hummock.recall.query_features import QueryFeatures
 from hummock.recall.stage_budget import DEADLINE
 from hummock.text import template
 from hummock_kernels.cosine import max_sims
 
+LEAST_PAIRS = 2
+"""One pair alone has nothing to be compared with."""
 
-def late_scores(found: Candidates, probe: Probe, token_mark: float = 0.0) -> NDArray[np.float32]:
+AUTO_PAIRS = 20
+"""Candidates of a group that are read unless the request wants more; what stands below seldom comes to the top."""
+
+MOST_PAIRS = 200
+"""The same where it does: as many as can be returned."""
+
+LONGEST_S = 10.0
+"""Time that there is where the caller sets no deadline."""
+
+
+def late_scores(found: Candidates, features: QueryFeatures, token_mark: float = 0.0) -> NDArray[np.float32]:
     """Max-sim of each candidate's best chunk, (n,) float32 in [-1, 1].
 
     NaN for candidates without token vectors, for all of them when the query has none, and where two models make one
@@ -29,13 +41,13 @@ def late_scores(found: Candidates, probe: Probe, token_mark: float = 0.0) -> NDA
 
     Args:
         found: The candidates.
-        probe: The query.
+        features: The query.
         token_mark: Of the space. It adds its square to each product of one model's token vectors, takes as much from
             one of different models', and of the length of a token vector it leaves the rest to the words.
     """
-    if found.tokens is None or not len(probe.tokens):
+    if found.tokens is None or not len(features.tokens):
         return np.full(len(found), np.nan, np.float32)
-    scores = max_sims(probe.tokens, found.tokens.values, found.tokens.start)
+    scores = max_sims(features.tokens, found.tokens.values, found.tokens.start)
     if not token_mark:
         return scores
     marked = np.float32(token_mark**2)
@@ -45,19 +57,92 @@ def late_scores(found: Candidates, probe: Probe, token_mark: float = 0.0) -> NDA
     return scores
 
 
-LEAST_PAIRS = 2
-"""One pair alone has nothing to be compared with."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reranked:
+    """The groups after the stage, how many candidates were read, and what had to be left out."""
+
+    fused: tuple[Fused, ...]
+    pairs: int = 0
+    degraded: tuple[Degradation, ...] = ()
 
 
-def pool_size(expected_s: Sequence[float], time_left_s: float) -> int:
-    """How many pairs, from the front, can be scored in the time left; 0 where there is none for LEAST_PAIRS of them.
+class CrossEncode:
+    """Ranks groups again. Without a reranker it leaves them as they are. Safe to call from several threads."""
 
-    Args:
-        expected_s: What each pair takes.
-        time_left_s: What there is for all of them.
-    """
-    fitting = int(np.searchsorted(np.cumsum(expected_s), time_left_s, side="right"))
-    return fitting if fitting >= LEAST_PAIRS else 0
+    def __init__(self, store: Recallable, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
+        """`mode` is what a request that says nothing gets; the order of one path alone stays what it is (1.1-10)."""
+        self._store = store
+        self._reranker = reranker
+        self._mode = mode
+        self._clock = clock
+
+    def __call__(self, query: RecallQuery, fused: Sequence[Fused], until_s: float | None) -> Reranked:
+        """The groups with their best candidates in the reranker's order; domains, looked up by name, stay as they are.
+
+        A model that fails, or a deadline that is near, costs this stage and not the recall. Groups share what time
+        there is, in their order.
+
+        Args:
+            query: What is asked.
+            fused: The groups, each best first.
+            until_s: When it must have ended, on the clock's monotonic scale; None means after LONGEST_S.
+        """
+        before = tuple(fused)
+        mode = self._mode_of(query)
+        if mode is CrossEncoding.OFF:
+            return Reranked(fused=before)
+        if self._reranker is None:
+            return Reranked(fused=before, degraded=(_ABSENT,) if mode is CrossEncoding.ON else ())
+        most = MOST_PAIRS if mode is CrossEncoding.ON else AUTO_PAIRS
+        latest_s = self._clock.monotonic() + LONGEST_S if until_s is None else until_s
+        try:
+            return self._read(self._reranker, query, before, most, latest_s)
+        except Exception as error:  # whatever the runtime raises: the order before still answers
+            return Reranked(fused=before, degraded=(_degradation("CROSS_ENCODER_FAILED", type(error).__name__),))
+
+    def is_wanted(self, query: RecallQuery) -> bool:
+        """Whether there is anything to do for it."""
+        return self._reranker is not None and self._mode_of(query) is not CrossEncoding.OFF
+
+    def _mode_of(self, query: RecallQuery) -> CrossEncoding:
+        return query.cross_encoding or (self._mode if joins_paths(query) else CrossEncoding.OFF)
+
+    def _read(
+        self, reranker: Reranker, query: RecallQuery, fused: tuple[Fused, ...], most_pairs: int, until_s: float
+    ) -> Reranked:
+        ranked = list(fused)
+        to_read = [place for place, group in enumerate(fused) if group.candidates.name != DOMAINS and len(group) > 1]
+        pairs = wanted = 0
+        for done, place in enumerate(to_read):
+            group = fused[place]
+            most = min(most_pairs, len(group))
+            scores = self._scores(reranker, query, group, most, until_s, groups_left=len(to_read) - done)
+            ranked[place] = cross_encoded(group, scores) if scores else group
+            pairs, wanted = pairs + len(scores), wanted + most
+        if pairs == wanted:
+            return Reranked(fused=tuple(ranked), pairs=pairs)
+        reranker.left_out()
+        late = _degradation(DEADLINE, f"{pairs} of {wanted} candidates were read")
+        return Reranked(fused=tuple(ranked), pairs=pairs, degraded=(late,))
+
+    def _scores(
+        self, reranker: Reranker, query: RecallQuery, group: Fused, most: int, until_s: float, *, groups_left: int
+    ) -> list[float]:
+        """Scores of the first candidates of a group: as many as fit this group's part of the time left."""
+        left_s = self._left_s(until_s, groups_left)
+        # Before anything is loaded: as many of the shortest pairs as would fit.
+        most = pool_size([reranker.least_s] * most, left_s)
+        if not most:
+            return []
+        docs = group.candidates.doc[group.row[:most]].tolist()
+        texts = [_passage(memory) for memory in self._store.load(query.project, docs, full=True)]
+        pairs = reranker.pairs(query.text, texts)
+        left_s = self._left_s(until_s, groups_left)
+        size = pool_size([pair.expected_s for pair in pairs], left_s)
+        return reranker.scores(pairs[:size], self._clock.monotonic() + left_s)
+
+    def _left_s(self, until_s: float, groups_left: int) -> float:
+        return (until_s - self._clock.monotonic()) / groups_left
 
 
 def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
@@ -94,115 +179,15 @@ def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
     )
 
 
-AUTO_PAIRS = 20
-"""Candidates of a group that are read unless the request wants more; what stands below seldom comes to the top."""
+def pool_size(expected_s: Sequence[float], time_left_s: float) -> int:
+    """How many pairs, from the front, can be scored in the time left; 0 where there is none for LEAST_PAIRS of them.
 
-MOST_PAIRS = 200
-"""The same where it does: as many as can be returned."""
-
-LONGEST_S = 10.0
-"""Time that there is where the caller sets no deadline."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Read:
-    """The groups after the stage, how many candidates were read, and what had to be left out."""
-
-    fused: tuple[Fused, ...]
-    pairs: int = 0
-    degraded: tuple[Degradation, ...] = ()
-
-
-class CrossEncode:
-    """Ranks groups again. Without a reranker it leaves them as they are. Safe to call from several threads."""
-
-    def __init__(self, store: Recallable, reranker: Reranker | None, mode: CrossEncoding, clock: Clock) -> None:
-        """`mode` is what a request that says nothing gets; the order of one path alone stays what it is (1.1-10)."""
-        self._store = store
-        self._reranker = reranker
-        self._mode = mode
-        self._clock = clock
-
-    def __call__(self, query: RecallQuery, names: Sequence[str], fused: Sequence[Fused], until_s: float | None) -> Read:
-        """The groups with their best candidates in the reranker's order; domains, looked up by name, stay as they are.
-
-        A model that fails, or a deadline that is near, costs this stage and not the recall. Groups share what time
-        there is, in their order.
-
-        Args:
-            query: What is asked.
-            names: Of the groups.
-            fused: The groups, each best first.
-            until_s: When it must have ended, on the clock's monotonic scale; None means after LONGEST_S.
-        """
-        before = Read(fused=tuple(fused))
-        mode = self._mode_of(query)
-        if mode is CrossEncoding.OFF:
-            return before
-        if self._reranker is None:
-            return Read(fused=before.fused, degraded=(_ABSENT,) if mode is CrossEncoding.ON else ())
-        try:
-            latest_s = self._clock.monotonic() + LONGEST_S if until_s is None else until_s
-            return self._read(self._reranker, query, mode, names, before.fused, latest_s)
-        except Exception as error:  # whatever the runtime raises: the order before still answers
-            return Read(fused=before.fused, degraded=(_degradation("CROSS_ENCODER_FAILED", type(error).__name__),))
-
-    def is_wanted(self, query: RecallQuery) -> bool:
-        """Whether there is anything to do for it."""
-        return self._reranker is not None and self._mode_of(query) is not CrossEncoding.OFF
-
-    def _mode_of(self, query: RecallQuery) -> CrossEncoding:
-        return query.cross_encoding or (self._mode if joins_paths(query) else CrossEncoding.OFF)
-
-    def _read(
-        self,
-        reranker: Reranker,
-        query: RecallQuery,
-        mode: CrossEncoding,
-        names: Sequence[str],
-        fused: tuple[Fused, ...],
-        until_s: float,
-    ) -> Read:
-        ranked = list(fused)
-        open_places = [place for place, name in enumerate(names) if name != DOMAINS and len(fused[place]) > 1]
-        pairs = wanted = 0
-        for done, place in enumerate(open_places):
-            group = fused[place]
-            most = min(MOST_PAIRS if mode is CrossEncoding.ON else AUTO_PAIRS, len(group))
-            scores = self._scores(reranker, query, group, most, until_s, groups_left=len(open_places) - done)
-            ranked[place] = cross_encoded(group, scores) if scores else group
-            pairs, wanted = pairs + len(scores), wanted + most
-        read = Read(fused=tuple(ranked), pairs=pairs)
-        if pairs == wanted:
-            return read
-        reranker.left_out()
-        return replace(read, degraded=(_degradation(DEADLINE, f"{pairs} of {wanted} candidates were read"),))
-
-    def _scores(
-        self,
-        reranker: Reranker,
-        query: RecallQuery,
-        group: Fused,
-        most: int,
-        until_s: float,
-        *,
-        groups_left: int,
-    ) -> list[float]:
-        """Scores of the first candidates of a group: as many as fit this group's part of the time left."""
-        left_s = self._left_s(until_s, groups_left)
-        # Before anything is loaded: as many of the shortest pairs as would fit.
-        most = pool_size([reranker.least_s] * most, left_s)
-        if not most:
-            return []
-        docs = group.candidates.doc[group.row[:most]].tolist()
-        texts = [_passage(memory) for memory in self._store.load(query.project, docs, full=True)]
-        pairs = reranker.pairs(query.text, texts)
-        left_s = self._left_s(until_s, groups_left)
-        size = pool_size([pair.expected_s for pair in pairs], left_s)
-        return reranker.scores(pairs[:size], self._clock.monotonic() + left_s)
-
-    def _left_s(self, until_s: float, groups_left: int) -> float:
-        return (until_s - self._clock.monotonic()) / groups_left
+    Args:
+        expected_s: What each pair takes.
+        time_left_s: What there is for all of them.
+    """
+    fitting = int(np.searchsorted(np.cumsum(expected_s), time_left_s, side="right"))
+    return fitting if fitting >= LEAST_PAIRS else 0
 
 
 def _passage(memory: Memory | None) -> str:

@@ -56,7 +56,7 @@ class StageCosts:
             return costs
 
 
-class Timetable:
+class StageBudget:
     """Measures the stages of one recall, which follow one another; one that runs again adds to its time.
 
     What gives way to the deadline does so in a fixed order, and nothing that gives way earlier runs where something

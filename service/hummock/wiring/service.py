@@ -37,7 +37,7 @@ from hummock.ports.models import Clock, KeywordLearner, LlmUsage
 from hummock.projects.projects import Projects, Status
 from hummock.projects.projects import Settings as ProjectsSettings
 from hummock.projects.transfer import Export, Import
-from hummock.recall.remedy import Explain
+from hummock.recall.explain import Explain
 from hummock.render.pipeline import Render
 from hummock.render.search import Search, SearchTrails
 from hummock.render.turn import RenderTurn
