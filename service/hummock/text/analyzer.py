@@ -4,6 +4,8 @@ Chinese, Japanese and Korean runs become characters and overlapping pairs, ident
 parts, words become English stems. Both sides of a search go through the same rules.
 """
 
+from __future__ import annotations
+
 import hashlib
 import re
 import threading
@@ -91,7 +93,7 @@ def _pairs(run: str) -> Iterator[str]:
         yield run[i : i + 2]
 
 
-def _word_terms(word: str, tail: str | None, stems: "_Stems") -> Iterator[str]:
+def _word_terms(word: str, tail: str | None, stems: _Stems) -> Iterator[str]:
     parts = _parts(word)
     if len(parts) > 1:
         yield bounded(_fold(word))

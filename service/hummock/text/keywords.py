@@ -1,10 +1,15 @@
-"""Keywords, names and phrases of a sentence, without a language model."""
+"""The words of a sentence that tell something, by word lists and without a language model.
+
+`keywords` are what one query is about, `phrases` what a text names among many others, and `is_word_at` says whether
+Chinese characters, which no space parts, are a word where they stand.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import groupby
 from typing import Final
 
 from hummock.text.analyzer import TOKEN, query_terms
@@ -20,6 +25,15 @@ from hummock.text.word_lists import (
     LONE_CHARACTERS,
 )
 
+_MIN_CHARACTERS: Final = 2
+
+# A word keeps what joins names in code and in prose (user_id, ci-cd, node.js, c++), without a trailing full stop.
+_SEGMENT: Final = re.compile(rf"(?P<cjk>[{CJK}]+)|[^\W{CJK}]+(?:[-.'’/][^\W{CJK}]+)*(?:\+\+|#)?")
+
+_LAST: Final = "".join(sorted(FUNCTION_CHARACTERS))
+_FIRST: Final = f"{_LAST}块座艘枚颗根匹届幅批串堆把"
+"""Measure words as well: "那块硬木头"."""
+
 _LONGEST_WORD: Final = 4
 _REACH: Final = 6
 """Characters on either side that are looked at; words begin and end anew within so many."""
@@ -34,6 +48,90 @@ _RARE_COST: Final = 2.0
 _NAME_COST: Final = 1.5
 """Of the word in question, which is less likely than an everyday one."""
 _SEPARATORS: Final = frozenset(" ")
+
+
+def keywords(text: str, limit: int = 5) -> tuple[str, ...]:
+    """The words that tell what a sentence is about, in order of appearance, each once, at most `limit`.
+
+    The text is cut at white space and at Chinese and English punctuation, Chinese runs also at stop words. What is left
+    counts with two characters or more. The letters' case stays; words that differ in it alone are one.
+    """
+    found: dict[str, str] = {}
+    for segment in _SEGMENT.finditer(nfkc(text)):
+        for word in _cut(segment.group(), CHINESE_STOP_WORDS) if segment["cjk"] else (segment.group(),):
+            folded = word.casefold()
+            if len(word) >= _MIN_CHARACTERS and folded not in ENGLISH_STOP_WORDS:
+                found.setdefault(folded, word)
+        if len(found) >= limit:
+            break
+    return tuple(found.values())[: max(limit, 0)]
+
+
+def phrases(text: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
+    """The phrases of a text, in its order, repeats included; folded to NFKC, with its own capitals.
+
+    A Chinese one is a longest run of characters of which every pair is distinctive, cut at common words; it has two
+    characters or more, is no everyday word, and neither begins with a measure word nor has a particle at either end. In
+    other scripts it is a word that is neither common nor a number, and all of whose terms are distinctive; of a name of
+    code the whole counts, and not what it is made of.
+
+    Args:
+        text: Any text.
+        is_distinctive: Whether a term (`analyzer.query_terms`) is.
+    """
+    for segment in _SEGMENT.finditer(nfkc(text)):
+        if segment["cjk"]:
+            for piece in _cut(segment.group(), CHINESE_COMMON_WORDS):
+                yield from _runs(piece, is_distinctive)
+        elif _may_name(segment.group()):
+            terms = _terms_that_count(segment.group())
+            if terms and all(map(is_distinctive, terms)):
+                yield segment.group()
+
+
+def _may_name(word: str) -> bool:
+    return len(word) > 1 and word.casefold() not in ENGLISH_COMMON_WORDS and not all(map(str.isdigit, word))
+
+
+def _terms_that_count(word: str) -> list[str]:
+    terms = query_terms(word)
+    return terms[:1] if TOKEN.fullmatch(word) else terms
+
+
+def _runs(piece: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
+    start = 0
+    for second in range(1, len(piece) + 1):
+        if second < len(piece) and is_distinctive(piece[second - 1 : second + 1]):
+            continue
+        run = piece[start:second].lstrip(_FIRST).rstrip(_LAST)
+        if len(run) > 1 and run not in EVERYDAY_WORDS:
+            yield run
+        start = second
+
+
+def _cut(run: str, words: frozenset[str]) -> Iterator[str]:
+    """The pieces of a Chinese run between these words; the longest word that begins at a place counts."""
+    start = 0
+    for found in _known_words(words).finditer(run):
+        if found.group() in words:
+            yield run[start : found.start()]
+            start = found.end()
+    yield run[start:]
+
+
+@cache
+def _known_words(words: frozenset[str]) -> re.Pattern[str]:
+    """Finds these words, and words that hold a stop word and are left whole; made on first use.
+
+    They stand by their first characters: tried one after the other they take twice as long.
+    """
+    each = sorted(words | CHINESE_WORDS_WITH_STOP_CHARACTERS, key=lambda word: (word[0], -len(word), word))
+    by_first = groupby(each, key=lambda word: word[0])
+    return re.compile("|".join(f"{first}(?:{'|'.join(word[1:] for word in some)})" for first, some in by_first))
+
+
+# Most recalls cut at stop words: none shall wait for their pattern.
+_known_words(CHINESE_STOP_WORDS)
 
 
 def is_word_at(text: str, start: int, end: int) -> bool:
@@ -87,116 +185,3 @@ def _alone(character: str) -> float:
     if character in FUNCTION_CHARACTERS:
         return _WORD_COST
     return _LONE_COST if character in LONE_CHARACTERS else _RARE_COST
-
-
-_TOKEN: Final = re.compile(rf"(?P<cjk>[{CJK}]+)|[^\W{CJK}]+(?:[-_.'’/][^\W{CJK}]+)*(?:\+\+|#)?")
-_LONGEST_COMMON_WORD: Final = max(map(len, CHINESE_COMMON_WORDS | CHINESE_WORDS_WITH_STOP_CHARACTERS))
-_LAST: Final = "".join(sorted(FUNCTION_CHARACTERS))
-_FIRST: Final = f"{_LAST}块座艘枚颗根匹届幅批串堆把"
-"""Measure words as well: "那块硬木头"."""
-
-
-def phrases(text: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
-    """The phrases of a text, in its order, repeats included; folded to NFKC, with its own capitals.
-
-    A Chinese one is a longest run of characters of which every pair is distinctive, cut at common words; it has two
-    characters or more, is no everyday word, and neither begins with a measure word nor has a particle at either end. In
-    other scripts it is a word that is neither common nor a number, and all of whose terms are distinctive; of a name of
-    code the whole counts, and not what it is made of.
-
-    Args:
-        text: Any text.
-        is_distinctive: Whether a term (`analyzer.query_terms`) is.
-    """
-    for token in _TOKEN.finditer(nfkc(text)):
-        if token["cjk"]:
-            for piece in _cut(token.group()):
-                yield from _runs(piece, is_distinctive)
-        elif _may_name(token.group()):
-            terms = _terms_that_count(token.group())
-            if terms and all(map(is_distinctive, terms)):
-                yield token.group()
-
-
-def _may_name(word: str) -> bool:
-    return len(word) > 1 and word.casefold() not in ENGLISH_COMMON_WORDS and not all(map(str.isdigit, word))
-
-
-def _terms_that_count(word: str) -> list[str]:
-    terms = query_terms(word)
-    return terms[:1] if TOKEN.fullmatch(word) else terms
-
-
-def _cut(run: str) -> Iterator[str]:
-    """The pieces between common words; the longest word that begins at a place counts."""
-    start = at = 0
-    while at < len(run):
-        for end in range(min(at + _LONGEST_COMMON_WORD, len(run)), at, -1):
-            word = run[at:end]
-            if word in CHINESE_COMMON_WORDS:
-                yield run[start:at]
-                start = at = end
-                break
-            if word in CHINESE_WORDS_WITH_STOP_CHARACTERS:
-                at = end
-                break
-        else:
-            at += 1
-    yield run[start:]
-
-
-def _runs(piece: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
-    start = 0
-    for second in range(1, len(piece) + 1):
-        if second < len(piece) and is_distinctive(piece[second - 1 : second + 1]):
-            continue
-        run = piece[start:second].lstrip(_FIRST).rstrip(_LAST)
-        if len(run) > 1 and run not in EVERYDAY_WORDS:
-            yield run
-        start = second
-
-
-_MIN_CHARACTERS = 2
-
-# A word keeps what joins names in code and in prose (user_id, ci-cd, node.js, c++), without a trailing full stop.
-_SEGMENT = re.compile(rf"(?P<cjk>[{CJK}]+)|[^\W{CJK}]+(?:[-.'’/][^\W{CJK}]+)*(?:\+\+|#)?")
-
-
-def _longest_first(words: frozenset[str]) -> str:
-    return "|".join(sorted(words, key=lambda word: (-len(word), word)))
-
-
-_KEPT_OR_CUT = re.compile(
-    f"(?:{_longest_first(CHINESE_WORDS_WITH_STOP_CHARACTERS)})|(?P<cut>{_longest_first(CHINESE_STOP_WORDS)})"
-)
-
-
-def keywords(text: str, limit: int = 5) -> tuple[str, ...]:
-    """The words that tell what a sentence is about, in order of appearance, each once, at most `limit`.
-
-    The text is cut at white space and at Chinese and English punctuation, Chinese runs also at stop words. What is left
-    counts with two characters or more. The letters' case stays; words that differ in it alone are one.
-    """
-    found: dict[str, str] = {}
-    for segment in _SEGMENT.finditer(nfkc(text)):
-        for word in _cut_chinese(segment.group()) if segment["cjk"] else (segment.group(),):
-            folded = word.casefold()
-            if len(word) >= _MIN_CHARACTERS and folded not in ENGLISH_STOP_WORDS:
-                found.setdefault(folded, word)
-        if len(found) >= limit:
-            break
-    return tuple(found.values())[: max(limit, 0)]
-
-
-def _cut_chinese(run: str) -> list[str]:
-    pieces = [""]
-    at = 0
-    for match in _KEPT_OR_CUT.finditer(run):
-        pieces[-1] += run[at : match.start()]
-        at = match.end()
-        if match["cut"]:
-            pieces.append("")
-        else:
-            pieces[-1] += match.group()
-    pieces[-1] += run[at:]
-    return pieces

@@ -22,26 +22,8 @@ CJK: Final = (
 LAST_IDEOGRAPH: Final = 0x3FFFD
 """Beyond it no character belongs to a word."""
 
-
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]+")
-
-
-def is_han(text: str) -> bool:
-    """Whether the text has a Chinese character."""
-    return _HAN.search(text) is not None
-
-
-def known_share(text: str, scripts: frozenset[str]) -> float:
-    """Share of the text's words whose script is one of these ("han", "latin"), in [0, 1]; 1 for a text without any.
-
-    Two Chinese characters count as a word, as does a run of Latin letters.
-    """
-    weights = {"han": len(_HAN.findall(text)) / 2, "latin": float(len(_LATIN.findall(text)))}
-    total = sum(weights.values())
-    return sum(weight for script, weight in weights.items() if script in scripts) / total if total else 1.0
-
-
 _HASH_BYTES = 16
 _SHORT_BYTES = 8
 _MAX_MARKS = 30
@@ -78,6 +60,21 @@ def short_hash(digest: bytes) -> int:
 def nfkc(text: str) -> str:
     """The text in NFKC, in linear time even for runs of combining marks made to be slow."""
     return text if text.isascii() else unicodedata.normalize("NFKC", _break_mark_runs(text))
+
+
+def is_han(text: str) -> bool:
+    """Whether the text has a Chinese character."""
+    return _HAN.search(text) is not None
+
+
+def known_share(text: str, scripts: frozenset[str]) -> float:
+    """Share of the text's words whose script is one of these ("han", "latin"), in [0, 1]; 1 for a text without any.
+
+    Two Chinese characters count as a word, as does a run of Latin letters.
+    """
+    weights = {"han": len(_HAN.findall(text)) / 2, "latin": float(len(_LATIN.findall(text)))}
+    total = sum(weights.values())
+    return sum(weight for script, weight in weights.items() if script in scripts) / total if total else 1.0
 
 
 def _break_mark_runs(text: str) -> str:

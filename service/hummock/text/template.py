@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hummock.core.facets import facets_of
 from hummock.core.memory import (
@@ -20,28 +20,12 @@ from hummock.text.normalise import prose
 from hummock.text.terms import A_FACET, Piece
 from hummock_kernels.analyzer import BODY, TAGS, TITLE
 
-_ASKS = re.compile(r"[?？][\s\"'”’」』)）]*\Z")
-_END_CHARACTERS = 16
-
-
-def asks(text: str) -> bool:
-    """Whether a text ends in a question, so that its answer is to be expected in what is said next."""
-    return _ASKS.search(text, max(0, len(text) - _END_CHARACTERS)) is not None
-
-
 TEMPLATE_VERSION = 1
 
 _TITLE_CHARACTERS = 120
 _SUMMARY_CHARACTERS = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fields:
-    """The searched text of a memory by field."""
-
-    title: str
-    tags: str
-    body: str
+_ASKS = re.compile(r"[?？][\s\"'”’」』)）]*\Z")
+_END_CHARACTERS = 16
 
 
 def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
@@ -57,20 +41,32 @@ def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
             return index.title, payload.content
 
 
-def searched(draft: Draft) -> Fields:
-    """The text of the keyword index, by field."""
-    tags = " ".join(draft.index.tags)
+def pieces_of(draft: Draft) -> list[Piece]:
+    """What a memory is searched by: its facets, and its words by field."""
+    title, body = _searched(draft)
+    facets = [(facet, A_FACET) for facet in facets_of(draft, _domain_names(draft))]
+    return [*facets, (title, TITLE), (" ".join(draft.index.tags), TAGS), (body, BODY)]
+
+
+def _searched(draft: Draft) -> tuple[str, str]:
+    """The title and the body by which a memory is found; its tags are a field of their own."""
+    title, content = draft.index.title, draft.payload.content
     match draft.payload.detail:
         case LearningRecord(question=question, answer=answer, source_files=files):
-            title = _lines(draft.index.title, question)
-            return Fields(title=title, tags=tags, body=_lines(answer, draft.payload.content, *files))
+            return _lines(title, question), _lines(answer, content, *files)
         case DomainKnowledge(domain=domain, aliases=aliases, summary=summary, key_files=files):
-            title = _lines(draft.index.title, domain, *aliases)
-            return Fields(title=title, tags=tags, body=_lines(summary, draft.payload.content, *files))
+            return _lines(title, domain, *aliases), _lines(summary, content, *files)
         case CodeFragment(path=path, symbol=symbol):
-            return Fields(title=_lines(draft.index.title, symbol, path), tags=tags, body=draft.payload.content)
+            return _lines(title, symbol, path), content
         case _:
-            return Fields(title=draft.index.title, tags=tags, body=_lines(draft.index.summary, draft.payload.content))
+            return title, _lines(draft.index.summary, content)
+
+
+def _domain_names(draft: Draft) -> tuple[str, ...]:
+    detail = draft.payload.detail
+    if not isinstance(detail, DomainKnowledge):
+        return ()
+    return tuple(name for name in (prose(name) for name in (detail.domain, *detail.aliases)) if name)
 
 
 def compared(draft: Draft, title: str) -> str:
@@ -87,6 +83,11 @@ def compared(draft: Draft, title: str) -> str:
             return draft.payload.content
 
 
+def is_code(draft: Draft) -> bool:
+    """Whether the text is compared as code: case, width and white space count."""
+    return draft.kind is MemoryKind.CODE_FRAGMENT
+
+
 def derived_index(draft: Draft) -> MemoryIndex:
     """The draft's index with what is missing taken from the payload."""
     title, summary = _shown(draft)
@@ -95,22 +96,6 @@ def derived_index(draft: Draft) -> MemoryIndex:
         summary=draft.index.summary if draft.index.summary.strip() else _cut(summary, _SUMMARY_CHARACTERS),
         tags=draft.index.tags,
     )
-
-
-def left_open(draft: Draft) -> Draft:
-    """The draft without the title and the summary that would be derived from its payload."""
-    derived = derived_index(replace(draft, index=MemoryIndex(tags=draft.index.tags)))
-    index = replace(
-        draft.index,
-        title="" if draft.index.title == derived.title else draft.index.title,
-        summary="" if draft.index.summary == derived.summary else draft.index.summary,
-    )
-    return replace(draft, index=index)
-
-
-def is_code(draft: Draft) -> bool:
-    """Whether the text is compared as code: case, width and white space count."""
-    return draft.kind is MemoryKind.CODE_FRAGMENT
 
 
 def _shown(draft: Draft) -> tuple[str, str]:
@@ -132,8 +117,15 @@ def _cut(text: str, limit: int) -> str:
     return folded if len(folded) <= limit else folded[: limit - 1] + "…"
 
 
-def _lines(*parts: str) -> str:
-    return "\n".join(dict.fromkeys(part for part in parts if part))
+def left_open(draft: Draft) -> Draft:
+    """The draft without the title and the summary that would be derived from its payload."""
+    derived = derived_index(replace(draft, index=MemoryIndex(tags=draft.index.tags)))
+    index = replace(
+        draft.index,
+        title="" if draft.index.title == derived.title else draft.index.title,
+        summary="" if draft.index.summary == derived.summary else draft.index.summary,
+    )
+    return replace(draft, index=index)
 
 
 def as_draft(memory: Memory) -> Draft:
@@ -159,15 +151,10 @@ def as_draft(memory: Memory) -> Draft:
     )
 
 
-def pieces_of(draft: Draft) -> list[Piece]:
-    """What a memory is searched by."""
-    fields = searched(draft)
-    facets = facets_of(draft, _domain_names(draft))
-    return [(facet, A_FACET) for facet in facets] + [(fields.title, TITLE), (fields.tags, TAGS), (fields.body, BODY)]
+def asks(text: str) -> bool:
+    """Whether a text ends in a question, so that its answer is to be expected in what is said next."""
+    return _ASKS.search(text, max(0, len(text) - _END_CHARACTERS)) is not None
 
 
-def _domain_names(draft: Draft) -> tuple[str, ...]:
-    detail = draft.payload.detail
-    if not isinstance(detail, DomainKnowledge):
-        return ()
-    return tuple(name for name in (prose(name) for name in (detail.domain, *detail.aliases)) if name)
+def _lines(*parts: str) -> str:
+    return "\n".join(dict.fromkeys(part for part in parts if part))

@@ -1,4 +1,8 @@
-"""The terms of many memories at once, as a store takes them: those of `analyzer.document_terms`, by field."""
+"""The terms of many memories at once, as a store takes them: those of `analyzer.document_terms`, by field.
+
+A kernel folds characters one by one, by a table. A word with a character that cannot be folded by itself is hard: the
+terms of such words are those of `analyzer`, and the kernel gets the rest of the text.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +45,14 @@ from hummock_kernels.analyzer import (
 )
 from hummock_kernels.analyzer import CJK as IDEOGRAPH
 
+Piece = tuple[str, int]
+"""A text of a memory, and its use: a field (TITLE, TAGS, BODY), with EXACT if it is a term as it stands; or A_FACET."""
+
+A_FACET: Final = FACET | EXACT
+
+_LEARNED_SHIFT: Final = np.uint32(24)
+"""Of the count of learned keywords, which is no field of a memory's own text."""
+
 SEVERAL: Final = 0
 """Stands for the folded form of a separator that becomes several characters."""
 
@@ -60,90 +72,6 @@ _LOOKED_AT = (
 _SECOND_JAMO = (range(0x1161, 0x1176), range(0x11A8, 0x11C3))
 _IS_CJK = re.compile(f"[{CJK}]").fullmatch
 _JOINERS = {"_": UNDERSCORE, "-": HYPHEN, "'": APOSTROPHE, "’": APOSTROPHE}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Characters:
-    """By code point, up to the first that is not known.
-
-    Attributes:
-        folds: uint32, NFKC and case-folded; SEVERAL for some separators; of HARD ones 0.
-        kinds: uint8, as `hummock_kernels.analyzer` names them.
-    """
-
-    folds: NDArray[np.uint32]
-    kinds: NDArray[np.uint8]
-
-
-@cache
-def characters() -> Characters:
-    """The table; made on first use."""
-    folds = np.arange(_KNOWN, dtype=np.uint32)
-    kinds = np.full(_KNOWN, HARD, np.uint8)
-    kinds[_NO_TEXT.start : _NO_TEXT.stop] = SEPARATOR
-    for ideographs in _IDEOGRAPHS:
-        kinds[ideographs.start : ideographs.stop] = IDEOGRAPH
-    joining = _joining()
-    looked_at = list(chain.from_iterable(_LOOKED_AT))
-    found = [_fold_and_kind(chr(code), joining) for code in looked_at]
-    folds[looked_at], kinds[looked_at] = zip(*found, strict=True)
-    return Characters(folds=folds, kinds=kinds)
-
-
-@cache
-def hard_character() -> re.Pattern[str]:
-    """Finds characters that are not folded one by one."""
-    edges = np.flatnonzero(np.diff(characters().kinds == HARD, prepend=False, append=False))
-    ranges = "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in edges.reshape(-1, 2).tolist())
-    compatibility = f"{chr(FIRST_COMPATIBILITY_IDEOGRAPH)}-{chr(LAST_COMPATIBILITY_IDEOGRAPH)}"
-    return re.compile(f"[{ranges}{compatibility}{chr(LAST_IDEOGRAPH + 1)}-{chr(sys.maxunicode)}]")
-
-
-def _joining() -> frozenset[str]:
-    """Letters that are put together with the one before them; marks say so themselves."""
-    seconds = {chr(code) for jamo in _SECOND_JAMO for code in jamo}
-    for code in chain.from_iterable(_LOOKED_AT):
-        parts = unicodedata.decomposition(chr(code))
-        if parts and parts[0] != "<" and " " in parts:
-            seconds.add(chr(int(parts.split()[1], 16)))
-    return frozenset(seconds)
-
-
-def _fold_and_kind(character: str, joining: frozenset[str]) -> tuple[int, int]:
-    plain = unicodedata.normalize("NFKC", character)
-    if any(unicodedata.combining(part) or part in joining for part in (character, *plain)):
-        return 0, HARD
-    folded = unicodedata.normalize("NFKC", plain.casefold())
-    if len(plain) > 1:
-        return (SEVERAL, SEPARATOR) if all(map(_is_separator, plain)) else (0, HARD)
-    if _is_separator(plain):
-        return ord(folded) if len(folded) == 1 else SEVERAL, SEPARATOR
-    if plain in _JOINERS:
-        return ord("'") if _JOINERS[plain] == APOSTROPHE else ord(plain), _JOINERS[plain]
-    if _IS_CJK(plain):
-        return ord(plain), IDEOGRAPH
-    if len(folded) > 1 or folded in joining or plain.isascii() != folded.isascii():
-        return 0, HARD
-    return ord(folded), _letter(plain)
-
-
-def _is_separator(character: str) -> bool:
-    return not (character.isalnum() or character in _JOINERS or _IS_CJK(character))
-
-
-def _letter(character: str) -> int:
-    if character.isdecimal():
-        return DIGIT
-    return UPPER if character.isupper() else LOWER if character.islower() else OTHER_LETTER
-
-
-Piece = tuple[str, int]
-"""A text of a memory, and its use: a field (TITLE, TAGS, BODY), with EXACT if it is a term as it stands; or A_FACET."""
-
-A_FACET: Final = FACET | EXACT
-
-_LEARNED_SHIFT: Final = np.uint32(24)
-"""Of the count of learned keywords, which is no field of a memory's own text."""
 
 
 def terms_of(memories: Sequence[Sequence[Piece]]) -> list[Terms]:
@@ -256,3 +184,78 @@ def _spelt(form: str, use: int) -> str:
     if use & NAME:
         return facets.name(form)
     return bounded(stem(form) if use & STEMMED else form)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Characters:
+    """By code point, up to the first that is not known.
+
+    Attributes:
+        folds: uint32, NFKC and case-folded; SEVERAL for some separators; of HARD ones 0.
+        kinds: uint8, as `hummock_kernels.analyzer` names them.
+    """
+
+    folds: NDArray[np.uint32]
+    kinds: NDArray[np.uint8]
+
+
+@cache
+def characters() -> Characters:
+    """The table; made on first use."""
+    folds = np.arange(_KNOWN, dtype=np.uint32)
+    kinds = np.full(_KNOWN, HARD, np.uint8)
+    kinds[_NO_TEXT.start : _NO_TEXT.stop] = SEPARATOR
+    for ideographs in _IDEOGRAPHS:
+        kinds[ideographs.start : ideographs.stop] = IDEOGRAPH
+    joining = _joining()
+    looked_at = list(chain.from_iterable(_LOOKED_AT))
+    found = [_fold_and_kind(chr(code), joining) for code in looked_at]
+    folds[looked_at], kinds[looked_at] = zip(*found, strict=True)
+    return Characters(folds=folds, kinds=kinds)
+
+
+@cache
+def hard_character() -> re.Pattern[str]:
+    """Finds characters that are not folded one by one."""
+    edges = np.flatnonzero(np.diff(characters().kinds == HARD, prepend=False, append=False))
+    ranges = "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in edges.reshape(-1, 2).tolist())
+    compatibility = f"{chr(FIRST_COMPATIBILITY_IDEOGRAPH)}-{chr(LAST_COMPATIBILITY_IDEOGRAPH)}"
+    return re.compile(f"[{ranges}{compatibility}{chr(LAST_IDEOGRAPH + 1)}-{chr(sys.maxunicode)}]")
+
+
+def _joining() -> frozenset[str]:
+    """Letters that are put together with the one before them; marks say so themselves."""
+    seconds = {chr(code) for jamo in _SECOND_JAMO for code in jamo}
+    for code in chain.from_iterable(_LOOKED_AT):
+        parts = unicodedata.decomposition(chr(code))
+        if parts and parts[0] != "<" and " " in parts:
+            seconds.add(chr(int(parts.split()[1], 16)))
+    return frozenset(seconds)
+
+
+def _fold_and_kind(character: str, joining: frozenset[str]) -> tuple[int, int]:
+    plain = unicodedata.normalize("NFKC", character)
+    if any(unicodedata.combining(part) or part in joining for part in (character, *plain)):
+        return 0, HARD
+    folded = unicodedata.normalize("NFKC", plain.casefold())
+    if len(plain) > 1:
+        return (SEVERAL, SEPARATOR) if all(map(_is_separator, plain)) else (0, HARD)
+    if _is_separator(plain):
+        return ord(folded) if len(folded) == 1 else SEVERAL, SEPARATOR
+    if plain in _JOINERS:
+        return ord("'") if _JOINERS[plain] == APOSTROPHE else ord(plain), _JOINERS[plain]
+    if _IS_CJK(plain):
+        return ord(plain), IDEOGRAPH
+    if len(folded) > 1 or folded in joining or plain.isascii() != folded.isascii():
+        return 0, HARD
+    return ord(folded), _letter(plain)
+
+
+def _is_separator(character: str) -> bool:
+    return not (character.isalnum() or character in _JOINERS or _IS_CJK(character))
+
+
+def _letter(character: str) -> int:
+    if character.isdecimal():
+        return DIGIT
+    return UPPER if character.isupper() else LOWER if character.islower() else OTHER_LETTER

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
@@ -12,6 +12,13 @@ from typing import Final, NamedTuple
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
+
+NOT_INSIDE_A_NAME: Final = r"(?<![A-Za-z0-9_$@#/\\.:-])"
+NOT_BEFORE_A_NAME: Final = r"(?![A-Za-z0-9_(]|[./:\\-][A-Za-z0-9_])"
+"""What stands around words of ASCII that are no piece of a name, a path, a call or a number."""
+
+_SHORTEST: Final = timedelta(seconds=1)
+"""A span below it is none. Unix seconds are told in floats, whose steps grow to 30 µs at the end of the calendar."""
 
 _SATURDAY = 5
 _LEAP_CYCLE_YEARS = 8
@@ -158,13 +165,6 @@ def _month(now: datetime, offset: int) -> datetime:
     return midnight(now).replace(year=months // 12, month=months % 12 + 1, day=1)
 
 
-NOT_INSIDE_A_NAME: Final = r"(?<![A-Za-z0-9_$@#/\\.:-])"
-NOT_BEFORE_A_NAME: Final = r"(?![A-Za-z0-9_(]|[./:\\-][A-Za-z0-9_])"
-"""What stands around words of ASCII that are no piece of a name, a path, a call or a number."""
-
-_SHORTEST: Final = timedelta(seconds=1)
-"""A span below it is none. Unix seconds are told in floats, whose steps grow to 30 µs at the end of the calendar."""
-
 Resolve = Callable[[re.Match[str], datetime], Span | None]
 
 
@@ -243,3 +243,23 @@ def _resolved(resolve: Resolve, match: re.Match[str], now: datetime) -> Span | N
         # No such word (to a pattern ı and İ are an i, to a table they are not), no such number, or no such year.
         return None
     return None if span is None or span.end - span.start < _SHORTEST else span
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A pattern for any of these words, the longest that fits."""
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+def recently(_: re.Match[str], now: datetime) -> Span:
+    """What "recently" means: the last two weeks or so."""
+    return rolling(now, Unit.WEEK, 2, is_vague=True)
+
+
+def few_days_ago(_: re.Match[str], now: datetime) -> Span:
+    """What "the other day" means."""
+    return few_ago(now, Unit.DAY)
+
+
+def just_now(_: re.Match[str], now: datetime) -> Span:
+    """What "just now" means: the last hour."""
+    return rolling(now, Unit.HOUR, 1)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from hummock.text import time_rules
-from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Span, Unit
+from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Span, Unit, any_of
 
 _UNITS: Final = {"hour": Unit.HOUR, "day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
 _COUNTED: Final = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
@@ -93,18 +92,6 @@ def _of_year(match: re.Match[str], now: datetime) -> Span:
     return time_rules.year_span(now, int(match["year"]))
 
 
-def _recently(_: re.Match[str], now: datetime) -> Span:
-    return time_rules.rolling(now, Unit.WEEK, 2, is_vague=True)
-
-
-def _the_other_day(_: re.Match[str], now: datetime) -> Span:
-    return time_rules.few_ago(now, Unit.DAY)
-
-
-def _just_now(_: re.Match[str], now: datetime) -> Span:
-    return time_rules.rolling(now, Unit.HOUR, 1)
-
-
 def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
     part = match["part"]
     return time_rules.hours_of(day, *_HOURS[part.lower()], now) if part else day
@@ -120,16 +107,12 @@ def _year(match: re.Match[str], now: datetime) -> int | None:
     return now.year + _OFFSETS[match["of_year"].lower()] if match["of_year"] else None
 
 
-def _any(words: Iterable[str]) -> str:
-    return "|".join(sorted(words, key=len, reverse=True))
-
-
-_A_COUNT = rf"(?P<few>(?:an? )?(?:few|several))|(?:a )?(?P<count>{_any(_NUMBERS)}|[1-9]\d{{0,2}})(?: of)?"
-_UNIT = rf"(?P<unit>{_any(_UNITS)})"
-_PART = rf"(?P<part>{_any(_HOURS)})"
+_A_COUNT = rf"(?P<few>(?:an? )?(?:few|several))|(?:a )?(?P<count>{any_of(_NUMBERS)}|[1-9]\d{{0,2}})(?: of)?"
+_UNIT = rf"(?P<unit>{any_of(_UNITS)})"
+_PART = rf"(?P<part>{any_of(_HOURS)})"
 _MAYBE_PART = rf"(?: {_PART})?"
-_A_WEEKDAY = rf"(?P<weekday>{_any(_WEEKDAYS)}){_MAYBE_PART}"
-_A_MONTH = rf"(?P<month>{_any(_MONTHS)})\b\.?"
+_A_WEEKDAY = rf"(?P<weekday>{any_of(_WEEKDAYS)}){_MAYBE_PART}"
+_A_MONTH = rf"(?P<month>{any_of(_MONTHS)})\b\.?"
 _A_DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _YEAR_BEHIND = rf",? (?:of )?(?:{_YEAR}|(?P<of_year>last|this|next) year)"
@@ -145,7 +128,7 @@ _IN = r"(?:in|since|during|until|before|after|from|by|around)(?: (?:early|mid|la
 
 ENGLISH: Final = Rules(
     [
-        Rule(pattern=rf"(?P<name>{_any(_DAYS)}){_MAYBE_PART}", resolve=_named_day),
+        Rule(pattern=rf"(?P<name>{any_of(_DAYS)}){_MAYBE_PART}", resolve=_named_day),
         Rule(pattern=r"last night", resolve=_last_night),
         Rule(pattern=r"tonight", resolve=_tonight),
         Rule(pattern=rf"this {_PART}", resolve=_part_of_today),
@@ -162,9 +145,9 @@ ENGLISH: Final = Rules(
         Rule(pattern=rf"(?:{_IN}|this) {_A_MONTH}{_MAYBE_YEAR}", resolve=_month),
         Rule(pattern=rf"{_A_MONTH}{_YEAR_BEHIND}", resolve=_month),
         Rule(pattern=rf"(?:{_IN}|the year|year) {_YEAR}", resolve=_of_year),
-        Rule(pattern=r"recently|lately", resolve=_recently),
-        Rule(pattern=r"the other day", resolve=_the_other_day),
-        Rule(pattern=r"just now|earlier today", resolve=_just_now),
+        Rule(pattern=r"recently|lately", resolve=time_rules.recently),
+        Rule(pattern=r"the other day", resolve=time_rules.few_days_ago),
+        Rule(pattern=r"just now|earlier today", resolve=time_rules.just_now),
     ],
     hints=(
         *("day", "tomorrow", "night", "morning", "afternoon", "evening", *_UNITS, "recently", "lately", "just now"),

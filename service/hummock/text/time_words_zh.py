@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from hummock.text import time_rules
-from hummock.text.time_rules import Rule, Rules, Span, Unit
+from hummock.text.time_rules import Rule, Rules, Span, Unit, any_of
 
 _DIGITS: Final = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TEN: Final = "十"
@@ -111,18 +110,6 @@ def _of_year(match: re.Match[str], now: datetime) -> Span | None:
     return None if year is None else time_rules.year_span(now, year)
 
 
-def _recently(_: re.Match[str], now: datetime) -> Span:
-    return time_rules.rolling(now, Unit.WEEK, 2, is_vague=True)
-
-
-def _few_days_ago(_: re.Match[str], now: datetime) -> Span:
-    return time_rules.few_ago(now, Unit.DAY)
-
-
-def _just_now(_: re.Match[str], now: datetime) -> Span:
-    return time_rules.rolling(now, Unit.HOUR, 1)
-
-
 def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
     part = match["part"]
     return time_rules.hours_of(day, *_HOURS[part], now) if part else day
@@ -166,10 +153,6 @@ def _one_or_between(numerals: str) -> tuple[int, int]:
             raise ValueError(f"{numerals} is no count")
 
 
-def _any(words: Iterable[str]) -> str:
-    return "|".join(sorted(words, key=len, reverse=True))
-
-
 _NUMERALS = "一二三四五六七八九十两"
 _NUMERAL = "[一二三四五六七八九两]"
 # Not the end of a longer number: 二十三天前 is not 三天前.
@@ -178,7 +161,7 @@ _A_COUNT = (
     rf"(?P<count>\d{{1,3}}|{_NUMERAL}?十{_NUMERAL}{{0,2}}|{_NUMERAL}{{1,2}}十?)"
 )
 _UNIT = "个?(?P<unit>小时|钟头|星期|礼拜|天|日|周|年|(?<=个)月)"
-_PART = rf"(?:的?(?P<part>{_any(_HOURS)}))?"
+_PART = rf"(?:的?(?P<part>{any_of(_HOURS)}))?"
 _WHICH = "(?P<which>上上|下下|上|这|本|下)一?个?"
 _WEEK = "(?:周|星期|礼拜)"
 _A_WEEKDAY = rf"{_WEEK}(?P<weekday>[一二三四五六日天])(?![次个人名])"
@@ -198,11 +181,11 @@ _HINT = (
 
 CHINESE: Final = Rules(
     [
-        Rule(pattern=rf"(?<![当以之])(?P<name>{_any(_DAYS)})[天日](?![天气空]){_PART}", resolve=_named_day),
+        Rule(pattern=rf"(?<![当以之])(?P<name>{any_of(_DAYS)})[天日](?![天气空]){_PART}", resolve=_named_day),
         Rule(pattern=r"(?P<name>[昨今明])(?P<part>[早晚夜])", resolve=_named_day),
         Rule(pattern=rf"{_A_COUNT}{_UNIT}[以之]?前", resolve=_ago),
         Rule(pattern=rf"[几些]{_UNIT}[以之]?前", resolve=_few_ago),
-        Rule(pattern=r"前[几些两]天|前段时间|前阵子|前不久|不久前", resolve=_few_days_ago),
+        Rule(pattern=r"前[几些两]天|前段时间|前阵子|前不久|不久前", resolve=time_rules.few_days_ago),
         Rule(pattern=rf"(?:过去|最近|近)的?这?(?:{_A_COUNT}|[几些]){_UNIT}", resolve=_up_to_now),
         Rule(pattern=rf"{_WHICH}{_A_WEEKDAY}{_PART}", resolve=_weekday),
         Rule(pattern=rf"(?<![每\d{_NUMERALS}几])(?P<which>){_A_WEEKDAY}{_PART}", resolve=_weekday),
@@ -212,8 +195,8 @@ CHINESE: Final = Rules(
         Rule(pattern=rf"{_MAYBE_YEAR}{_A_MONTH}的?{_A_DAY}{_PART}", resolve=_date),
         Rule(pattern=rf"{_MAYBE_YEAR}{_A_MONTH}(?!天)", resolve=_month),
         Rule(pattern=_YEAR, resolve=_of_year),
-        Rule(pattern=r"最近|近来|近期|近日|这几天|这两天|这阵子|这段时间", resolve=_recently),
-        Rule(pattern=r"刚才|刚刚", resolve=_just_now),
+        Rule(pattern=r"最近|近来|近期|近日|这几天|这两天|这阵子|这段时间", resolve=time_rules.recently),
+        Rule(pattern=r"刚才|刚刚", resolve=time_rules.just_now),
     ],
     hint=_HINT,
 )
