@@ -16,6 +16,8 @@ from hummock.recall.plan import CODE, DOMAINS, NO_TWINS, PRESETS, decay_of
 MAX_CANDIDATES = 1000
 MAX_EXCLUDED = 512
 MAX_NAMES = 64
+"""The most that the contract allows."""
+
 _ONLY_RELEVANCE = 1.0
 _OTHER_TEXT = "?"
 """At the end of a query it changes what the query equals, and next to nothing of what it means."""
@@ -74,73 +76,6 @@ def remedied(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuer
             return replace(query, near_twin_bar=NO_TWINS)
         case LossStage.DIVERSITY:
             return replace(query, relevance_weight=_ONLY_RELEVANCE)
-
-
-def with_room(query: RecallQuery, group: str, room: int) -> RecallQuery:
-    """The recall with room for so many hits in a group."""
-    if group == CODE:
-        return replace(query, code_top_k=room)
-    if group == DOMAINS:
-        return replace(query, domain_top_k=room)
-    return replace(query, top_k=room)
-
-
-def changes(asked: RecallQuery, changed: RecallQuery) -> tuple[Change, ...]:
-    """Every field that differs, by its path in the request, and its new value."""
-    own = [
-        Change(field=path, value=_text(getattr(changed, name)))
-        for name, path in _PATHS.items()
-        if getattr(asked, name) != getattr(changed, name)
-    ]
-    of_filter = [
-        Change(field=f"{_FILTER}{field.name}", value=_condition_text(getattr(changed.filter, field.name)))
-        for field in fields(Filter)
-        if getattr(asked.filter, field.name) != getattr(changed.filter, field.name)
-    ]
-    return (*own, *of_filter)
-
-
-def fewest(asked: RecallQuery, changed: RecallQuery, is_enough: Callable[[RecallQuery], bool]) -> RecallQuery:
-    """The recall with the changes that are needed: each is taken back where the others are enough."""
-    differences = changes(asked, changed)
-    for change in differences if len(differences) > 1 else ():
-        without = _taken_back(asked, changed, change.field)
-        if is_enough(without):
-            changed = without
-    return changed
-
-
-def _taken_back(asked: RecallQuery, changed: RecallQuery, path: str) -> RecallQuery:
-    if path.startswith(_FILTER):
-        name = path.removeprefix(_FILTER)
-        return replace(changed, filter=replace(changed.filter, **{name: getattr(asked.filter, name)}))
-    name = _NAMES[path]
-    return replace(changed, **{name: getattr(asked, name)})
-
-
-def _condition_text(value: object) -> str:
-    """The same for a condition of the filter, where numbers are Unix seconds."""
-    return datetime.fromtimestamp(value, UTC).isoformat() if isinstance(value, float) else _text(value)
-
-
-def _text(value: object) -> str:
-    """A value as people write it; empty for none."""
-    match value:
-        case None:
-            return ""
-        case Intent(keywords=keywords):
-            return ", ".join(keywords)
-        case IntEnum():
-            return value.name
-        case str():
-            return value
-        case float():
-            return f"{value:g}"
-        case frozenset():
-            return "" if value == frozenset(RecallPath) else ", ".join(map(_text, sorted(value)))
-        case Sequence():
-            return ", ".join(map(_text, value))
-    return str(value)
 
 
 def _open_group(query: RecallQuery, kind: MemoryKind) -> RecallQuery:
@@ -234,3 +169,70 @@ def _narrow(query: RecallQuery, memory: Memory) -> RecallQuery | None:
         if is_open:
             return replace(query, filter=narrower)
     return None
+
+
+def with_room(query: RecallQuery, group: str, room: int) -> RecallQuery:
+    """The recall with room for so many hits in a group."""
+    if group == CODE:
+        return replace(query, code_top_k=room)
+    if group == DOMAINS:
+        return replace(query, domain_top_k=room)
+    return replace(query, top_k=room)
+
+
+def fewest(asked: RecallQuery, changed: RecallQuery, is_enough: Callable[[RecallQuery], bool]) -> RecallQuery:
+    """The recall with the changes that are needed: each is taken back where the others are enough."""
+    differences = changes(asked, changed)
+    for change in differences if len(differences) > 1 else ():
+        without = _taken_back(asked, changed, change.field)
+        if is_enough(without):
+            changed = without
+    return changed
+
+
+def _taken_back(asked: RecallQuery, changed: RecallQuery, path: str) -> RecallQuery:
+    if path.startswith(_FILTER):
+        name = path.removeprefix(_FILTER)
+        return replace(changed, filter=replace(changed.filter, **{name: getattr(asked.filter, name)}))
+    name = _NAMES[path]
+    return replace(changed, **{name: getattr(asked, name)})
+
+
+def changes(asked: RecallQuery, changed: RecallQuery) -> tuple[Change, ...]:
+    """Every field that differs, by its path in the request, and its new value."""
+    own = [
+        Change(field=path, value=_text(getattr(changed, name)))
+        for name, path in _PATHS.items()
+        if getattr(asked, name) != getattr(changed, name)
+    ]
+    of_filter = [
+        Change(field=f"{_FILTER}{field.name}", value=_condition_text(getattr(changed.filter, field.name)))
+        for field in fields(Filter)
+        if getattr(asked.filter, field.name) != getattr(changed.filter, field.name)
+    ]
+    return (*own, *of_filter)
+
+
+def _text(value: object) -> str:
+    """A value as people write it; empty for none."""
+    match value:
+        case None:
+            return ""
+        case Intent(keywords=keywords):
+            return ", ".join(keywords)
+        case IntEnum():
+            return value.name
+        case str():
+            return value
+        case float():
+            return f"{value:g}"
+        case frozenset():
+            return "" if value == frozenset(RecallPath) else ", ".join(map(_text, sorted(value)))
+        case Sequence():
+            return ", ".join(map(_text, value))
+    return str(value)
+
+
+def _condition_text(value: object) -> str:
+    """The same for a condition of the filter, where numbers are Unix seconds."""
+    return datetime.fromtimestamp(value, UTC).isoformat() if isinstance(value, float) else _text(value)
