@@ -131,11 +131,7 @@ class CachedRecall:
         if any(left_out.reason == DEADLINE for left_out in cached.degraded):
             # Another caller's deadline is none of this one's.
             return False
-        if (
-            query.echo_window_s is not None
-            and query.as_of is None
-            and any(group.echo for group in cached.receipt.groups)
-        ):
+        if query.echo_window_s is not None and query.as_of is None and any(one.echo for one in cached.receipt.groups):
             # What was left out may be old enough by now.
             return False
         if cached.receipt.times and self._are_times_others(query, cached):
