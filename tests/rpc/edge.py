@@ -16,13 +16,15 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
 
-from hummock.core.later import Later
 from hummock.core.memory import Changes, Deleted, EventPage, Filter, LearnCommand, Learned, Memory, Origin, Updated
 from hummock.core.project import Project
 from hummock.core.recall import Recalled, RecallQuery
+from hummock.core.render import Rendered, RenderQuery
 from hummock.core.settings import ProjectSettings, SettingsShown
+from hummock.memories.garden import Garden
 from hummock.ports.store import Page
-from hummock.rpc.admission import Gate, Gates
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.lanes import Lanes
 from hummock.rpc.server import Server
 from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples
@@ -34,7 +36,7 @@ CLIENT_OPTIONS = (("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive
 
 
 @dataclass
-class FixedGarden:
+class FixedGarden(Garden):
     """A garden that notes what it was asked and answers with the samples."""
 
     asked: list[tuple[Any, ...]] = field(default_factory=list)
@@ -125,8 +127,8 @@ def use_cases(**chosen: Any) -> UseCases:
     learn: Callable[[LearnCommand], Learned] = chosen.pop("learn", samples.learned)
     recall: Callable[[RecallQuery], Recalled] = chosen.pop("recall", samples.recalled)
     fixed: dict[str, Any] = {
-        "recall": recall if hasattr(recall, "at_once") else OnWorkers(recall),
-        "render": samples.rendered,
+        "recall": recall if hasattr(recall, "inline") else OnWorkers(recall),
+        "render": FixedRender(chosen.pop("render", samples.rendered)),
         "learn": lambda command: known(learn(command)),
         "learn_turn": samples.learned_turn,
         "search": samples.searched,
@@ -136,7 +138,6 @@ def use_cases(**chosen: Any) -> UseCases:
         "projects": FixedProjects(),
         "export": samples.Exported(),
         "import_parts": samples.imported,
-        "render_turn": lambda query: partial(samples.rendered, query),
         "sessions": FixedSessions(),
         "learning": FixedLearning(),
         "observe": observe,
@@ -148,11 +149,24 @@ def use_cases(**chosen: Any) -> UseCases:
     return UseCases(**(fixed | chosen))
 
 
-def known(learned: Learned) -> Later[Learned]:
+def known(learned: Learned) -> Future[Learned]:
     """What came at once."""
     said: Future[Learned] = Future()
     said.set_result(learned)
-    return Later(said, lambda one: one)
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class FixedRender:
+    """A rendering, which counts nothing."""
+
+    render: Callable[[RenderQuery], Rendered]
+
+    def __call__(self, query: RenderQuery) -> Rendered:
+        return self.render(query)
+
+    def prepare(self, query: RenderQuery) -> Callable[[], Rendered]:
+        return partial(self.render, query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +178,7 @@ class OnWorkers:
     def __call__(self, query: RecallQuery) -> Recalled:
         return self.recall(query)
 
-    def at_once(self, query: RecallQuery) -> None:
+    def inline(self, query: RecallQuery) -> None:
         pass
 
 
@@ -173,7 +187,7 @@ class Edge:
     """A server that serves, and a channel to it."""
 
     server: Server
-    gates: Gates
+    lanes: Lanes
     channel: aio.Channel
 
     async def raw(self, method: str, data: bytes) -> bytes:
@@ -195,20 +209,20 @@ async def edge(
 ) -> AsyncIterator[Edge]:
     """A server with these use cases, opened unless said otherwise, and a channel to it."""
     async with AsyncExitStack() as stack:
-        gates = _gates(stack, workers, waiting_limit)
-        server = await Server.start(chosen or use_cases(), gates, address)
+        lanes = _lanes(stack, workers, waiting_limit)
+        server = await Server.start(chosen or use_cases(), lanes, address)
         stack.push_async_callback(server.stop, 0)
         if opened:
             await server.open()
         channel = await stack.enter_async_context(aio.insecure_channel(str(server.address), options=CLIENT_OPTIONS))
-        yield Edge(server=server, gates=gates, channel=channel)
+        yield Edge(server=server, lanes=lanes, channel=channel)
 
 
-def _gates(stack: AsyncExitStack, workers: int, waiting_limit: int) -> Gates:
+def _lanes(stack: AsyncExitStack, workers: int, waiting_limit: int) -> Lanes:
     reads, writes = (stack.enter_context(ThreadPoolExecutor(workers)) for _ in range(2))
-    return Gates(
-        reads=Gate(reads, workers=workers, waiting_limit=waiting_limit),
-        writes=Gate(writes, workers=workers, waiting_limit=waiting_limit),
+    return Lanes(
+        read=AdmissionQueue(reads, workers=workers, waiting_limit=waiting_limit),
+        write=AdmissionQueue(writes, workers=workers, waiting_limit=waiting_limit),
     )
 
 

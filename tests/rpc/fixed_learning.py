@@ -43,6 +43,8 @@ from hummock.core.learning_requests import (
     ScanProgress,
     SettingsChanges,
 )
+from hummock.learning.background import Scan
+from hummock.learning.state import Learning
 
 CORE = "世界.图鉴.物品.潮汐木芯"
 SETTINGS = LearningSettings(high_above=5, mid_above=2, min_similarity=0.75, cold_start_pause_s=0.25)
@@ -103,7 +105,7 @@ LEARNT = (
 
 
 @dataclass
-class FixedScan:
+class FixedScan(Scan):
     """A scan that has read one entry, reads another when it is looked at again, and is then over."""
 
     looks: int = 0
@@ -120,7 +122,7 @@ def observe(command: ObserveCommand) -> int:
 
 
 @dataclass
-class FixedLearning:
+class FixedLearning(Learning):
     """Learning that answers with the samples and notes what it was asked."""
 
     asked: list[tuple[Any, ...]] = field(default_factory=list)

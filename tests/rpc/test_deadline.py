@@ -7,7 +7,6 @@ import time
 from typing import Any
 
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.rpc import admission
 from hummock.v1 import recall_pb2
 from tests.rpc.edge import edge, use_cases
 from tests.rpc.samples import recalled
@@ -37,8 +36,3 @@ def test_a_recall_knows_when_its_caller_stops_waiting() -> None:
     assert begun + 40_000 < hurried.until_s < begun + 60_000
     assert patient.until_s is None
     assert hurried == patient
-
-
-def test_outside_of_a_call_there_is_no_deadline() -> None:
-    assert admission.work_until(7.0, lambda text: (text, admission.until_s()), "a") == ("a", 7.0)
-    assert admission.until_s() is None

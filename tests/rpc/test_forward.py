@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import grpc
 from grpc import aio
 
-from hummock.rpc.admission import Gate, loop_gate
+from hummock.recall.cache import CachedRecall
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import TcpAddress
 from hummock.rpc.reader import serve_recalls
 from hummock.v1.recall_pb2 import RecallRequest
@@ -78,11 +80,11 @@ async def reading(service: Service | None) -> AsyncIterator[Any]:
         await server.stop(None)
     until, bound = asyncio.Event(), asyncio.get_running_loop().create_future()
     with ThreadPoolExecutor(1) as workers:
+        queue = AdmissionQueue(workers, workers=1)
         serving = asyncio.create_task(
             serve_recalls(
-                OnWorkers(recalled),
-                loop_gate(),
-                Gate(workers, workers=1),
+                cast(CachedRecall, OnWorkers(recalled)),
+                Lanes(read=queue, write=queue),
                 TcpAddress(host="127.0.0.1", port=0),
                 f"127.0.0.1:{port}",
                 until=until,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
 
 import grpc
 import pytest
@@ -12,39 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.errors import HummockError, InvalidRequest
-from hummock.core.later import Later
-from hummock.rpc.admin_service import AdminServicer
 from hummock.rpc.admission import Load
-from hummock.rpc.context_service import ContextServicer
-from hummock.rpc.dispatch import Rest
-from hummock.rpc.learning_service import LearningServicer
+from hummock.rpc.dispatch import Method
+from hummock.rpc.lanes import Lane
 from hummock.rpc.listening import SERVICES
-from hummock.rpc.memory_service import MemoryServicer
-from hummock.rpc.project_service import ProjectServicer
-from hummock.rpc.session_service import SessionServicer
+from hummock.rpc.methods import methods
 from hummock.rpc.status import to_proto
 from hummock.rpc.validation import parse
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc.edge import use_cases
 
-CASES = use_cases()
-SERVICERS: dict[str, object] = {
-    "ContextService": ContextServicer(CASES),
-    "MemoryService": MemoryServicer(CASES.garden),
-    "SessionService": SessionServicer(CASES.sessions),
-    "ProjectService": ProjectServicer(CASES),
-    "LearningService": LearningServicer(CASES.learning, CASES.observe, CASES.scan),
-    "AdminService": AdminServicer(CASES.status, lambda: Load(running=0, waiting=0)),
-}
+TABLE = methods(use_cases(), lambda: Load(running=0, waiting=0))
 METHODS = {
-    f"{service.name}/{method.name}": (
-        GetMessageClass(method.input_type),
-        getattr(SERVICERS[service.name], method.name),
+    f"{service.name}/{descriptor.name}": (
+        GetMessageClass(descriptor.input_type),
+        TABLE[service.name][descriptor.name],
     )
     for service in SERVICES
-    for method in service.methods
+    for descriptor in service.methods
     # LearnStream has no method of its own.
-    if hasattr(SERVICERS[service.name], method.name)
+    if TABLE[service.name][descriptor.name].lane is not Lane.BATCHES
 }
 
 # Tags of small field numbers with every wire type, then a length or a value: bytes that look like messages.
@@ -56,22 +45,26 @@ HOSTILE = st.one_of(st.binary(max_size=64), st.lists(FIELD, max_size=8).map(b"".
 
 def answer(method: str, data: bytes) -> Message | HummockError:
     """The reply, or the error that the caller hears."""
-    request_type, servicer_method = METHODS[method]
+    request_type, answered = METHODS[method]
+    deadline = [None] if answered.until else []
     try:
-        heard: Message | HummockError = _first(servicer_method(parse(request_type, data)))
+        heard: Message | HummockError = _first(answered, answered.answer(parse(request_type, data), *deadline))
     except HummockError as error:
         heard = error
     assert isinstance(heard, Message) or to_proto(heard).code != grpc.StatusCode.INTERNAL.value[0]
     return heard
 
 
-def _first(reply: Message | Later[Message] | Rest | Iterator[Message]) -> Message:
+def _first(answered: Method, reply: Any) -> Message:
     """A reply, also one that comes later, both halves of one, or the first of a stream."""
-    if isinstance(reply, Later):
-        return reply.result()
-    if isinstance(reply, Rest):
-        return reply.finish()
-    return reply if isinstance(reply, Message) else next(reply)
+    if isinstance(reply, Future):
+        reply = reply.result()
+    elif isinstance(reply, Iterator):
+        reply = next(reply)
+    if isinstance(reply, Message):
+        return reply
+    assert answered.then is not None
+    return answered.then.answer(reply)
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))

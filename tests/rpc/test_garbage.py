@@ -44,9 +44,9 @@ def garbage() -> Iterator[list[Any]]:
 
 
 @pytest.mark.parametrize(("method", "request_bytes"), CALLS)
-@pytest.mark.parametrize("is_at_once", [True, False])
+@pytest.mark.parametrize("is_inline", [True, False])
 def test_a_refused_call_is_freed_when_it_is_over(
-    garbage: list[Any], method: str, request_bytes: bytes, is_at_once: bool
+    garbage: list[Any], method: str, request_bytes: bytes, is_inline: bool
 ) -> None:
     """Requests have up to 4 MiB, and the service collects seldom."""
 
@@ -54,8 +54,8 @@ def test_a_refused_call_is_freed_when_it_is_over(
         def __call__(self, query: RecallQuery) -> Recalled:
             raise EmbSpaceMismatch("query_vector", "a", "b")
 
-        def at_once(self, query: RecallQuery) -> Recalled | None:
-            return self(query) if is_at_once else None
+        def inline(self, query: RecallQuery) -> Recalled | None:
+            return self(query) if is_inline else None
 
     async def run() -> None:
         async with edge(use_cases(recall=Refusing())) as serving:

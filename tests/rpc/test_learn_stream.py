@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from hummock.core.errors import StorageFull
 from hummock.core.memory import LearnCommand, Learned
-from hummock.rpc.dispatch import IN_FLIGHT
+from hummock.rpc.learn_stream import IN_FLIGHT
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2
 from tests.rpc.edge import Edge, edge, refusal_of, use_cases
@@ -193,7 +193,7 @@ def test_a_caller_that_hangs_up_leaves_nothing_behind(when: str) -> None:
             stream.cancel()
             release.set()
             async with asyncio.timeout(60):
-                while serving.gates.writes.load.running:  # noqa: ASYNC110 # the gate has no event, on purpose
+                while serving.lanes.write.load.running:  # noqa: ASYNC110 # the queue has no event, on purpose
                     await asyncio.sleep(0.001)
             assert pb.LearnStreamResponse.FromString(await again(serving)).stored_count == 1
 

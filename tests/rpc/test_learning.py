@@ -224,7 +224,7 @@ def test_a_scan_tells_where_it_is_each_entry_and_why_it_is_over(learning: FixedL
 
 
 def test_a_scan_that_has_read_nothing_new_waits() -> None:
-    class Idle:
+    class Idle(FixedScan):
         def since(self, read: int) -> ScanProgress:
             return ScanProgress(total=2, learnt=LEARNT[read:1], end=None)
 

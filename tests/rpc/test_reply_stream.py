@@ -14,8 +14,8 @@ from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import StringValue
 
 from hummock.core.errors import HummockError, InvalidRequest, Unavailable
-from hummock.rpc import streams as reply_stream
-from hummock.rpc.admission import Gate
+from hummock.rpc import status
+from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import ReplyTooLarge
 from hummock.rpc.streams import UNTIL_WRITTEN, Feed, ReplyStream, Steps
 from hummock.v1.memory_service_pb2 import MemoryServiceWatchRequest
@@ -80,14 +80,14 @@ class Scene:
     """A log, and streams that watch it."""
 
     log: Log
-    gate: Gate
+    queue: AdmissionQueue
     streams: list[asyncio.Task[None]] = field(default_factory=list)
 
     def open(self, method: Callable[[Message], Steps] | None = None, *, reads: bool = True) -> Reader:
         reader = Reader()
         if reads:
             reader.may_read.set()
-        stream = ReplyStream(MemoryServiceWatchRequest, method or self.log.watch, self.gate, self.log.feed)
+        stream = ReplyStream(MemoryServiceWatchRequest, method or self.log.watch, self.queue, self.log.feed)
         self.streams.append(asyncio.create_task(stream.answer(REQUEST, reader)))
         return reader
 
@@ -96,7 +96,7 @@ class Scene:
 async def scene(*, workers: int = 2) -> AsyncIterator[Scene]:
     with ThreadPoolExecutor(workers) as executor:
         feed = Feed()
-        made = Scene(log=Log(feed), gate=Gate(executor, workers=workers, waiting_limit=16))
+        made = Scene(log=Log(feed), queue=AdmissionQueue(executor, workers=workers, waiting_limit=16))
         yield made
         for stream in made.streams:
             stream.cancel()
@@ -170,7 +170,7 @@ def test_a_stream_that_waits_does_no_work() -> None:
             reader = at.open()
             at.log.write("first")
             await reader.until(1)
-            while at.gate.load.running or at.log.looks < 2:  # noqa: ASYNC110 # the gate has no event, on purpose
+            while at.queue.load.running or at.log.looks < 2:  # noqa: ASYNC110 # the queue has no event, on purpose
                 await asyncio.sleep(0.001)
             looks = at.log.looks
             at.log.feed.tell("another project", 1)
@@ -191,7 +191,7 @@ def test_a_slow_reader_keeps_nobody_waiting_and_misses_nothing() -> None:
             assert slow.got == []
             # The quick one looks once more before it waits; what the slow one has ready keeps no worker.
             async with asyncio.timeout(60):
-                while at.gate.load.running:  # noqa: ASYNC110 # the gate has no event, on purpose
+                while at.queue.load.running:  # noqa: ASYNC110 # the queue has no event, on purpose
                     await asyncio.sleep(0.001)
             assert slow.got == []
             slow.may_read.set()
@@ -296,7 +296,7 @@ def test_what_a_step_raises_ends_the_stream_behind_what_was_sent() -> None:
 
 
 def test_a_message_that_is_too_large_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply_stream, "MAX_REPLY_BYTES", 10)
+    monkeypatch.setattr(status, "MAX_REPLY_BYTES", 10)
 
     async def run() -> None:
         async with scene() as at:
@@ -311,7 +311,7 @@ def test_a_message_that_is_too_large_ends_the_stream(monkeypatch: pytest.MonkeyP
 def test_a_request_that_breaks_a_rule_is_refused_before_anything_is_done() -> None:
     async def run() -> None:
         async with scene() as at:
-            stream = ReplyStream(MemoryServiceWatchRequest, at.log.watch, at.gate, at.log.feed)
+            stream = ReplyStream(MemoryServiceWatchRequest, at.log.watch, at.queue, at.log.feed)
             with pytest.raises(InvalidRequest, match="project"):
                 await stream.answer(b"", Reader())
             assert at.log.looks == 0

@@ -22,7 +22,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from hummock.core.errors import StartError
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.rpc.admission import Gate, Gates
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import TcpAddress, parse_address
 from hummock.rpc.server import Server
 from hummock.v1.recall_pb2 import RecallRequest
@@ -61,7 +62,7 @@ class SlowRecall:
 async def until(condition: Any) -> None:
     """Waits for a condition that another thread makes true."""
     async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 # the gate has no event to wait for, on purpose
+        while not condition():  # noqa: ASYNC110 # the queue has no event to wait for, on purpose
             await asyncio.sleep(0.001)
 
 
@@ -73,7 +74,7 @@ def test_overload_answers_at_once_with_a_time_to_retry() -> None:
         async with edge(use_cases(recall=slow), workers=1, waiting_limit=1) as serving:
             try:
                 calls = [asyncio.ensure_future(serving.raw(RECALL, request(str(index)))) for index in range(2)]
-                await until(lambda: serving.gates.reads.load.waiting == 1)
+                await until(lambda: serving.lanes.read.load.waiting == 1)
                 answer = await refused(serving.raw(RECALL, request("late")))
                 health = health_pb2_grpc.HealthStub(serving.channel)
                 assert (await health.Check(health_pb2.HealthCheckRequest())).status == 1
@@ -123,9 +124,9 @@ def test_the_work_of_a_caller_that_hung_up_never_runs() -> None:
                 first = asyncio.ensure_future(serving.raw(RECALL, request("first")))
                 await until(lambda: slow.ran == ["first"])
                 gone = asyncio.ensure_future(serving.raw(RECALL, request("gone")))
-                await until(lambda: serving.gates.reads.load.waiting == 1)
+                await until(lambda: serving.lanes.read.load.waiting == 1)
                 gone.cancel()
-                await until(lambda: serving.gates.reads.load.waiting == 0)
+                await until(lambda: serving.lanes.read.load.waiting == 0)
             finally:
                 slow.release.set()
             await first
@@ -146,7 +147,7 @@ def test_the_work_of_a_caller_whose_deadline_passed_never_runs() -> None:
                 with pytest.raises(aio.AioRpcError) as caught:
                     await call(request("late"), timeout=0.05)
                 assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-                await until(lambda: serving.gates.reads.load.waiting == 0)
+                await until(lambda: serving.lanes.read.load.waiting == 0)
             finally:
                 slow.release.set()
             await first
@@ -179,8 +180,8 @@ def test_reflection_lists_every_service_and_describes_its_rules() -> None:
 def test_health_says_not_serving_until_the_server_opens() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            gates = Gates(reads=Gate(executor, workers=1), writes=Gate(executor, workers=1))
-            server = await Server.start(use_cases(), gates, LOOPBACK)
+            lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
+            server = await Server.start(use_cases(), lanes, LOOPBACK)
             async with aio.insecure_channel(str(server.address)) as channel:
                 health = health_pb2_grpc.HealthStub(channel)
 
@@ -250,9 +251,9 @@ def test_a_unix_socket_serves_its_owner_alone_and_is_removed(tmp_path: Path) -> 
 def start_error(address: str, **options: Any) -> str:
     async def run() -> str:
         with ThreadPoolExecutor(1) as executor:
-            gates = Gates(reads=Gate(executor, workers=1), writes=Gate(executor, workers=1))
+            lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
             with pytest.raises(StartError) as caught:
-                await Server.start(use_cases(), gates, address, **options)
+                await Server.start(use_cases(), lanes, address, **options)
         return str(caught.value)
 
     return asyncio.run(run())
@@ -268,7 +269,7 @@ def test_a_second_server_on_the_port_of_the_first_is_refused() -> None:
     async def run() -> None:
         async with edge() as first:
             with pytest.raises(StartError, match="is taken by another process"):
-                await Server.start(use_cases(), first.gates, str(first.server.address))
+                await Server.start(use_cases(), first.lanes, str(first.server.address))
 
     asyncio.run(run())
 
@@ -281,7 +282,7 @@ def test_a_second_server_on_a_unix_socket_is_refused_and_a_dead_one_is_replaced(
     async def run() -> None:
         async with edge(address=f"unix:{path}") as first:
             with pytest.raises(StartError, match="is taken by another process"):
-                await Server.start(use_cases(), first.gates, f"unix:{path}")
+                await Server.start(use_cases(), first.lanes, f"unix:{path}")
             assert await first.raw(RECALL, request())
 
     asyncio.run(run())
@@ -296,8 +297,8 @@ def test_plaintext_that_other_machines_can_reach_is_refused_with_the_reason(host
 def test_plaintext_for_other_machines_can_be_allowed() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            gates = Gates(reads=Gate(executor, workers=1), writes=Gate(executor, workers=1))
-            server = await Server.start(use_cases(), gates, "0.0.0.0:0", allow_remote_plaintext=True)
+            lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
+            server = await Server.start(use_cases(), lanes, "0.0.0.0:0", allow_remote_plaintext=True)
             assert isinstance(server.address, TcpAddress)
             assert server.address.port > 0
             await server.stop(0)
@@ -319,14 +320,14 @@ def test_a_socket_path_that_cannot_be_used_is_refused(path: str) -> None:
 SCRIPT = """
 import asyncio, sys
 from concurrent.futures import ThreadPoolExecutor
-from hummock.rpc.admission import Gate
-from hummock.rpc.admission import Gates
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.lanes import Lanes
 from hummock.rpc.server import serve
 from tests.rpc.edge import use_cases
 
 with ThreadPoolExecutor(1) as executor:
-    gates = Gates(reads=Gate(executor, workers=1), writes=Gate(executor, workers=1))
-    asyncio.run(serve(use_cases(), gates, "127.0.0.1:0", warm_up=lambda address: print("warm", flush=True),
+    lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
+    asyncio.run(serve(use_cases(), lanes, "127.0.0.1:0", warm_up=lambda address: print("warm", flush=True),
                       on_listening=lambda address: print(address, flush=True)))
 print("closed", flush=True)
 """
@@ -350,8 +351,8 @@ def test_a_signal_drains_and_ends_the_process_in_order(number: signal.Signals) -
 STUCK_SCRIPT = """
 import asyncio, threading
 from concurrent.futures import ThreadPoolExecutor
-from hummock.rpc.admission import Gate
-from hummock.rpc.admission import Gates
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.lanes import Lanes
 from hummock.rpc.server import serve
 from tests.rpc.edge import use_cases
 
@@ -360,8 +361,8 @@ def warm_up(address):
     threading.Event().wait()
 
 with ThreadPoolExecutor(1) as executor:
-    gates = Gates(reads=Gate(executor, workers=1), writes=Gate(executor, workers=1))
-    asyncio.run(serve(use_cases(), gates, "127.0.0.1:0", warm_up=warm_up))
+    lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
+    asyncio.run(serve(use_cases(), lanes, "127.0.0.1:0", warm_up=warm_up))
 print("closed", flush=True)
 """
 

@@ -18,7 +18,8 @@ import grpc
 
 from hummock.cli.serve import SERVING_ON
 from hummock.config import Settings, load_settings
-from hummock.rpc.admission import Gate, Gates
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.lanes import Lanes
 from hummock.rpc.server import Server
 from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
@@ -79,13 +80,13 @@ def in_thread(chosen: Settings) -> Iterator[Stubs]:
         ThreadPoolExecutor(chosen.workers) as reads,
         ThreadPoolExecutor(8) as writes,
     ):
-        gates = Gates(reads=Gate(reads, workers=chosen.workers), writes=Gate(writes, workers=8))
+        lanes = Lanes(read=AdmissionQueue(reads, workers=chosen.workers), write=AdmissionQueue(writes, workers=8))
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="service")
         thread.start()
 
         async def start() -> Server:
-            server = await Server.start(use_cases, gates, f"{chosen.host}:{chosen.port}")
+            server = await Server.start(use_cases, lanes, f"{chosen.host}:{chosen.port}")
             await server.open()
             return server
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -13,7 +14,7 @@ import msgspec
 
 from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
-from hummock.core.later import Later
+from hummock.core.futures import then
 from hummock.core.memory import (
     CodeFragment,
     Draft,
@@ -60,12 +61,12 @@ class Learn:
         self._preparation = preparation
         self._clock = clock
 
-    def __call__(self, command: LearnCommand) -> Later[Learned]:
-        """Store all lessons or none; when the result is there they are durable and recallable.
+    def __call__(self, command: LearnCommand) -> Future[Learned]:
+        """Store all lessons or none; when the future is done they are durable and recallable.
 
         Waits for the store only where something was not embedded, for the store might miss it.
 
-        Raises: InvalidRequest, EmbSpaceMismatch, and from the result RequestIdReused, StorageFull.
+        Raises: InvalidRequest, EmbSpaceMismatch; from the future RequestIdReused, StorageFull.
         """
         now = self._clock.now()
         given = [self._checked(place, lesson, now) for place, lesson in enumerate(command.lessons)]
@@ -117,14 +118,14 @@ class Learn:
         prepared: Sequence[Prepared],
         vectors: Sequence[tuple[Embedding, ...] | None],
         now: float,
-    ) -> Later[Learned]:
+    ) -> Future[Learned]:
         def apply(work: UnitOfWork) -> Reply:
             return Reply(results=tuple(_store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True)))
 
         request = WriteRequest(
             request_id=command.request_id, fingerprint=command.fingerprint, reply_type=Reply, apply=apply
         )
-        return Later(self._store.write(command.project, request), _learned)
+        return then(self._store.write(command.project, request), _learned)
 
 
 def _learned(written: Written[Reply]) -> Learned:

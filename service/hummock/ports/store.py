@@ -307,7 +307,7 @@ class Recallable(Protocol):
         are given as often as they are given, would have more than `most_bytes` as they are stored.
         """
 
-    def at_hand(self, project: str) -> Generation | None:
+    def inline_generation(self, project: str) -> Generation | None:
         """The same as `generation`, where a search need not wait for anything and takes a few milliseconds at most.
 
         None where the project is not in memory as it is now, where it is large, and where there is no such project.

@@ -61,7 +61,7 @@ class CachedRecall:
         store: Recallable,
         emb_space: str,
         clock: Clock,
-        is_brief: Callable[[RecallQuery], bool] = lambda query: False,
+        is_inline: Callable[[RecallQuery], bool] = lambda query: False,
     ) -> None:
         """Caches the answers of a recall.
 
@@ -70,9 +70,9 @@ class CachedRecall:
             store: What it reads.
             emb_space: The id of its embedder's space.
             clock: The time.
-            is_brief: Whether it needs a few milliseconds at most for a query, and waits for nobody.
+            is_inline: Whether it needs a few milliseconds at most for a query, and waits for nobody.
         """
-        self._is_brief = is_brief
+        self._is_inline = is_inline
         self._recall = recall
         self._store = store
         self._emb_space = emb_space
@@ -90,14 +90,14 @@ class CachedRecall:
         patience_s = None if query.until_s is None else max(0.0, _PATIENCE * (query.until_s - started))
         return self._answer(query, self._store.generation(query.project), started, patience_s)
 
-    def at_once(self, query: RecallQuery) -> Recalled | None:
+    def inline(self, query: RecallQuery) -> Recalled | None:
         """The same where it takes a moment: nothing is loaded, embedded, asked or waited for. None where it takes more.
 
         Raises: EmbSpaceMismatch, InvalidRequest, SeqNotReached.
         """
         started = self._clock.monotonic()
-        generation = self._store.at_hand(query.project)
-        if generation is None or not self._is_brief(tuned(query, generation.settings)[0]):
+        generation = self._store.inline_generation(query.project)
+        if generation is None or not self._is_inline(tuned(query, generation.settings)[0]):
             return None
         return self._answer(query, generation, started, 0.0)
 

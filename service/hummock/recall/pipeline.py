@@ -43,10 +43,10 @@ _TO_FINISH = ("fuse", *_TO_LOAD)
 _PATIENCE = 0.9
 """Share of the time for embedding that is waited: a wait in vain ends where the rest must do without any delay."""
 
-_BRIEF_S = 0.02
+_INLINE_S = 0.02
 """A recall that takes less is brief; one that waits for a slow disk is not."""
 
-_BRIEF_HITS, _BRIEF_CANDIDATES = 20, 100
+_INLINE_HITS, _INLINE_CANDIDATES = 20, 100
 """Of each group at most: a reply of more takes its time to be made."""
 
 _ATTEMPTS = 3
@@ -126,20 +126,20 @@ class Recall:
             content_seq=gathered.content_seq,
         )
 
-    def is_brief(self, query: RecallQuery) -> bool:
+    def is_inline(self, query: RecallQuery) -> bool:
         """Whether no model need be run and nobody be asked for it, and nothing takes long that lately did not."""
         has_vector = (
             query.vector is not None or RecallPath.VECTOR not in query.paths or self._embedder.is_known(query.text)
         )
         if not has_vector or query.context_window or query.keyword_mode is not KeywordMode.TERMS:
             return False
-        if max(query.top_k or 0, query.code_top_k or 0) > _BRIEF_HITS or (query.candidates or 0) > _BRIEF_CANDIDATES:
+        if max(query.top_k or 0, query.code_top_k or 0) > _INLINE_HITS or (query.candidates or 0) > _INLINE_CANDIDATES:
             return False
         if (self._ask_intent and self._ask_intent.is_wanted(query)) or self._cross_encode.is_wanted(query):
             return False
         costs = self._costs.of(query.project)
         lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, _LATE, *_TO_FINISH)])
-        return lately_s < _BRIEF_S
+        return lately_s < _INLINE_S
 
     def ranking(self, query: RecallQuery) -> Ranking:
         """The same as far as hits are chosen, whatever time it takes; none is loaded.

@@ -1,33 +1,109 @@
-"""ContextService: recall, render, learn, search, explain, feedback."""
+"""ContextService: recall, render, learn, search, explain, feedback; the messages of the last two."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
-from hummock.core.later import Later
+from hummock.core.futures import then
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.recall import RecallQuery
-from hummock.rpc import memory_messages, recall_messages, render_messages, session_service, values
-from hummock.rpc.dispatch import Rest, recall_response
-from hummock.rpc.recall_messages import degradations, recall_query
-from hummock.rpc.use_cases import UseCases
-from hummock.rpc.values import set_timestamp
-from hummock.v1 import context_service_pb2, explain_pb2, memory_pb2, recall_pb2
+from hummock.core.render import Rendered
+from hummock.rpc import memory_messages, session_service, values
+from hummock.rpc.recall_messages import degradations, recall_query, recall_response, search_query, search_response
+from hummock.rpc.render_messages import render_query, render_response
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
+
+if TYPE_CHECKING:  # a reader has nothing but its recall, and loads nothing else
+    from hummock.recall.cache import CachedRecall
+    from hummock.rpc.use_cases import UseCases
+
+_FILTER = "filter."
 
 
-def explain_query(request: explain_pb2.ExplainRequest) -> ExplainQuery:
-    """A recall, checked like one that came alone, and a memory."""
+class RecallServicer:
+    """Recall alone, which a reader answers as well."""
+
+    def __init__(self, recall: CachedRecall) -> None:
+        self._recall = recall
+
+    def Recall(
+        self, request: recall_pb2.RecallRequest, until_s: float | None
+    ) -> recall_pb2.RecallResponse | RecallQuery:
+        """Finds the memories that bear on a query, where that takes a moment; otherwise the query is for a worker."""
+        query = recall_query(request, until_s)
+        recalled = self._recall.inline(query)
+        return query if recalled is None else recall_response(recalled)
+
+    def on_worker(self, query: RecallQuery) -> recall_pb2.RecallResponse:
+        """The same, whatever time it takes."""
+        return recall_response(self._recall(query))
+
+
+Counted = tuple[str, Callable[[], Rendered]]
+"""A project, and what counts a turn of it that has been rendered."""
+
+
+class ContextServicer:
+    """Each method is a call of one use case. Learn answers a batch of LearnStream as well."""
+
+    def __init__(self, use_cases: UseCases) -> None:
+        self._use_cases = use_cases
+
+    def Render(self, request: pb.RenderRequest, until_s: float | None) -> pb.RenderResponse | Counted:
+        """Writes a prompt section; what counts it, where it is a turn's, waits for the disk."""
+        query = render_query(request, until_s)
+        if query.commit is None:
+            return render_response(query.project, self._use_cases.render(query))
+        return query.project, self._use_cases.render.prepare(query)
+
+    def counted(self, rendered: Counted) -> pb.RenderResponse:
+        """Counts a turn that has been rendered."""
+        project, count = rendered
+        return render_response(project, count())
+
+    def Learn(self, request: pb.LearnRequest) -> pb.LearnResponse | Future[pb.LearnResponse]:
+        """Stores a turn, or memories; for those nobody stands by while they are written."""
+        if request.HasField("turn"):
+            return session_service.turn_response(self._use_cases.learn_turn(session_service.turn_command(request)))
+        return then(self._use_cases.learn(memory_messages.learn_command(request)), memory_messages.learn_response)
+
+    def Search(self, request: pb.SearchRequest, until_s: float | None) -> pb.SearchResponse:
+        """Searches code and knowledge together."""
+        return search_response(self._use_cases.search(search_query(request, until_s)))
+
+    def Explain(self, request: explain_pb2.ExplainRequest, until_s: float | None) -> explain_pb2.ExplainResponse:
+        """Says why a recall brings back a memory, or does not."""
+        return explain_response(request.recall, self._use_cases.explain(explain_query(request, until_s)))
+
+    def Feedback(self, request: pb.FeedbackRequest) -> pb.FeedbackResponse:
+        """Takes down what was of use."""
+        noted = self._use_cases.feedback(feedback_command(request))
+        return pb.FeedbackResponse(seq=noted.seq, recorded_count=noted.recorded, unknown_ids=noted.unknown_ids)
+
+
+def explain_query(request: explain_pb2.ExplainRequest, until_s: float | None = None) -> ExplainQuery:
+    """A recall, checked like one that came alone, and a memory.
+
+    Args:
+        request: Checked against the rules.
+        until_s: As in `recall_query`.
+
+    Raises: InvalidRequest.
+    """
     return ExplainQuery(
-        recall=recall_query(request.recall, "recall."),
+        recall=recall_query(request.recall, until_s, "recall."),
         memory_id=values.identifier("memory_id", request.memory_id),
     )
 
 
-def feedback_command(request: context_service_pb2.FeedbackRequest) -> FeedbackCommand:
+def feedback_command(request: pb.FeedbackRequest) -> FeedbackCommand:
     """Feedback. Raises: InvalidRequest."""
     if not request.verdicts and not request.note.strip():
         raise InvalidRequest("verdicts", "is empty, and so is note; say one of them")
@@ -47,9 +123,6 @@ def feedback_command(request: context_service_pb2.FeedbackRequest) -> FeedbackCo
         session_id=values.identifier("session_id", request.session_id),
         fingerprint=values.fingerprint(request),
     )
-
-
-_FILTER = "filter."
 
 
 def explain_response(request: recall_pb2.RecallRequest, explained: Explained) -> explain_pb2.ExplainResponse:
@@ -104,7 +177,7 @@ def _set_condition(where: memory_pb2.Filter, name: str, changed: RecallQuery) ->
     value = getattr(changed.filter, name)
     where.ClearField(name)  # type: ignore[arg-type] # a field of Filter has the same name in core
     if isinstance(value, float):
-        set_timestamp(getattr(where, name), value)
+        values.set_timestamp(getattr(where, name), value)
     elif value:
         getattr(where, name).extend(sorted(value) if isinstance(value, frozenset) else value)
 
@@ -121,46 +194,3 @@ def _set_field(recall: recall_pb2.RecallRequest, path: str, changed: RecallQuery
             recall.decay.mode = recall_pb2.DecayMode.ValueType(changed.decay_mode or recall_pb2.DECAY_MODE_UNSPECIFIED)
         case _:
             setattr(recall, path, getattr(changed, path))
-
-
-class ContextServicer:
-    """Each method is a call of one use case. LearnStream answers one batch; the server runs the stream."""
-
-    def __init__(self, use_cases: UseCases) -> None:
-        self._use_cases = use_cases
-
-    def Recall(self, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse | Rest:
-        """Finds the memories that bear on a query."""
-        return recall_response(self._use_cases.recall, request)
-
-    def Render(self, request: context_service_pb2.RenderRequest) -> context_service_pb2.RenderResponse | Rest:
-        """Writes a prompt section."""
-        query = render_messages.render_query(request)
-        if query.commit is None:
-            return render_messages.render_response(request.project, self._use_cases.render(query))
-        count = self._use_cases.render_turn(query)
-        return Rest(lambda: render_messages.render_response(request.project, count()))
-
-    def Search(self, request: context_service_pb2.SearchRequest) -> context_service_pb2.SearchResponse:
-        """Searches code and knowledge together."""
-        return recall_messages.search_response(self._use_cases.search(recall_messages.search_query(request)))
-
-    def Feedback(self, request: context_service_pb2.FeedbackRequest) -> context_service_pb2.FeedbackResponse:
-        """Takes down what was of use."""
-        noted = self._use_cases.feedback(feedback_command(request))
-        return context_service_pb2.FeedbackResponse(
-            seq=noted.seq, recorded_count=noted.recorded, unknown_ids=noted.unknown_ids
-        )
-
-    def Explain(self, request: explain_pb2.ExplainRequest) -> explain_pb2.ExplainResponse:
-        """Says why a recall brings back a memory, or does not."""
-        explained = self._use_cases.explain(explain_query(request))
-        return explain_response(request.recall, explained)
-
-    def Learn(
-        self, request: context_service_pb2.LearnRequest
-    ) -> context_service_pb2.LearnResponse | Later[context_service_pb2.LearnResponse]:
-        """Stores memories, or a turn."""
-        if request.HasField("turn"):
-            return session_service.turn_response(self._use_cases.learn_turn(session_service.turn_command(request)))
-        return self._use_cases.learn(memory_messages.learn_command(request)).then(memory_messages.learn_response)

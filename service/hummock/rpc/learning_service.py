@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning_requests import EntryLearnt, LearningPage, ObserveCommand, ScanScope
+from hummock.learning.background import Scan
+from hummock.learning.state import Learning
 from hummock.rpc import learning_messages, values
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
-from hummock.rpc.use_cases import BeginScan, Learning, RunningScan
 from hummock.v1 import learning_service_pb2 as pb
 
 _SCOPES = {
@@ -28,7 +29,7 @@ def asked_scan(request: pb.LearningServiceLearnKeywordsRequest) -> tuple[str, Sc
     return project, ScanScope.CHOSEN if chosen else _SCOPES[request.scope], chosen
 
 
-def told(scan: RunningScan) -> Steps:
+def told(scan: Scan) -> Steps:
     """Where it is now, each entry as it is read, and why it is over. What it has read before counts as done."""
     before = scan.since(0)
     done = len(before.learnt)
@@ -67,7 +68,12 @@ _WATCHED_AT_ONCE = 500
 class LearningServicer:
     """Each method is a call of one use case."""
 
-    def __init__(self, learning: Learning, observe: Callable[[ObserveCommand], int], scan: BeginScan) -> None:
+    def __init__(
+        self,
+        learning: Learning,
+        observe: Callable[[ObserveCommand], int],
+        scan: Callable[[str, ScanScope, Sequence[str]], Scan],
+    ) -> None:
         self._learning = learning
         self._observe = observe
         self._scan = scan

@@ -15,7 +15,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
 
 from hummock.core.errors import StartError
-from hummock.rpc.admission import Door
+from hummock.rpc.admission import InFlight
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.v1 import (
     admin_service_pb2,
@@ -191,10 +191,10 @@ def bind(server: aio.Server, address: Address) -> Address:
     return address
 
 
-async def drain(server: aio.Server, door: Door, drain_s: float) -> None:
-    """Gives the calls behind a closed door so many seconds to end, and stops the server."""
+async def drain(server: aio.Server, in_flight: InFlight, drain_s: float) -> None:
+    """Gives the calls in flight `drain_s` seconds to end, and stops the server. No more are let in already."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(door.emptied(), drain_s)
+        await asyncio.wait_for(in_flight.drained(), drain_s)
     # The core would wait for those who watch health, who never hang up; this is for the last replies to leave.
     # It must be told to stop once: a second time, meanwhile, crashes the process.
     await server.stop(min(drain_s, _SEND_S))

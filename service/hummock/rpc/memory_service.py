@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.core.memory import EventPage, MemoryEvent
+from hummock.memories.garden import Garden
 from hummock.rpc import memory_messages, values
 from hummock.rpc.memory_messages import memory_event
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
-from hummock.rpc.use_cases import Garden
 from hummock.v1 import memory_service_pb2 as pb
 
 MOST_EVENTS = 512

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
@@ -15,17 +14,31 @@ from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from hummock.core.errors import Unavailable
-from hummock.rpc.admission import Door, Gate
-from hummock.rpc.dispatch import RECALL, Context, recall_handler, recall_response
+from hummock.recall.cache import CachedRecall
+from hummock.rpc.admission import InFlight
+from hummock.rpc.context_service import RecallServicer
+from hummock.rpc.dispatch import Context, Handler, Method, Then, name_of, unary_handler
+from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, SERVICES, Address, bind, drain, server_options
 from hummock.rpc.status import MAX_REPLY_BYTES, to_grpc
-from hummock.rpc.use_cases import Recall
 from hummock.rpc.validation import compile_rules
-from hummock.v1 import recall_pb2
+from hummock.v1 import context_service_pb2, recall_pb2
 
 Value = TypeVar("Value")
 
-Handler: TypeAlias = "grpc.RpcMethodHandler[bytes, bytes]"
+_RECALL: MethodDescriptor = context_service_pb2.DESCRIPTOR.services_by_name["ContextService"].methods_by_name["Recall"]
+
+_CHANNEL_OPTIONS = (
+    ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
+    ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
+    # The service may be gone for a moment, never for long: it ends this process when it ends.
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+
+_SERVICES_OF_GRPC: tuple[ServiceDescriptor, ...] = (
+    health_pb2.DESCRIPTOR.services_by_name["Health"],
+    reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"],
+)
 
 _DETAILS = "grpc-status-details-bin"
 """A trailer that the service puts on every error of its own."""
@@ -37,16 +50,69 @@ _TRANSPORT_PREFIXES = ("grpc-", ":")
 _TRANSPORT_KEYS = frozenset({"user-agent", "content-type", "te"})
 
 
+async def serve_recalls(
+    recall: CachedRecall,
+    lanes: Lanes,
+    address: Address,
+    service: str,
+    *,
+    until: asyncio.Event,
+    on_listening: Callable[[Address], None],
+) -> None:
+    """Serves until the event is set, then drains and returns.
+
+    Args:
+        recall: Answers recalls.
+        lanes: Where; nothing is written here.
+        address: To listen on, shared with other processes.
+        service: The target that answers all other calls.
+        until: Ends it.
+        on_listening: Told the address, with the port that was chosen, once calls are let in.
+
+    Raises:
+        StartError: The address cannot be used.
+    """
+    compile_rules((recall_pb2.RecallRequest,))
+    in_flight, servicer = InFlight(), RecallServicer(recall)
+    method = Method(Lane.INLINE, servicer.Recall, until=True, then=Then(Lane.READ, servicer.on_worker))
+    async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
+        handlers = _Handlers(unary_handler(_RECALL, method, lanes, in_flight), Forward(channel, in_flight))
+        server = aio.server(handlers=[handlers], options=server_options(shares_port=True))
+        bound = bind(server, address)
+        await server.start()
+        in_flight.open()
+        on_listening(bound)
+        await until.wait()
+        in_flight.close()
+        await drain(server, in_flight, DRAIN_S)
+
+
+class _Handlers(grpc.GenericRpcHandler):
+    """Who answers a method: recalls are answered here, all else by the service."""
+
+    def __init__(self, recall: Handler, forward: Forward) -> None:
+        self._of_method = {
+            name_of(method): forward.handler(method)
+            for service in (*SERVICES, *_SERVICES_OF_GRPC)
+            for method in service.methods
+        }
+        self._of_method[name_of(_RECALL)] = recall
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
+        """None for a method that nobody knows."""
+        return self._of_method.get(handler_call_details.method)
+
+
 class Forward:
     """Hands calls on, with their deadline and their metadata; a caller who hangs up takes the call with him."""
 
-    def __init__(self, channel: aio.Channel, door: Door) -> None:
+    def __init__(self, channel: aio.Channel, in_flight: InFlight) -> None:
         self._channel = channel
-        self._door = door
+        self._in_flight = in_flight
 
     def handler(self, method: MethodDescriptor) -> Handler:
         """For one method."""
-        name = f"/{method.containing_service.full_name}/{method.name}"
+        name = name_of(method)
         if method.client_streaming:
             return self._stream(name)
         return self._reply_stream(name) if method.server_streaming else self._unary(name)
@@ -56,7 +122,7 @@ class Forward:
 
         async def answer(data: bytes, context: Context) -> bytes:
             try:
-                with self._door.pass_through():
+                with self._in_flight.counted():
                     return await call_there(data, timeout=context.time_remaining(), metadata=_metadata(context))
             except (aio.AioRpcError, Unavailable) as error:
                 # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
@@ -70,7 +136,7 @@ class Forward:
 
         async def answer(data: bytes, context: Context) -> AsyncIterator[bytes]:
             try:
-                with self._door.pass_through():
+                with self._in_flight.counted():
                     call = call_there(data, timeout=context.time_remaining(), metadata=_metadata(context))
                     async with _until_left(call):
                         async for reply in call:
@@ -86,7 +152,7 @@ class Forward:
 
         async def answer(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
             try:
-                with self._door.pass_through():
+                with self._in_flight.counted():
                     call = call_there(requests, timeout=context.time_remaining(), metadata=_metadata(context))
                     async with _until_left(call):
                         async for reply in _Ending(call).replies():
@@ -167,71 +233,3 @@ async def _abort(context: Context, error: aio.AioRpcError | Unavailable) -> NoRe
         # What gRPC says of its connection is nothing to the caller, who has none to that process.
         error = Unavailable("the process that answers this is starting or stopping; try again")
     await context.abort_with_status(to_grpc(error))
-
-
-_CHANNEL_OPTIONS = (
-    ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
-    ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
-    # The service may be gone for a moment, never for long: it ends this process when it ends.
-    ("grpc.max_reconnect_backoff_ms", 1000),
-)
-
-_SERVICES_OF_GRPC: tuple[ServiceDescriptor, ...] = (
-    health_pb2.DESCRIPTOR.services_by_name["Health"],
-    reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"],
-)
-
-
-async def serve_recalls(
-    recall: Recall,
-    at_once: Gate,
-    reads: Gate,
-    address: Address,
-    service: str,
-    *,
-    until: asyncio.Event,
-    on_listening: Callable[[Address], None],
-) -> None:
-    """Serves until the event is set, then drains and returns.
-
-    Args:
-        recall: Answers recalls.
-        at_once: Where those run that take a moment.
-        reads: Where the others run.
-        address: To listen on, shared with other processes.
-        service: The target that answers all other calls.
-        until: Ends it.
-        on_listening: Told the address, with the port that was chosen, once calls are let in.
-
-    Raises:
-        StartError: The address cannot be used.
-    """
-    compile_rules((recall_pb2.RecallRequest,))
-    door = Door()
-    async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
-        answered_here = recall_handler(partial(recall_response, recall), at_once, reads, door)
-        handlers = _Handlers(answered_here, Forward(channel, door))
-        server = aio.server(handlers=[handlers], options=server_options(shares_port=True))
-        bound = bind(server, address)
-        await server.start()
-        door.open()
-        on_listening(bound)
-        await until.wait()
-        door.close()
-        await drain(server, door, DRAIN_S)
-
-
-class _Handlers(grpc.GenericRpcHandler):
-    """Who answers a method: recalls are answered here, all else by the service."""
-
-    def __init__(self, recall: Handler, forward: Forward) -> None:
-        self._of_method = {
-            f"/{service.full_name}/{method.name}": forward.handler(method)
-            for service in (*SERVICES, *_SERVICES_OF_GRPC)
-            for method in service.methods
-        }
-        self._of_method[RECALL] = recall
-
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler | None:
-        """None for a method that nobody knows."""
-        return self._of_method.get(handler_call_details.method)

@@ -27,13 +27,21 @@ from hummock.core.recall import (
     SearchScope,
     TimeInterval,
 )
-from hummock.rpc import admission, values
+from hummock.rpc import values
 from hummock.rpc.memory_messages import fill_memory
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 
 
-def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQuery:
-    """A recall; `prefix` is where it stands in the request, with a dot at its end."""
+def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None, prefix: str = "") -> RecallQuery:
+    """A recall.
+
+    Args:
+        request: Checked against the rules.
+        until_s: When the caller stops waiting, on the monotonic clock; None means never.
+        prefix: Where it stands in the request that was sent, with a dot at its end.
+
+    Raises: InvalidRequest.
+    """
     if not request.query_text.strip():
         raise InvalidRequest(f"{prefix}query_text", "is blank; say what to recall for")
     if request.HasField("window_turns") and not request.session_id:
@@ -67,7 +75,7 @@ def recall_query(request: recall_pb2.RecallRequest, prefix: str = "") -> RecallQ
         intent_mode=IntentMode(request.intent_mode) if request.intent_mode else None,
         as_of=values.time(f"{prefix}as_of", request, "as_of"),
         min_seq=request.min_seq,
-        until_s=admission.until_s(),
+        until_s=until_s,
         full=values.wants_full(request.view, unset_means_full=True),
         session_id=values.identifier(f"{prefix}session_id", request.session_id),
         window_turns=given.get("window_turns"),
@@ -82,8 +90,15 @@ _EVERY_PATH = frozenset(RecallPath)
 _PRESETS = {int(preset): preset for preset in Preset}
 
 
-def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
-    """A search."""
+def search_query(request: context_service_pb2.SearchRequest, until_s: float | None = None) -> SearchQuery:
+    """A search.
+
+    Args:
+        request: Checked against the rules.
+        until_s: As in `recall_query`.
+
+    Raises: InvalidRequest.
+    """
     if not request.query_text.strip():
         raise InvalidRequest("query_text", "is blank; say what to search for")
     return SearchQuery(
@@ -93,7 +108,7 @@ def search_query(request: context_service_pb2.SearchRequest) -> SearchQuery:
         scope=SearchScope(request.scope or SearchScope.BOTH),
         filter=values.memory_filter("filter", request.filter),
         min_seq=request.min_seq,
-        until_s=admission.until_s(),
+        until_s=until_s,
         as_of=values.time("as_of", request, "as_of"),
         session_id=values.identifier("session_id", request.session_id),
         unseen_first=request.unseen_first,

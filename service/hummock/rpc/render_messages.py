@@ -29,12 +29,19 @@ from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2, recall_pb2
 
 
-def render_query(request: pb.RenderRequest) -> RenderQuery:
-    """A rendering. The recall inside takes the outer project, is checked like one that came alone, and is full."""
+def render_query(request: pb.RenderRequest, until_s: float | None = None) -> RenderQuery:
+    """A rendering. The recall inside takes the outer project, is checked like one that came alone, and is full.
+
+    Args:
+        request: Checked against the rules.
+        until_s: As in `recall_query`.
+
+    Raises: InvalidRequest.
+    """
     project = values.project_name("project", request.project)
     return RenderQuery(
         project=project,
-        recall=_inner_recall(request) if request.HasField("recall") else None,
+        recall=_inner_recall(request, until_s) if request.HasField("recall") else None,
         memory_ids=values.identifiers("memories.ids", request.memories.ids),
         form=RenderForm(request.form or RenderForm.CONTEXT),
         budget_tokens=request.budget_tokens if request.HasField("budget_tokens") else None,
@@ -55,7 +62,7 @@ def render_query(request: pb.RenderRequest) -> RenderQuery:
     )
 
 
-def _inner_recall(request: pb.RenderRequest) -> RecallQuery:
+def _inner_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQuery:
     recall = recall_pb2.RecallRequest()
     recall.CopyFrom(request.recall)
     if recall.project not in ("", request.project):
@@ -64,7 +71,7 @@ def _inner_recall(request: pb.RenderRequest) -> RecallQuery:
     recall.ClearField("view")
     recall.session_id = recall.session_id or request.session.session_id
     check(recall, "recall.")
-    return recall_query(recall, "recall.")
+    return recall_query(recall, until_s, "recall.")
 
 
 def _commit(request: pb.RenderRequest) -> RenderCommit:

@@ -15,8 +15,8 @@ from grpc import aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from hummock.rpc.admission import Door, Gates
-from hummock.rpc.handlers import handlers
+from hummock.rpc.admission import InFlight
+from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import (
     DRAIN_S,
     SERVICES,
@@ -28,6 +28,7 @@ from hummock.rpc.listening import (
     parse_address,
     server_options,
 )
+from hummock.rpc.methods import handlers
 from hummock.rpc.streams import Feed
 from hummock.rpc.use_cases import UseCases
 
@@ -39,13 +40,13 @@ class Server:
         self,
         server: aio.Server,
         checks: health.aio.HealthServicer,
-        door: Door,
+        in_flight: InFlight,
         feed: Feed,
         addresses: Sequence[Address],
     ) -> None:
         self._server = server
         self._health = checks
-        self._door = door
+        self._in_flight = in_flight
         self._feed = feed
         self._stopping: asyncio.Task[None] | None = None
         self._addresses = addresses
@@ -55,7 +56,7 @@ class Server:
     async def start(
         cls,
         use_cases: UseCases,
-        gates: Gates,
+        lanes: Lanes,
         address: str,
         *,
         allow_remote_plaintext: bool = False,
@@ -65,7 +66,7 @@ class Server:
 
         Args:
             use_cases: What answers the calls.
-            gates: Where calls run.
+            lanes: Where calls run.
             address: `host:port` (port 0 lets the system choose) or `unix:path`.
             allow_remote_plaintext: Whether other machines may reach it without encryption.
             for_readers: Where processes reach it that share its port; None where there are none.
@@ -75,22 +76,23 @@ class Server:
         """
         wanted = parse_address(address)
         check_bindable(wanted, allow_remote_plaintext=allow_remote_plaintext)
-        door, feed, checks = Door(), Feed(), health.aio.HealthServicer()
+        in_flight, feed, checks = InFlight(), Feed(), health.aio.HealthServicer()
         use_cases.follow(feed.tell)
         server = aio.server(
-            handlers=handlers(use_cases, gates, door, feed), options=server_options(shares_port=for_readers is not None)
+            handlers=handlers(use_cases, lanes, in_flight, feed),
+            options=server_options(shares_port=for_readers is not None),
         )
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
         reflection.enable_server_reflection((*_names(), health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         bound = [bind(server, each) for each in (wanted, for_readers) if each is not None]
-        started = cls(server, checks, door, feed, bound)
+        started = cls(server, checks, in_flight, feed, bound)
         await started._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         await server.start()
         return started
 
     async def open(self) -> None:
         """Lets calls in; health says SERVING."""
-        self._door.open()
+        self._in_flight.open()
         await self._say(health_pb2.HealthCheckResponse.SERVING)
 
     async def stop(self, drain_s: float = DRAIN_S) -> None:
@@ -101,9 +103,9 @@ class Server:
 
     async def _stop(self, drain_s: float) -> None:
         await self._health.enter_graceful_shutdown()
-        self._door.close()
+        self._in_flight.close()
         self._feed.end()
-        await drain(self._server, self._door, drain_s)
+        await drain(self._server, self._in_flight, drain_s)
         for address in self._addresses:
             if isinstance(address, UnixAddress):
                 address.path.unlink(missing_ok=True)
@@ -115,7 +117,7 @@ class Server:
 
 async def serve(
     use_cases: UseCases,
-    gates: Gates,
+    lanes: Lanes,
     address: str,
     *,
     allow_remote_plaintext: bool = False,
@@ -128,7 +130,7 @@ async def serve(
 
     Args:
         use_cases: What answers the calls.
-        gates: Where calls run.
+        lanes: Where calls run.
         address: `host:port` or `unix:path`.
         allow_remote_plaintext: Whether other machines may reach it without encryption.
         for_readers: Where processes reach it that share its port; None where there are none.
@@ -141,7 +143,7 @@ async def serve(
     """
     asked_to_stop = _stop_event()
     server = await Server.start(
-        use_cases, gates, address, allow_remote_plaintext=allow_remote_plaintext, for_readers=for_readers
+        use_cases, lanes, address, allow_remote_plaintext=allow_remote_plaintext, for_readers=for_readers
     )
     try:
         if warm_up is not None:

@@ -67,6 +67,14 @@ class ReplyTooLarge(Exhausted):
         self.limit_bytes = limit_bytes
 
 
+def to_bytes(reply: Message) -> bytes:
+    """The reply as it is sent. Raises: ReplyTooLarge."""
+    data = reply.SerializeToString()
+    if len(data) > MAX_REPLY_BYTES:
+        raise ReplyTooLarge(len(data), MAX_REPLY_BYTES)
+    return data
+
+
 def known(error: Exception, method: str) -> HummockError:
     """The error itself when it was raised on purpose; otherwise it is logged here, once, and an InternalError is given.
 

@@ -12,8 +12,8 @@ from typing import Literal, Protocol
 from google.protobuf.message import Message
 
 from hummock.core.errors import Exhausted, Unavailable
-from hummock.rpc.admission import Gate
-from hummock.rpc.status import MAX_REPLY_BYTES, ReplyTooLarge
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.status import to_bytes
 from hummock.rpc.validation import parse
 
 MAX_STREAMS = 1000
@@ -98,13 +98,13 @@ class MessageWire(Protocol):
         """Sends a message."""
 
 
-async def answer_each(work: Callable[[bytes], bytes], gate: Gate, wire: MessageWire) -> None:
+async def answer_each(work: Callable[[bytes], bytes], queue: AdmissionQueue, wire: MessageWire) -> None:
     """Answers each message before the next one is read, so that the connection itself slows the sender down.
 
     Raises: what the work raises, behind the answers before it.
     """
     while isinstance(data := await wire.read(), bytes):
-        await wire.write(await gate.run(partial(work, data), patient=True))
+        await wire.write(await queue.run(partial(work, data), is_patient=True))
 
 
 class Pause(Enum):
@@ -130,21 +130,23 @@ class Wire(Protocol):
 class ReplyStream:
     """Answers the calls of one method. A slow reader slows its own stream down and nothing else."""
 
-    def __init__(self, request_type: type[Message], method: Callable[[Message], Steps], gate: Gate, feed: Feed) -> None:
+    def __init__(
+        self, request_type: type[Message], method: Callable[[Message], Steps], queue: AdmissionQueue, feed: Feed
+    ) -> None:
         self._request_type = request_type
         self._method = method
-        self._gate = gate
+        self._queue = queue
         self._feed = feed
 
     async def answer(self, data: bytes, wire: Wire) -> None:
         """Sends all there is. Raises: what the method raises; Unavailable, when the service stops meanwhile."""
-        request = await self._gate.run(partial(parse, self._request_type, data))
+        request = await self._queue.run(partial(parse, self._request_type, data))
         steps = _Walk(self._method(request))
         try:
             with self._feed.following(getattr(request, "project", "")) as moved:
                 while True:
                     moved.clear()
-                    step = await self._gate.run(steps.next, patient=True)
+                    step = await self._queue.run(steps.next, is_patient=True)
                     if step is None:
                         return
                     if isinstance(step, bytes):
@@ -173,12 +175,7 @@ class _Walk:
             # Closed meanwhile, because the caller hung up.
             if self._is_over:
                 self._steps.close()
-        if not isinstance(step, Message):
-            return step
-        reply = step.SerializeToString()
-        if len(reply) > MAX_REPLY_BYTES:
-            raise ReplyTooLarge(len(reply), MAX_REPLY_BYTES)
-        return reply
+        return to_bytes(step) if isinstance(step, Message) else step
 
     def close(self) -> None:
         """Ends the walk: at once, or behind the step that runs."""

@@ -135,4 +135,4 @@ def recalling(
     )
     with _ask_intent(settings, clock, say) as ask_intent:
         recall = Recall(memories, embedder, clock, cross_encode, ask_intent)
-        yield recall, CachedRecall(recall, memories, embedder.space.id, clock, recall.is_brief)
+        yield recall, CachedRecall(recall, memories, embedder.space.id, clock, recall.is_inline)

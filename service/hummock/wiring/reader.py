@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from hummock import models, store
 from hummock.config import Settings
-from hummock.rpc.admission import Gate, loop_gate
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import Address, parse_address
 from hummock.rpc.reader import serve_recalls
 from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, recalling
@@ -65,7 +66,8 @@ def serve_reader(
             recalling(settings, memories, embedder, clock, say) as (_, recall),
             ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as workers,
         ):
-            reads = Gate(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
+            reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
+            lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads)
             collect_garbage_seldom()
 
             def listening(bound: Address) -> None:
@@ -76,8 +78,7 @@ def serve_reader(
             async def serve() -> None:
                 await serve_recalls(
                     recall,
-                    loop_gate(settings.waiting_calls),
-                    reads,
+                    lanes,
                     parse_address(address),
                     service,
                     until=_event_after(until),

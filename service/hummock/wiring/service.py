@@ -41,7 +41,8 @@ from hummock.recall.explain import Explain
 from hummock.render.pipeline import Render
 from hummock.render.search import Search, SearchTrails
 from hummock.render.turn import RenderTurn
-from hummock.rpc.admission import Gate, Gates, loop_gate
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress
 from hummock.rpc.readers import Readers
 from hummock.rpc.server import serve as serve_calls
@@ -84,7 +85,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
         uncached, recall = stack.enter_context(recalling(settings, opened, embedder, clock, say))
         entries, find_references = Entries(opened), ProjectReferences()
-        render = Render(recall, opened, counter, clock, RenderTurn(opened, entries, find_references))
+        render_turn = RenderTurn(opened, entries, find_references)
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
         background, learner_status = stack.enter_context(_background(settings, opened, learn_with, clock, say))
         observe = Observe(opened, background.seen)
@@ -95,8 +96,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
 
         yield UseCases(
             recall=recall,
-            render=render,
-            render_turn=render.prepare,
+            render=Render(recall, opened, counter, clock, render_turn),
             learn=Learn(opened, embedder, preparation, clock),
             learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
             search=Search(recall, SearchTrails(clock.monotonic)),
@@ -133,12 +133,12 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
         # Few recalls need it, so that a start need not wait for it; the first Learn would.
         Thread(target=warm_texts, name="warm", daemon=True).start()
 
-    with _beside(settings) as beside, open_use_cases(settings, say) as use_cases, _gates(settings) as gates:
+    with _beside(settings) as beside, open_use_cases(settings, say) as use_cases, _lanes(settings) as lanes:
         collect_garbage_seldom()
         asyncio.run(
             serve_calls(
                 use_cases,
-                gates,
+                lanes,
                 address,
                 allow_remote_plaintext=settings.allow_remote_plaintext,
                 for_readers=beside.service if beside else None,
@@ -178,15 +178,16 @@ def _beside(settings: Settings) -> Iterator[_Beside | None]:
 
 
 @contextmanager
-def _gates(settings: Settings) -> Iterator[Gates]:
+def _lanes(settings: Settings) -> Iterator[Lanes]:
+    """Where calls run; ends what runs there."""
     with (
         ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as reads,
         ThreadPoolExecutor(WRITE_WORKERS, thread_name_prefix="write") as writes,
     ):
-        yield Gates(
-            reads=Gate(reads, workers=settings.workers, waiting_limit=settings.waiting_calls),
-            at_once=loop_gate(settings.waiting_calls),
-            writes=Gate(writes, workers=WRITE_WORKERS, waiting_limit=settings.waiting_calls),
+        yield Lanes(
+            inline=inline_queue(settings.waiting_calls),
+            read=AdmissionQueue(reads, workers=settings.workers, waiting_limit=settings.waiting_calls),
+            write=AdmissionQueue(writes, workers=WRITE_WORKERS, waiting_limit=settings.waiting_calls),
         )
 
 

@@ -182,7 +182,7 @@ class StoreReads:
                 return KeptPage(memories=(), removed_ids=(), next_after=None, seq=0, is_reset=after_seq > 0)
             return kept_behind(self._environment, txn, number, after, after_seq, with_vectors=with_vectors)
 
-    def at_hand(self, project: str) -> Generation | None:
+    def inline_generation(self, project: str) -> Generation | None:
         """A project's newest generation, where a search takes a moment; see `ports.Recallable`."""
         view = self._residents.view_at_hand(project)
         # Where an index is worth its while, a search keeps a core busy beside others; it is better off on a thread.

@@ -1,4 +1,4 @@
-"""The gate before the event loop: one piece of work a turn, and between two of them everything else."""
+"""The queue before the event loop: one piece of work a turn, and between two of them everything else."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from functools import partial
 import pytest
 
 from hummock.core.errors import Overloaded
-from hummock.core.later import Later
-from hummock.rpc.admission import DeadlinePassed, Gate, Load, LoopExecutor, loop_gate
+from hummock.core.futures import then
+from hummock.rpc.admission import DeadlinePassed, Load
+from hummock.rpc.lanes import inline_queue
 
 
 def test_work_runs_on_the_loop_in_the_order_of_arrival() -> None:
     async def run() -> list[tuple[int, int]]:
-        gate, ran = loop_gate(), list[tuple[int, int]]()
+        queue, ran = inline_queue(), list[tuple[int, int]]()
 
         def work(number: int) -> Callable[[], int]:
             def piece() -> int:
@@ -26,7 +27,7 @@ def test_work_runs_on_the_loop_in_the_order_of_arrival() -> None:
 
             return piece
 
-        assert await asyncio.gather(*(gate.run(work(number)) for number in range(20))) == list(range(20))
+        assert await asyncio.gather(*(queue.run(work(number)) for number in range(20))) == list(range(20))
         return ran
 
     assert asyncio.run(run()) == [(number, threading.get_ident()) for number in range(20)]
@@ -34,7 +35,7 @@ def test_work_runs_on_the_loop_in_the_order_of_arrival() -> None:
 
 def test_between_two_pieces_the_loop_does_what_else_there_is() -> None:
     async def run() -> list[str]:
-        gate, done = loop_gate(), list[str]()
+        queue, done = inline_queue(), list[str]()
         loop = asyncio.get_running_loop()
 
         def piece(name: str) -> Callable[[], None]:
@@ -44,7 +45,7 @@ def test_between_two_pieces_the_loop_does_what_else_there_is() -> None:
 
             return work
 
-        await asyncio.gather(*(gate.run(piece(name)) for name in "abc"))
+        await asyncio.gather(*(queue.run(piece(name)) for name in "abc"))
         return done[:5]
 
     assert asyncio.run(run()) == ["a", "after a", "b", "after b", "c"]
@@ -52,11 +53,11 @@ def test_between_two_pieces_the_loop_does_what_else_there_is() -> None:
 
 def test_beyond_the_waiting_limit_calls_are_refused_while_others_wait() -> None:
     async def run() -> None:
-        gate, refused = loop_gate(waiting_limit=2), list[bool]()
+        queue, refused = inline_queue(waiting_limit=2), list[bool]()
 
         async def call() -> Load:
             try:
-                return await gate.run(lambda: gate.load)
+                return await queue.run(lambda: queue.load)
             except Overloaded as error:
                 refused.append(error.retry_after_s > 0)
                 raise
@@ -67,20 +68,20 @@ def test_beyond_the_waiting_limit_calls_are_refused_while_others_wait() -> None:
         loads = [answer for answer in answers if isinstance(answer, Load)]
         assert [load.waiting for load in loads] == [0, 2, 1, 0]
         assert refused == [True, True]
-        assert gate.load == Load(running=0, waiting=0)
+        assert queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())
 
 
 def test_work_whose_caller_has_gone_never_runs() -> None:
     async def run() -> None:
-        gate, ran = loop_gate(), list[str]()
-        calls = [asyncio.ensure_future(gate.run(partial(ran.append, name))) for name in "abcd"]
+        queue, ran = inline_queue(), list[str]()
+        calls = [asyncio.ensure_future(queue.run(partial(ran.append, name))) for name in "abcd"]
         await asyncio.sleep(0)
         calls[2].cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         assert ran == ["a", "b", "d"]
-        assert gate.load == Load(running=0, waiting=0)
+        assert queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())
 
@@ -88,16 +89,16 @@ def test_work_whose_caller_has_gone_never_runs() -> None:
 def test_work_whose_deadline_has_passed_never_runs() -> None:
     async def run() -> None:
         now_s = [0.0]
-        gate = Gate(LoopExecutor(), workers=1, monotonic=lambda: now_s[0])
+        queue = inline_queue(monotonic=lambda: now_s[0])
 
         def pass_the_time() -> None:
             now_s[0] = 1.0
 
         calls = (
-            gate.run(lambda: "at once", time_left_s=0.5),
-            gate.run(pass_the_time),
-            gate.run(lambda: "late", time_left_s=0.5),
-            gate.run(lambda: "patient"),
+            queue.run(lambda: "at once", until_s=0.5),
+            queue.run(pass_the_time),
+            queue.run(lambda: "late", until_s=0.5),
+            queue.run(lambda: "patient"),
         )
         at_once, _, late, patient = await asyncio.gather(*calls, return_exceptions=True)
         assert at_once == "at once"
@@ -109,12 +110,12 @@ def test_work_whose_deadline_has_passed_never_runs() -> None:
 
 def test_what_work_raises_reaches_its_caller_alone() -> None:
     async def run() -> None:
-        gate = loop_gate()
+        queue = inline_queue()
 
         def fail() -> None:
             raise KeyError("broken")
 
-        failing, next_one = asyncio.ensure_future(gate.run(fail)), asyncio.ensure_future(gate.run(lambda: 7))
+        failing, next_one = asyncio.ensure_future(queue.run(fail)), asyncio.ensure_future(queue.run(lambda: 7))
         with pytest.raises(KeyError):
             await failing
         assert await next_one == 7
@@ -124,15 +125,19 @@ def test_what_work_raises_reaches_its_caller_alone() -> None:
 
 def test_what_comes_later_comes_from_the_thread_that_knows_it() -> None:
     async def run() -> None:
-        gate, said = loop_gate(), Future[int]()
-        call = asyncio.ensure_future(gate.run(lambda: Later(said, lambda number: number + 1)))
+        queue, said = inline_queue(), Future[int]()
+
+        def work() -> int | Future[int]:
+            return then(said, lambda number: number + 1)
+
+        call = asyncio.ensure_future(queue.run(work))
         await asyncio.sleep(0)
-        assert gate.load == Load(running=1, waiting=0)
+        assert queue.load == Load(running=1, waiting=0)
         elsewhere = threading.Thread(target=said.set_result, args=(6,))
         elsewhere.start()
         async with asyncio.timeout(30):
             assert await call == 7
         elsewhere.join()
-        assert gate.load == Load(running=0, waiting=0)
+        assert queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())

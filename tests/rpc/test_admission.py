@@ -1,4 +1,4 @@
-"""The gate: first in, first out, bounded, and closed to work that nobody waits for."""
+"""The queue of a lane: first in, first out, bounded, and closed to work that nobody waits for."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from hummock.core.errors import Overloaded
-from hummock.core.later import Later
-from hummock.rpc.admission import DeadlinePassed, Gate, Load
+from hummock.core.futures import then
+from hummock.rpc.admission import AdmissionQueue, DeadlinePassed, Load
+
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -28,9 +30,9 @@ class Clock:
 
 @dataclass
 class Blocked:
-    """A gate whose workers are all busy until `release` is set."""
+    """A queue whose workers are all busy until `release` is set."""
 
-    gate: Gate
+    queue: AdmissionQueue
     clock: Clock
     release: threading.Event
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
@@ -50,10 +52,10 @@ async def blocked(*, workers: int = 1, waiting_limit: int = 2) -> AsyncIterator[
         release.wait()
 
     with ThreadPoolExecutor(workers) as executor:
-        gate = Gate(executor, workers=workers, waiting_limit=waiting_limit, monotonic=clock)
-        busy = Blocked(gate=gate, clock=clock, release=release)
+        queue = AdmissionQueue(executor, workers=workers, waiting_limit=waiting_limit, monotonic=clock)
+        busy = Blocked(queue=queue, clock=clock, release=release)
         for _ in range(workers):
-            busy.call(gate.run(occupy))
+            busy.call(queue.run(occupy))
         for _ in range(workers):
             await asyncio.to_thread(started.acquire)
         try:
@@ -63,9 +65,9 @@ async def blocked(*, workers: int = 1, waiting_limit: int = 2) -> AsyncIterator[
             await asyncio.gather(*busy.tasks, return_exceptions=True)
 
 
-def later(said: Future[int]) -> Callable[[], str | Later[str]]:
-    """Work whose result is what will be said, as text."""
-    return lambda: Later(said, str)
+def later(said: Future[int], make: Callable[[int], Made]) -> Callable[[], Made | Future[Made]]:
+    """Work whose result is made of what will be said."""
+    return lambda: then(said, make)
 
 
 async def turn() -> None:
@@ -79,7 +81,7 @@ def test_work_runs_in_the_order_of_arrival() -> None:
         order: list[int] = []
         async with blocked(waiting_limit=9) as busy:
             for number in range(5):
-                busy.call(busy.gate.run(partial(order.append, number)))
+                busy.call(busy.queue.run(partial(order.append, number)))
                 await turn()
         assert order == [0, 1, 2, 3, 4]
 
@@ -90,11 +92,11 @@ def test_beyond_the_waiting_limit_calls_are_refused_at_once() -> None:
     async def run() -> None:
         async with blocked(waiting_limit=2) as busy:
             for _ in range(2):
-                busy.call(busy.gate.run(lambda: None))
+                busy.call(busy.queue.run(lambda: None))
             await turn()
-            assert busy.gate.load == Load(running=1, waiting=2)
+            assert busy.queue.load == Load(running=1, waiting=2)
             with pytest.raises(Overloaded) as caught:
-                await busy.gate.run(lambda: None)
+                await busy.queue.run(lambda: None)
             assert (caught.value.waiting, caught.value.limit) == (2, 2)
             assert 0.05 <= caught.value.retry_after_s <= 5
 
@@ -104,9 +106,9 @@ def test_beyond_the_waiting_limit_calls_are_refused_at_once() -> None:
 def test_a_limit_of_zero_lets_nobody_wait_but_keeps_every_worker_busy() -> None:
     async def run() -> None:
         async with blocked(workers=2, waiting_limit=0) as busy:
-            assert busy.gate.load == Load(running=2, waiting=0)
+            assert busy.queue.load == Load(running=2, waiting=0)
             with pytest.raises(Overloaded):
-                await busy.gate.run(lambda: None)
+                await busy.queue.run(lambda: None)
 
     asyncio.run(run())
 
@@ -114,9 +116,9 @@ def test_a_limit_of_zero_lets_nobody_wait_but_keeps_every_worker_busy() -> None:
 def test_a_patient_caller_waits_beyond_the_limit() -> None:
     async def run() -> None:
         async with blocked(waiting_limit=0) as busy:
-            patient = busy.call(busy.gate.run(lambda: "done", patient=True))
+            patient = busy.call(busy.queue.run(lambda: "done", is_patient=True))
             await turn()
-            assert busy.gate.load.waiting == 1
+            assert busy.queue.load.waiting == 1
             busy.release.set()
             assert await patient == "done"
 
@@ -127,13 +129,13 @@ def test_work_whose_caller_has_gone_never_runs_and_gives_its_place_back() -> Non
     async def run() -> None:
         ran: list[str] = []
         async with blocked(waiting_limit=1) as busy:
-            gone = busy.call(busy.gate.run(lambda: ran.append("gone")))
+            gone = busy.call(busy.queue.run(lambda: ran.append("gone")))
             await turn()
             gone.cancel()
             await turn()
             assert gone.cancelled()
-            assert busy.gate.load == Load(running=1, waiting=0)
-            busy.call(busy.gate.run(lambda: ran.append("next")))
+            assert busy.queue.load == Load(running=1, waiting=0)
+            busy.call(busy.queue.run(lambda: ran.append("next")))
             await turn()
         assert ran == ["next"]
 
@@ -146,8 +148,8 @@ def test_cancelled_work_that_runs_keeps_its_worker_until_it_ends() -> None:
             busy.tasks[0].cancel()
             await turn()
             assert busy.tasks[0].cancelled()
-            assert busy.gate.load == Load(running=1, waiting=0)
-        assert busy.gate.load == Load(running=0, waiting=0)
+            assert busy.queue.load == Load(running=1, waiting=0)
+        assert busy.queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())
 
@@ -156,8 +158,8 @@ def test_work_whose_deadline_passed_while_it_waited_never_runs() -> None:
     async def run() -> None:
         ran: list[str] = []
         async with blocked() as busy:
-            late = busy.call(busy.gate.run(lambda: ran.append("late"), time_left_s=1.0))
-            in_time = busy.call(busy.gate.run(lambda: ran.append("in time"), time_left_s=3.0))
+            late = busy.call(busy.queue.run(lambda: ran.append("late"), until_s=1.0))
+            in_time = busy.call(busy.queue.run(lambda: ran.append("in time"), until_s=3.0))
             await turn()
             busy.clock.now_s = 2.0
             busy.release.set()
@@ -172,11 +174,11 @@ def test_work_whose_deadline_passed_while_it_waited_never_runs() -> None:
 def test_what_work_raises_reaches_its_caller_alone() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            gate = Gate(executor, workers=1)
+            queue = AdmissionQueue(executor, workers=1)
             with pytest.raises(ZeroDivisionError):
-                await gate.run(lambda: 1 // 0)
-            assert await gate.run(lambda: "fine") == "fine"
-            assert gate.load == Load(running=0, waiting=0)
+                await queue.run(lambda: 1 // 0)
+            assert await queue.run(lambda: "fine") == "fine"
+            assert queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())
 
@@ -185,13 +187,13 @@ def test_what_comes_later_keeps_no_worker_and_counts_as_inside_until_it_is_there
     async def run() -> None:
         said: Future[int] = Future()
         with ThreadPoolExecutor(1) as executor:
-            gate = Gate(executor, workers=1, waiting_limit=1)
-            later = asyncio.ensure_future(gate.run(lambda: Later(said, lambda seq: seq + 1)))
-            assert await gate.run(lambda: "meanwhile") == "meanwhile"
-            assert gate.load == Load(running=1, waiting=0)
+            queue = AdmissionQueue(executor, workers=1, waiting_limit=1)
+            call = asyncio.ensure_future(queue.run(later(said, lambda seq: seq + 1)))
+            assert await queue.run(lambda: "meanwhile") == "meanwhile"
+            assert queue.load == Load(running=1, waiting=0)
             said.set_result(7)
-            assert await later == 8
-            assert gate.load == Load(running=0, waiting=0)
+            assert await call == 8
+            assert queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())
 
@@ -202,11 +204,11 @@ def test_too_many_calls_that_wait_for_what_comes_later_are_overload() -> None:
     async def run() -> None:
         said: Future[int] = Future()
         with ThreadPoolExecutor(1) as executor:
-            gate = Gate(executor, workers=1, waiting_limit=1)
-            waiting = [asyncio.ensure_future(gate.run(later(said))) for _ in range(2)]
+            queue = AdmissionQueue(executor, workers=1, waiting_limit=1)
+            waiting = [asyncio.ensure_future(queue.run(later(said, str))) for _ in range(2)]
             await turn()
             with pytest.raises(Overloaded):
-                await gate.run(lambda: None)
+                await queue.run(lambda: None)
             said.set_result(7)
             assert await asyncio.gather(*waiting) == ["7", "7"]
 
@@ -220,12 +222,12 @@ def test_what_goes_wrong_later_reaches_its_caller_alone() -> None:
         failed: Future[int] = Future()
         failed.set_exception(KeyError("gone"))
         with ThreadPoolExecutor(1) as executor:
-            gate = Gate(executor, workers=1)
+            queue = AdmissionQueue(executor, workers=1)
             with pytest.raises(KeyError):
-                await gate.run(later(failed))
+                await queue.run(later(failed, str))
             with pytest.raises(ZeroDivisionError):
-                await gate.run(lambda: Later(said, lambda one: 1 // one))
-            assert gate.load == Load(running=0, waiting=0)
+                await queue.run(later(said, lambda one: 1 // one))
+            assert queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())
 
@@ -236,15 +238,15 @@ def test_what_nobody_waits_for_any_more_is_given_up_and_its_place_is_free() -> N
     async def run() -> None:
         said: Future[int] = Future()
         with ThreadPoolExecutor(1) as executor:
-            gate = Gate(executor, workers=1)
-            gone = asyncio.ensure_future(gate.run(later(said)))
+            queue = AdmissionQueue(executor, workers=1)
+            gone = asyncio.ensure_future(queue.run(later(said, str)))
             await turn()
             # Behind it on the only worker, so that it waits by now.
-            await gate.run(lambda: None)
+            await queue.run(lambda: None)
             gone.cancel()
             await turn()
             assert gone.cancelled()
             assert said.cancelled()
-            assert gate.load == Load(running=0, waiting=0)
+            assert queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())

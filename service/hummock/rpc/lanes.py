@@ -1,0 +1,112 @@
+"""Lanes: where a call runs, and the queue of each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from hummock.rpc.admission import DEFAULT_WAITING_LIMIT, AdmissionQueue, Load
+
+
+class Lane(Enum):
+    """How calls of a method are answered, and where their work runs."""
+
+    INLINE = auto()
+    """A read on the event loop, where it takes a moment and waits for nothing; elsewhere its second half is a READ."""
+    READ = auto()
+    """On a worker for reads."""
+    WRITE = auto()
+    """On a worker for writes, or on none while its future waits for the disk."""
+    READ_STREAM = auto()
+    """Replies to one request, each step on a worker for reads."""
+    WRITE_STREAM = auto()
+    """Replies to one request, each step on a worker for writes."""
+    MESSAGES = auto()
+    """A stream of requests; each is answered, on a worker for writes, before the next is read."""
+    BATCHES = auto()
+    """A stream of requests, of which several are written at once."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its methods have no side effects."""
+        return self in {Lane.INLINE, Lane.READ, Lane.READ_STREAM}
+
+    @property
+    def takes_stream(self) -> bool:
+        """Whether its methods take a stream of requests."""
+        return self in {Lane.MESSAGES, Lane.BATCHES}
+
+    @property
+    def gives_stream(self) -> bool:
+        """Whether its methods give a stream of replies."""
+        return self not in {Lane.INLINE, Lane.READ, Lane.WRITE}
+
+
+class LoopExecutor(Executor):
+    """Runs work on the event loop on which it is submitted, first in, first out, one piece a turn of the loop.
+
+    To hand a call to a thread and its answer back costs as much as half a recall. Between two pieces of work the loop
+    looks at everything else that it has to do, so that calls come in, are refused and hang up while others wait. What
+    comes while nothing waits is done when it is submitted.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
+        self._has_run = False
+
+    def submit(self, work: Callable[..., Any], /, *args: object, **kwargs: object) -> Future[Any]:
+        """Runs the work, or queues it where this turn has had its piece. Called on the loop."""
+        submitted: Future[Any] = Future()
+        self._waiting.append((submitted, lambda: work(*args, **kwargs)))
+        if not self._has_run:
+            self._run_first()
+        return submitted
+
+    def _run_first(self) -> None:
+        self._has_run = True
+        submitted, work = self._waiting.popleft()
+        try:
+            if submitted.set_running_or_notify_cancel():
+                submitted.set_result(work())
+        except BaseException as error:
+            submitted.set_exception(error)
+        # Behind whoever has been given an answer.
+        asyncio.get_running_loop().call_soon(self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        self._has_run = False
+        if self._waiting:
+            self._run_first()
+
+
+def inline_queue(
+    waiting_limit: int = DEFAULT_WAITING_LIMIT, *, monotonic: Callable[[], float] = time.monotonic
+) -> AdmissionQueue:
+    """The queue before the event loop itself."""
+    return AdmissionQueue(LoopExecutor(), workers=1, waiting_limit=waiting_limit, is_on_loop=True, monotonic=monotonic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lanes:
+    """The queues. Reads stand apart from writes, for a write holds its worker while it waits for the disk."""
+
+    read: AdmissionQueue
+    write: AdmissionQueue
+    inline: AdmissionQueue = field(default_factory=inline_queue)
+
+    def queue_of(self, lane: Lane) -> AdmissionQueue:
+        """Where the work of a lane runs."""
+        if lane is Lane.INLINE:
+            return self.inline
+        return self.read if lane.is_read else self.write
+
+    def load(self) -> Load:
+        """All together."""
+        loads = [queue.load for queue in (self.inline, self.read, self.write)]
+        return Load(running=sum(load.running for load in loads), waiting=sum(load.waiting for load in loads))

@@ -1,0 +1,150 @@
+"""LearnStream: batches of memories, several of which are written at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from hummock.core.errors import HummockError, InvalidRequest
+from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.status import known, to_proto, violations_of
+from hummock.rpc.validation import check, check_size, decode
+from hummock.v1 import context_service_pb2 as pb
+
+IN_FLIGHT = 4
+"""Batches that are written at once."""
+
+_SIDES_OF_A_TURN = 2
+
+Learn = Callable[[pb.LearnRequest], pb.LearnResponse | Future[pb.LearnResponse]]
+Outcome = pb.LearnResponse | pb.LearnFailure
+
+
+class Wire(Protocol):
+    """The two ends of a stream."""
+
+    async def read(self) -> object:
+        """The next message as bytes; anything else behind the last one."""
+
+    async def write(self, message: bytes) -> None:
+        """Sends a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Batch:
+    """A batch on its way: the memories or session that it names, how many memories it makes, what becomes of it."""
+
+    names: frozenset[tuple[str, str, str]] = frozenset()
+    size: int = 0
+    outcome: asyncio.Task[Outcome]
+
+
+class LearnStream:
+    """Answers one stream. Up to IN_FLIGHT batches are stored at once, so that they share a commit.
+
+    A batch waits for the earlier ones that name an id which it names too, of a memory or of a turn's session: the last
+    word wins, and turns keep their order. When all places are taken nothing is read, so the connection itself slows the
+    sender down.
+    """
+
+    def __init__(self, learn: Learn, queue: AdmissionQueue, wire: Wire, method: str) -> None:
+        """A stream that has been opened.
+
+        Args:
+            learn: Stores a checked batch.
+            queue: Where that runs.
+            wire: The stream.
+            method: The method's name, for the log.
+        """
+        self._learn = learn
+        self._queue = queue
+        self._wire = wire
+        self._method = method
+        self._places = asyncio.Semaphore(IN_FLIGHT)
+        self._batches: asyncio.Queue[_Batch | None] = asyncio.Queue()
+        self._unfinished: set[_Batch] = set()
+        self._broken: InvalidRequest | None = None
+
+    async def run(self) -> None:
+        """Answers every batch. Raises: InvalidRequest for bytes that are no batch, behind the answers before it."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._read(tasks))
+            await self._write()
+        if self._broken is not None:
+            raise self._broken
+
+    async def _read(self, tasks: asyncio.TaskGroup) -> None:
+        while True:
+            await self._places.acquire()
+            data = await self._wire.read()
+            batch = await self._begin(data, tasks) if isinstance(data, bytes) else None
+            self._batches.put_nowait(batch)
+            if batch is None:
+                return
+            self._unfinished.add(batch)
+
+    async def _begin(self, data: bytes, tasks: asyncio.TaskGroup) -> _Batch | None:
+        """Starts a batch; None when its bytes are garbled, which ends the stream."""
+        try:
+            check_size(data)
+        except InvalidRequest as error:
+            return _Batch(outcome=tasks.create_task(self._fail(error)))
+        try:
+            request = await self._queue.run(partial(decode, pb.LearnStreamRequest, data), is_patient=True)
+        except InvalidRequest as error:
+            self._broken = error
+            return None
+        learn = request.batch
+        names = _names(learn)
+        before = [batch.outcome for batch in self._unfinished if batch.names & names]
+        size = _SIDES_OF_A_TURN if learn.HasField("turn") else len(learn.memories)
+        return _Batch(names=names, size=size, outcome=tasks.create_task(self._store(request, before)))
+
+    async def _store(self, request: pb.LearnStreamRequest, before: list[asyncio.Task[Outcome]]) -> Outcome:
+        if before:
+            await asyncio.wait(before)
+        try:
+            return await self._queue.run(partial(self._store_now, request), is_patient=True)
+        except Exception as error:  # the stream goes on: what failed is this batch's answer
+            return await self._fail(error)
+
+    def _store_now(self, request: pb.LearnStreamRequest) -> pb.LearnResponse | Future[pb.LearnResponse]:
+        check(request)
+        return self._learn(request.batch)
+
+    async def _fail(self, error: Exception) -> Outcome:
+        return _failure(known(error, self._method))
+
+    async def _write(self) -> None:
+        batch_index = stored_count = 0
+        while (batch := await self._batches.get()) is not None:
+            outcome = await batch.outcome
+            self._unfinished.discard(batch)
+            reply = pb.LearnStreamResponse(batch_index=batch_index)
+            if isinstance(outcome, pb.LearnFailure):
+                reply.failed.CopyFrom(outcome)
+            else:
+                stored_count += batch.size
+                reply.stored.CopyFrom(outcome)
+            reply.stored_count = stored_count
+            await self._wire.write(reply.SerializeToString())
+            self._places.release()
+            batch_index += 1
+
+
+def _names(learn: pb.LearnRequest) -> frozenset[tuple[str, str, str]]:
+    if learn.HasField("turn"):
+        return frozenset({("session", learn.project, learn.turn.session_id)})
+    return frozenset(("memory", learn.project, sent.id) for sent in learn.memories if sent.id)
+
+
+def _failure(error: HummockError) -> pb.LearnFailure:
+    status = to_proto(error)
+    field = violations_of(error)[0].field if isinstance(error, InvalidRequest) else ""
+    return pb.LearnFailure(
+        code=status.code, reason=error.reason, message=status.message, field=field.removeprefix("batch.")
+    )

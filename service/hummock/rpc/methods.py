@@ -1,0 +1,132 @@
+"""The table: every method of the contract, the lane of its calls, and the servicer's method that answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
+from google.protobuf.message_factory import GetMessageClass
+
+from hummock.rpc.admin_service import AdminServicer
+from hummock.rpc.admission import InFlight, Load
+from hummock.rpc.context_service import ContextServicer, RecallServicer
+from hummock.rpc.dispatch import Method, Then, handler
+from hummock.rpc.lanes import Lane, Lanes
+from hummock.rpc.learning_service import LearningServicer
+from hummock.rpc.listening import SERVICES
+from hummock.rpc.memory_service import MemoryServicer
+from hummock.rpc.project_service import ProjectServicer
+from hummock.rpc.session_service import SessionServicer
+from hummock.rpc.streams import Feed
+from hummock.rpc.use_cases import UseCases
+from hummock.rpc.validation import compile_rules
+
+INLINE, READ, WRITE = Lane.INLINE, Lane.READ, Lane.WRITE
+READ_STREAM, WRITE_STREAM, MESSAGES, BATCHES = Lane.READ_STREAM, Lane.WRITE_STREAM, Lane.MESSAGES, Lane.BATCHES
+
+
+def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mapping[str, Method]]:
+    """All methods by their services' names and their own.
+
+    Args:
+        use_cases: What answers in the end.
+        load: How busy the lanes are.
+    """
+    recall, context, memory = (
+        RecallServicer(use_cases.recall),
+        ContextServicer(use_cases),
+        MemoryServicer(use_cases.garden),
+    )
+    session, project = SessionServicer(use_cases.sessions), ProjectServicer(use_cases)
+    learning = LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan)
+    admin = AdminServicer(use_cases.status, load)
+    return {
+        "ContextService": {
+            "Recall": Method(INLINE, recall.Recall, until=True, then=Then(READ, recall.on_worker)),
+            "Render": Method(READ, context.Render, until=True, then=Then(WRITE, context.counted)),
+            "Learn": Method(WRITE, context.Learn),
+            "LearnStream": Method(BATCHES, context.Learn),
+            "Search": Method(READ, context.Search, until=True),
+            "Explain": Method(READ, context.Explain, until=True),
+            "Feedback": Method(WRITE, context.Feedback),
+        },
+        "MemoryService": {
+            "Get": Method(READ, memory.Get),
+            "BatchGet": Method(READ, memory.BatchGet),
+            "List": Method(READ, memory.List),
+            "Update": Method(WRITE, memory.Update),
+            "Delete": Method(WRITE, memory.Delete),
+            "Watch": Method(READ_STREAM, memory.Watch),
+        },
+        "SessionService": {
+            "GetOrCreateActive": Method(WRITE, session.GetOrCreateActive),
+            "Create": Method(WRITE, session.Create),
+            "Get": Method(READ, session.Get),
+            "List": Method(READ, session.List),
+            "Update": Method(WRITE, session.Update),
+            "Delete": Method(WRITE, session.Delete),
+            "AppendMessage": Method(WRITE, session.AppendMessage),
+            "ListMessages": Method(READ, session.ListMessages),
+            "Watch": Method(READ_STREAM, session.Watch),
+        },
+        "ProjectService": {
+            "Get": Method(READ, project.Get),
+            "List": Method(READ, project.List),
+            "Update": Method(WRITE, project.Update),
+            "GetSettings": Method(READ, project.GetSettings),
+            "UpdateSettings": Method(WRITE, project.UpdateSettings),
+            "Export": Method(READ_STREAM, project.Export),
+            "Import": Method(MESSAGES, project.Import),
+        },
+        "LearningService": {
+            "GetState": Method(READ, learning.GetState),
+            "WatchState": Method(READ_STREAM, learning.WatchState),
+            "UpdateSettings": Method(WRITE, learning.UpdateSettings),
+            "ObserveTurn": Method(WRITE, learning.ObserveTurn),
+            "LearnKeywords": Method(WRITE_STREAM, learning.LearnKeywords),
+            "Replay": Method(READ, learning.Replay),
+            "ListEvents": Method(READ, learning.ListEvents),
+        },
+        "AdminService": {
+            "Status": Method(READ, admin.Status),
+        },
+    }
+
+
+def handlers(use_cases: UseCases, lanes: Lanes, in_flight: InFlight, feed: Feed) -> list[grpc.GenericRpcHandler]:
+    """One handler a service; the rules of every request are compiled. Raises: ValueError where the table is wrong."""
+    table = methods(use_cases, lanes.load)
+    check_table(table)
+    compile_rules(GetMessageClass(method.input_type) for service in SERVICES for method in service.methods)
+    return [
+        grpc.method_handlers_generic_handler(
+            service.full_name,
+            {
+                descriptor.name: handler(descriptor, table[service.name][descriptor.name], lanes, in_flight, feed)
+                for descriptor in service.methods
+            },
+        )
+        for service in SERVICES
+    ]
+
+
+def check_table(table: Mapping[str, Mapping[str, Method]]) -> None:
+    """Compares the table with the contract. Raises: ValueError, where they say different things."""
+    if {name: set(rows) for name, rows in table.items()} != {one.name: set(_descriptors(one)) for one in SERVICES}:
+        raise ValueError("the table of methods does not name each method of the contract once")
+    for service in SERVICES:
+        for name, descriptor in _descriptors(service).items():
+            lane = table[service.name][name].lane
+            said = (_is_read(descriptor), descriptor.client_streaming, descriptor.server_streaming)
+            if said != (lane.is_read, lane.takes_stream, lane.gives_stream):
+                raise ValueError(f"{service.name}/{name} cannot be in lane {lane.name}")
+
+
+def _descriptors(service: ServiceDescriptor) -> dict[str, MethodDescriptor]:
+    return {method.name: method for method in service.methods}
+
+
+def _is_read(method: MethodDescriptor) -> bool:
+    return bool(method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)

@@ -1,0 +1,42 @@
+"""The table of methods: it names each of the contract once, in a lane that fits what the contract says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hummock.rpc.admission import Load
+from hummock.rpc.lanes import Lane
+from hummock.rpc.methods import check_table, methods
+from tests.rpc.edge import use_cases
+
+TABLE = methods(use_cases(), lambda: Load(running=0, waiting=0))
+
+
+def test_the_table_and_the_contract_agree() -> None:
+    check_table(TABLE)
+
+
+@pytest.mark.parametrize("service", sorted(TABLE))
+def test_a_method_that_the_table_leaves_out_is_found_at_the_start(service: str) -> None:
+    rows = dict(TABLE[service])
+    rows.popitem()
+    with pytest.raises(ValueError, match="each method of the contract once"):
+        check_table({**TABLE, service: rows})
+
+
+@pytest.mark.parametrize(
+    ("service", "name", "lane"),
+    [
+        ("ContextService", "Search", Lane.WRITE),
+        ("ContextService", "Learn", Lane.READ),
+        ("MemoryService", "Watch", Lane.READ),
+        ("ProjectService", "Import", Lane.WRITE_STREAM),
+        ("LearningService", "LearnKeywords", Lane.READ_STREAM),
+    ],
+)
+def test_a_lane_that_the_contract_forbids_is_found_at_the_start(service: str, name: str, lane: Lane) -> None:
+    wrong = {**TABLE[service], name: replace(TABLE[service][name], lane=lane)}
+    with pytest.raises(ValueError, match=f"{service}/{name} cannot be in lane {lane.name}"):
+        check_table({**TABLE, service: wrong})
