@@ -11,7 +11,14 @@ from hummock.core.candidates import FoundBy
 from hummock.core.memory import Detail, DomainKnowledge, LearningRecord, MemoryKind, Payload
 from hummock.core.recall import RecallQuery, SearchQuery
 from hummock.core.render import RenderQuery
-from hummock.rpc import admin_service, memory_messages, recall_messages, render_messages, values
+from hummock.rpc import (
+    admin_service,
+    memory_messages,
+    project_service,
+    recall_messages,
+    render_messages,
+    values,
+)
 from hummock.rpc.admission import Load
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import samples
@@ -132,7 +139,7 @@ def test_what_is_no_json_is_a_bug() -> None:
 
 
 def test_only_a_single_project_lists_its_kinds() -> None:
-    full, short = (admin_service.project(samples.PROJECT, whole=whole) for whole in (True, False))
+    full, short = (project_service.project_message(samples.PROJECT, whole=whole) for whole in (True, False))
     assert [(kind.kind, kind.count) for kind in full.kinds] == [("LEARNING_RECORD", 1), ("NOTE", 2)]
     assert not short.kinds
     assert full.memory_count == short.memory_count == 3

@@ -34,7 +34,7 @@ from hummock.memories.learn import Preparation
 from hummock.ports.store import UnitOfWork
 from hummock.projects.projects import Projects, Settings
 from hummock.projects.transfer import Export, Import
-from hummock.rpc.project_service import export_project, import_lines
+from hummock.rpc.project_transfer import export_project, import_lines
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens
 from hummock.v1 import memory_pb2, transfer_pb2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ Context = aio.ServicerContext[bytes, bytes]
 Handler: TypeAlias = "grpc.RpcMethodHandler[bytes, bytes]"
 
 _INLINE_BYTES = 64 * 1024
-"""Larger requests are not read on the event loop."""
+"""That a request may have which is read on the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Method:
         lane: Where they run, and whether they are streams.
         answer: The servicer's method. It takes a request and returns the reply, or a future of it where it waits for
             the disk, or what the second half goes on with; in a lane of replies it yields steps.
-        until: Whether it takes the deadline as well, in seconds on the monotonic clock, None without one.
+        until: Whether it takes the deadline as well: `until_s`, on the monotonic clock, None without one.
         then: The second half, if there is one.
     """
 
@@ -91,19 +90,26 @@ class Unary:
     """Runs the calls of a method that has one request and one reply."""
 
     def __init__(self, request_type: type[Message], method: Method, lanes: Lanes) -> None:
+        """Calls of a method.
+
+        Args:
+            request_type: Of its requests.
+            method: How they are answered.
+            lanes: Where.
+        """
         self._request_type = request_type
         self._method = method
+        self._lanes = lanes
         self._queue = lanes.queue_of(method.lane)
+        # Read on the event loop, a large request would be in everybody's way.
         self._queue_of_large = lanes.read if method.lane is Lane.INLINE else self._queue
-        self._most_bytes = _INLINE_BYTES if method.lane is Lane.INLINE else math.inf
-        self._queue_behind = lanes.queue_of(method.then.lane) if method.then else self._queue
 
     async def run(self, data: bytes, context: Context) -> bytes:
         """The reply as bytes; raises what the method raises."""
         check_size(data)
         left_s = context.time_remaining()
         until_s = None if left_s is None else time.monotonic() + left_s
-        queue = self._queue if len(data) <= self._most_bytes else self._queue_of_large
+        queue = self._queue if len(data) <= _INLINE_BYTES else self._queue_of_large
         reply = await queue.run(partial(self._begin, data, until_s), until_s=until_s)
         if isinstance(reply, bytes):
             return reply
@@ -112,21 +118,22 @@ class Unary:
         return await self._go_on(reply, until_s)
 
     def _begin(self, data: bytes, until_s: float | None) -> Any:
-        """The reply as bytes, or whatever else the servicer's method returns."""
+        """The reply as bytes, a future of the reply, or what the second half goes on with."""
         request = parse(self._request_type, data)
-        reply = self._method.answer(request, until_s) if self._method.until else self._method.answer(request)
+        answer = self._method.answer
+        reply = answer(request, until_s) if self._method.until else answer(request)
         return to_bytes(reply) if isinstance(reply, Message) else reply
 
     async def _go_on(self, begun: Any, until_s: float | None) -> bytes:
         then = self._method.then
         if then is None:
-            raise TypeError(f"{type(begun).__name__} is no reply")
-        work = partial(self._finish, then, begun)
-        return await self._queue_behind.run(work, until_s=until_s, is_patient=not then.lane.is_read)
+            raise TypeError(f"a {type(begun).__name__} is no reply")
+        queue, work = self._lanes.queue_of(then.lane), partial(_finish, then, begun)
+        return await queue.run(work, until_s=until_s, is_patient=not then.lane.is_read)
 
-    @staticmethod
-    def _finish(then: Then, begun: Any) -> bytes:
-        return to_bytes(then.answer(begun))
+
+def _finish(then: Then, begun: Any) -> bytes:
+    return to_bytes(then.answer(begun))
 
 
 def handler(descriptor: MethodDescriptor, method: Method, lanes: Lanes, in_flight: InFlight, feed: Feed) -> Handler:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from hummock.core.errors import HummockError, InvalidRequest
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import known, to_proto, violations_of
+from hummock.rpc.streams import Messages
 from hummock.rpc.validation import check, check_size, decode
 from hummock.v1 import context_service_pb2 as pb
 
@@ -22,16 +22,6 @@ _SIDES_OF_A_TURN = 2
 
 Learn = Callable[[pb.LearnRequest], pb.LearnResponse | Future[pb.LearnResponse]]
 Outcome = pb.LearnResponse | pb.LearnFailure
-
-
-class Wire(Protocol):
-    """The two ends of a stream."""
-
-    async def read(self) -> object:
-        """The next message as bytes; anything else behind the last one."""
-
-    async def write(self, message: bytes) -> None:
-        """Sends a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,7 +41,7 @@ class LearnStream:
     sender down.
     """
 
-    def __init__(self, learn: Learn, queue: AdmissionQueue, wire: Wire, method: str) -> None:
+    def __init__(self, learn: Learn, queue: AdmissionQueue, wire: Messages, method: str) -> None:
         """A stream that has been opened.
 
         Args:

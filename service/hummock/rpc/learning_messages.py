@@ -96,23 +96,6 @@ def fork_of(request: pb.LearningServiceReplayRequest) -> SettingsChanges | None:
     return settings_changes(request.fork)
 
 
-def _keywords_set(field: str, sent: pb.EntryKeywords) -> KeywordsSet:
-    return KeywordsSet(
-        memory_id=values.identifier(f"{field}.memory_id", sent.memory_id),
-        keywords=_keywords(f"{field}.keywords", sent.keywords),
-    )
-
-
-def _keywords(field: str, sent: Sequence[str]) -> tuple[str, ...]:
-    keywords: dict[str, None] = {}
-    for place, keyword in enumerate(sent):
-        stripped = values.identifier(f"{field}[{place}]", keyword.strip())
-        if not stripped:
-            raise InvalidRequest(f"{field}[{place}]", "is blank")
-        keywords[stripped] = None
-    return tuple(keywords)
-
-
 def turn_decision(decision: TurnDecision) -> learning_pb2.TurnDecision:
     """What was decided for a turn."""
     return learning_pb2.TurnDecision(enabled=decision.enabled, injections=map(injection, decision.injections))
@@ -196,6 +179,48 @@ def replay_response(replayed: Replayed) -> learning_service_pb2.LearningServiceR
     )
 
 
+def logged_event(logged: LoggedEvent) -> pb.LearningEvent:
+    """An event of the log."""
+    reply = pb.LearningEvent(number=logged.number, event_time=values.timestamp(logged.time))
+    match logged.event:
+        case TurnObserved() as event:
+            reply.turn_observed.CopyFrom(
+                pb.TurnObserved(scope=event.scope, turn=event.turn, user_text=event.user_text, used_ids=event.used_ids)
+            )
+        case KeywordsLearned() as event:
+            reply.keywords_learned.CopyFrom(_keywords_learned(event))
+        case Injected() as event:
+            reply.injected.CopyFrom(_injected(event))
+        case KeywordsSet() as event:
+            reply.keywords_set.CopyFrom(_entry_keywords(event.memory_id, event.keywords))
+        case Switched() as event:
+            reply.switched = event.enabled
+        case SettingsChanged() as event:
+            reply.settings_changed.CopyFrom(settings(event.settings))
+        case Forgotten() as event:
+            reply.forgotten.CopyFrom(pb.Forgotten(memory_ids=event.memory_ids))
+        case FeedbackGiven() as event:
+            reply.feedback_given.CopyFrom(_feedback(event))
+    return reply
+
+
+def _keywords_set(field: str, sent: pb.EntryKeywords) -> KeywordsSet:
+    return KeywordsSet(
+        memory_id=values.identifier(f"{field}.memory_id", sent.memory_id),
+        keywords=_keywords(f"{field}.keywords", sent.keywords),
+    )
+
+
+def _keywords(field: str, sent: Sequence[str]) -> tuple[str, ...]:
+    keywords: dict[str, None] = {}
+    for place, keyword in enumerate(sent):
+        stripped = values.identifier(f"{field}[{place}]", keyword.strip())
+        if not stripped:
+            raise InvalidRequest(f"{field}[{place}]", "is blank")
+        keywords[stripped] = None
+    return tuple(keywords)
+
+
 def _fork(fork: Fork) -> learning_service_pb2.Fork:
     return learning_service_pb2.Fork(
         settings=settings(fork.settings),
@@ -225,32 +250,7 @@ def _known(turn: int) -> int | None:
     return None if turn == NEVER else turn
 
 
-def logged_event(logged: LoggedEvent) -> pb.LearningEvent:
-    """An event of the log."""
-    reply = pb.LearningEvent(number=logged.number, event_time=values.timestamp(logged.time))
-    match logged.event:
-        case TurnObserved() as event:
-            reply.turn_observed.CopyFrom(
-                pb.TurnObserved(scope=event.scope, turn=event.turn, user_text=event.user_text, used_ids=event.used_ids)
-            )
-        case KeywordsLearned() as event:
-            reply.keywords_learned.CopyFrom(_keywords_learned(event))
-        case Injected() as event:
-            reply.injected.CopyFrom(_injected(event))
-        case KeywordsSet() as event:
-            reply.keywords_set.CopyFrom(_wire_keywords(event.memory_id, event.keywords))
-        case Switched() as event:
-            reply.switched = event.enabled
-        case SettingsChanged() as event:
-            reply.settings_changed.CopyFrom(settings(event.settings))
-        case Forgotten() as event:
-            reply.forgotten.CopyFrom(pb.Forgotten(memory_ids=event.memory_ids))
-        case FeedbackGiven() as event:
-            reply.feedback_given.CopyFrom(_feedback(event))
-    return reply
-
-
-def _wire_keywords(memory_id: str, keywords: tuple[str, ...]) -> pb.EntryKeywords:
+def _entry_keywords(memory_id: str, keywords: tuple[str, ...]) -> pb.EntryKeywords:
     return pb.EntryKeywords(memory_id=memory_id, keywords=keywords)
 
 
@@ -258,7 +258,7 @@ def _keywords_learned(event: KeywordsLearned) -> pb.KeywordsLearned:
     return pb.KeywordsLearned(
         learner=learning_pb2.Learner.ValueType(event.learner),
         turn=event.turn,
-        updates=(_wire_keywords(update.memory_id, update.keywords) for update in event.updates),
+        updates=(_entry_keywords(update.memory_id, update.keywords) for update in event.updates),
         analyzed_ids=event.analyzed_ids,
     )
 

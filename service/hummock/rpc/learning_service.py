@@ -18,49 +18,6 @@ _SCOPES = {
     pb.SCAN_SCOPE_UNLEARNED: ScanScope.UNLEARNED,
     pb.SCAN_SCOPE_ALL: ScanScope.ALL,
 }
-
-
-def asked_scan(request: pb.LearningServiceLearnKeywordsRequest) -> tuple[str, ScanScope, tuple[str, ...]]:
-    """The project, which entries, and their ids where they are named."""
-    project = values.project_name("project", request.project)
-    chosen = tuple(values.identifier(f"memory_ids[{place}]", one) for place, one in enumerate(request.memory_ids))
-    if chosen and request.scope != pb.SCAN_SCOPE_UNSPECIFIED:
-        raise InvalidRequest("scope", "must be unset where entries are named by memory_ids")
-    return project, ScanScope.CHOSEN if chosen else _SCOPES[request.scope], chosen
-
-
-def told(scan: Scan) -> Steps:
-    """Where it is now, each entry as it is read, and why it is over. What it has read before counts as done."""
-    before = scan.since(0)
-    done = len(before.learnt)
-    if before.end is None:
-        yield pb.LearningServiceLearnKeywordsResponse(total=before.total, done=done)
-    while True:
-        progress = scan.since(done)
-        yield from _entries(progress.learnt, progress.total, done)
-        done += len(progress.learnt)
-        if progress.end is not None:
-            yield pb.LearningServiceLearnKeywordsResponse(
-                total=progress.total, done=done, end=pb.ScanEnd.ValueType(progress.end), reason=progress.reason
-            )
-            return
-        if not progress.learnt:
-            yield UNTIL_WRITTEN
-
-
-def _entries(
-    learnt: tuple[EntryLearnt, ...], total: int, done: int
-) -> Iterator[pb.LearningServiceLearnKeywordsResponse]:
-    for number, one in enumerate(learnt, start=done + 1):
-        entry = pb.EntryLearnt(
-            memory_id=one.memory_id,
-            outcome=pb.EntryOutcome.ValueType(one.outcome),
-            keywords=one.keywords,
-            reason=one.reason,
-        )
-        yield pb.LearningServiceLearnKeywordsResponse(total=total, done=number, entry=entry)
-
-
 _DEFAULT_PAGE_SIZE = 100
 _WATCHED_AT_ONCE = 500
 
@@ -148,6 +105,47 @@ class LearningServicer:
             events=map(learning_messages.logged_event, found),
             next_page_token="" if is_last else page_token(request, str(next_position)),
         )
+
+
+def asked_scan(request: pb.LearningServiceLearnKeywordsRequest) -> tuple[str, ScanScope, tuple[str, ...]]:
+    """The project, which entries, and their ids where they are named."""
+    project = values.project_name("project", request.project)
+    chosen = tuple(values.identifier(f"memory_ids[{place}]", one) for place, one in enumerate(request.memory_ids))
+    if chosen and request.scope != pb.SCAN_SCOPE_UNSPECIFIED:
+        raise InvalidRequest("scope", "must be unset where entries are named by memory_ids")
+    return project, ScanScope.CHOSEN if chosen else _SCOPES[request.scope], chosen
+
+
+def told(scan: Scan) -> Steps:
+    """Where it is now, each entry as it is read, and why it is over. What it has read before counts as done."""
+    before = scan.since(0)
+    done = len(before.learnt)
+    if before.end is None:
+        yield pb.LearningServiceLearnKeywordsResponse(total=before.total, done=done)
+    while True:
+        progress = scan.since(done)
+        yield from _entries(progress.learnt, progress.total, done)
+        done += len(progress.learnt)
+        if progress.end is not None:
+            yield pb.LearningServiceLearnKeywordsResponse(
+                total=progress.total, done=done, end=pb.ScanEnd.ValueType(progress.end), reason=progress.reason
+            )
+            return
+        if not progress.learnt:
+            yield UNTIL_WRITTEN
+
+
+def _entries(
+    learnt: tuple[EntryLearnt, ...], total: int, done: int
+) -> Iterator[pb.LearningServiceLearnKeywordsResponse]:
+    for number, one in enumerate(learnt, start=done + 1):
+        entry = pb.EntryLearnt(
+            memory_id=one.memory_id,
+            outcome=pb.EntryOutcome.ValueType(one.outcome),
+            keywords=one.keywords,
+            reason=one.reason,
+        )
+        yield pb.LearningServiceLearnKeywordsResponse(total=total, done=number, entry=entry)
 
 
 def _differences(shown: LearningPage | None, page: LearningPage) -> Steps:

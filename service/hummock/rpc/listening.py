@@ -41,6 +41,13 @@ SERVICES: tuple[ServiceDescriptor, ...] = tuple(
 
 DEFAULT_ADDRESS = "127.0.0.1:7420"
 LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
+DRAIN_S = 10.0
+"""That running calls have to end."""
+
+_SEND_S = 0.5
+
+CORE_RECEIVE_BYTES = 16 * 1024 * 1024
+"""Above our own limit, so that what lies between is answered with the limit's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,15 +158,6 @@ def _check_socket_path(path: Path) -> None:
         except OSError:
             return
     raise StartError(f"{path} is taken by another process, perhaps by another hummock; stop it or choose another path")
-
-
-DRAIN_S = 10.0
-"""That running calls have to end."""
-
-_SEND_S = 0.5
-
-CORE_RECEIVE_BYTES = 16 * 1024 * 1024
-"""Above our own limit, so that what lies between is answered with the limit's name."""
 
 
 def server_options(*, shares_port: bool) -> tuple[tuple[str, int], ...]:

@@ -34,14 +34,10 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
         use_cases: What answers in the end.
         load: How busy the lanes are.
     """
-    recall, context, memory = (
-        RecallServicer(use_cases.recall),
-        ContextServicer(use_cases),
-        MemoryServicer(use_cases.garden),
-    )
-    session, project = SessionServicer(use_cases.sessions), ProjectServicer(use_cases)
+    recall, context = RecallServicer(use_cases.recall), ContextServicer(use_cases)
+    memory, session = MemoryServicer(use_cases.garden), SessionServicer(use_cases.sessions)
+    project, admin = ProjectServicer(use_cases), AdminServicer(use_cases.status, load)
     learning = LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan)
-    admin = AdminServicer(use_cases.status, load)
     return {
         "ContextService": {
             "Recall": Method(INLINE, recall.Recall, until=True, then=Then(READ, recall.on_worker)),

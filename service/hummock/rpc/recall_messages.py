@@ -31,6 +31,19 @@ from hummock.rpc import values
 from hummock.rpc.memory_messages import fill_memory
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 
+_NO_DECAY = recall_pb2.Decay()
+_NO_FILTER = Filter()
+_EVERY_PATH = frozenset(RecallPath)
+# A look-up takes a fifth of the time of an enum's call.
+_PRESETS = {int(preset): preset for preset in Preset}
+# A key file's fragment is there because its domain was found.
+_PATH_OF = (
+    (FoundBy.VECTOR, recall_pb2.RECALL_PATH_VECTOR),
+    (FoundBy.KEYWORD, recall_pb2.RECALL_PATH_KEYWORD),
+    (FoundBy.DOMAIN | FoundBy.KEY_FILE, recall_pb2.RECALL_PATH_DOMAIN),
+)
+_PATHS_OF = {FoundBy(bits): [path for flag, path in _PATH_OF if bits & flag] for bits in range(64)}
+
 
 def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None, prefix: str = "") -> RecallQuery:
     """A recall.
@@ -71,7 +84,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         keyword_mode=KeywordMode(given.get("keyword_mode", KeywordMode.TERMS)),
         code_top_k=given.get("code_top_k"),
         domain_top_k=given.get("domain_top_k"),
-        intent=_intent(f"{prefix}intent", request.intent) if "intent" in given else None,
+        intent=_parse_intent(f"{prefix}intent", request.intent) if "intent" in given else None,
         intent_mode=IntentMode(request.intent_mode) if request.intent_mode else None,
         as_of=values.time(f"{prefix}as_of", request, "as_of"),
         min_seq=request.min_seq,
@@ -81,13 +94,6 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         window_turns=given.get("window_turns"),
         echo_window_s=values.seconds(given["echo_window"]) if "echo_window" in given else None,
     )
-
-
-_NO_DECAY = recall_pb2.Decay()
-_NO_FILTER = Filter()
-_EVERY_PATH = frozenset(RecallPath)
-# A look-up takes a fifth of the time of an enum's call.
-_PRESETS = {int(preset): preset for preset in Preset}
 
 
 def search_query(request: context_service_pb2.SearchRequest, until_s: float | None = None) -> SearchQuery:
@@ -113,34 +119,6 @@ def search_query(request: context_service_pb2.SearchRequest, until_s: float | No
         session_id=values.identifier("session_id", request.session_id),
         unseen_first=request.unseen_first,
     )
-
-
-def _intent(field: str, sent: recall_pb2.Intent) -> Intent:
-    return Intent(
-        domains=tuple(sent.domains),
-        action=sent.action,
-        keywords=tuple(sent.keywords),
-        times=tuple(_time_interval(f"{field}.times[{place}]", interval) for place, interval in enumerate(sent.times)),
-    )
-
-
-def _time_interval(field: str, sent: recall_pb2.TimeInterval) -> TimeInterval:
-    start = values.time(f"{field}.start_time", sent, "start_time")
-    end = values.time(f"{field}.end_time", sent, "end_time")
-    if start is not None and end is not None and end <= start:
-        raise InvalidRequest(f"{field}.end_time", "is not later than start_time")
-    return TimeInterval(
-        start=-math.inf if start is None else start, end=math.inf if end is None else end, is_vague=sent.vague
-    )
-
-
-# A key file's fragment is there because its domain was found.
-_WIRE = (
-    (FoundBy.VECTOR, recall_pb2.RECALL_PATH_VECTOR),
-    (FoundBy.KEYWORD, recall_pb2.RECALL_PATH_KEYWORD),
-    (FoundBy.DOMAIN | FoundBy.KEY_FILE, recall_pb2.RECALL_PATH_DOMAIN),
-)
-_PATHS = {FoundBy(bits): [path for flag, path in _WIRE if bits & flag] for bits in range(64)}
 
 
 def recall_response(recalled: Recalled) -> recall_pb2.RecallResponse:
@@ -173,43 +151,13 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
     )
 
 
-def _fill_hit(message: recall_pb2.Hit, hit: Hit) -> None:
-    fill_memory(message.memory, hit.memory)
-    message.score = hit.score
-    message.similarity = hit.similarity
-    message.cosine = hit.cosine
-    message.keyword_score = hit.keyword_score
-    message.late_interaction_score = hit.late_interaction_score
-    message.cross_encoder_score = hit.cross_encoder_score
-    message.age_days = hit.age_days
-    message.decay = hit.decay
-    message.near_twin = hit.near_twin
-    message.time_match = hit.time_match
-    if hit.matched_terms:
-        message.matched_terms.extend(hit.matched_terms)
-    message.paths.extend(_PATHS[hit.found_by])
-    for beside in hit.before:
-        fill_memory(message.before.add(), beside)
-    for beside in hit.after:
-        fill_memory(message.after.add(), beside)
-
-
 def intent(known: Intent) -> recall_pb2.Intent:
     """What the user wants."""
     return recall_pb2.Intent(
         domains=known.domains,
         action=known.action,
         keywords=known.keywords,
-        times=map(_wire_interval, known.times),
-    )
-
-
-def _wire_interval(interval: TimeInterval) -> recall_pb2.TimeInterval:
-    return recall_pb2.TimeInterval(
-        start_time=values.timestamp(interval.start) if math.isfinite(interval.start) else None,
-        end_time=values.timestamp(interval.end) if math.isfinite(interval.end) else None,
-        phrase=interval.phrase,
-        vague=interval.is_vague,
+        times=map(_interval_message, known.times),
     )
 
 
@@ -243,7 +191,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
         vector_weight=kept.vector_weight,
         cached=kept.cached,
         late_interaction_weight=kept.late_interaction_weight,
-        times=map(_wire_interval, kept.times),
+        times=map(_interval_message, kept.times),
         cross_encoded=kept.cross_encoded,
         project_settings=kept.project_settings,
     )
@@ -258,6 +206,55 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
     """What could not be done."""
     return [recall_pb2.Degradation(path=one.path, reason=one.reason, message=one.message) for one in degraded]
+
+
+def _parse_intent(field: str, sent: recall_pb2.Intent) -> Intent:
+    return Intent(
+        domains=tuple(sent.domains),
+        action=sent.action,
+        keywords=tuple(sent.keywords),
+        times=tuple(_parse_interval(f"{field}.times[{place}]", interval) for place, interval in enumerate(sent.times)),
+    )
+
+
+def _parse_interval(field: str, sent: recall_pb2.TimeInterval) -> TimeInterval:
+    start = values.time(f"{field}.start_time", sent, "start_time")
+    end = values.time(f"{field}.end_time", sent, "end_time")
+    if start is not None and end is not None and end <= start:
+        raise InvalidRequest(f"{field}.end_time", "is not later than start_time")
+    return TimeInterval(
+        start=-math.inf if start is None else start, end=math.inf if end is None else end, is_vague=sent.vague
+    )
+
+
+def _fill_hit(message: recall_pb2.Hit, hit: Hit) -> None:
+    fill_memory(message.memory, hit.memory)
+    message.score = hit.score
+    message.similarity = hit.similarity
+    message.cosine = hit.cosine
+    message.keyword_score = hit.keyword_score
+    message.late_interaction_score = hit.late_interaction_score
+    message.cross_encoder_score = hit.cross_encoder_score
+    message.age_days = hit.age_days
+    message.decay = hit.decay
+    message.near_twin = hit.near_twin
+    message.time_match = hit.time_match
+    if hit.matched_terms:
+        message.matched_terms.extend(hit.matched_terms)
+    message.paths.extend(_PATHS_OF[hit.found_by])
+    for beside in hit.before:
+        fill_memory(message.before.add(), beside)
+    for beside in hit.after:
+        fill_memory(message.after.add(), beside)
+
+
+def _interval_message(interval: TimeInterval) -> recall_pb2.TimeInterval:
+    return recall_pb2.TimeInterval(
+        start_time=values.timestamp(interval.start) if math.isfinite(interval.start) else None,
+        end_time=values.timestamp(interval.end) if math.isfinite(interval.end) else None,
+        phrase=interval.phrase,
+        vague=interval.is_vague,
+    )
 
 
 def _search_result(result: SearchResult) -> context_service_pb2.SearchResult:

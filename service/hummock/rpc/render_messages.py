@@ -41,7 +41,7 @@ def render_query(request: pb.RenderRequest, until_s: float | None = None) -> Ren
     project = values.project_name("project", request.project)
     return RenderQuery(
         project=project,
-        recall=_inner_recall(request, until_s) if request.HasField("recall") else None,
+        recall=_parse_recall(request, until_s) if request.HasField("recall") else None,
         memory_ids=values.identifiers("memories.ids", request.memories.ids),
         form=RenderForm(request.form or RenderForm.CONTEXT),
         budget_tokens=request.budget_tokens if request.HasField("budget_tokens") else None,
@@ -49,74 +49,17 @@ def render_query(request: pb.RenderRequest, until_s: float | None = None) -> Ren
         prompt=request.prompt if request.HasField("prompt") else None,
         template=PromptTemplate(request.template) if request.template else None,
         target=PromptTarget(request.target) if request.target else None,
-        history=tuple(_message(f"history[{index}]", sent) for index, sent in enumerate(request.history)),
-        current=_message("current", request.current) if request.HasField("current") else None,
+        history=tuple(_parse_message(f"history[{index}]", sent) for index, sent in enumerate(request.history)),
+        current=_parse_message("current", request.current) if request.HasField("current") else None,
         read_ids=values.identifiers("read_ids", request.read_ids),
-        quotas=_quotas(request.quotas),
-        tail=_tail(project, request),
+        quotas=_parse_quotas(request.quotas),
+        tail=_parse_tail(project, request),
         as_of=values.time("as_of", request, "as_of"),
         utc_offset_minutes=request.utc_offset_minutes,
         read_tool=request.read_tool or READ_TOOLS[0],
-        session=_session(request.session) if request.HasField("session") else None,
-        commit=_commit(request) if request.HasField("commit") else None,
+        session=_parse_session(request.session) if request.HasField("session") else None,
+        commit=_parse_commit(request) if request.HasField("commit") else None,
     )
-
-
-def _inner_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQuery:
-    recall = recall_pb2.RecallRequest()
-    recall.CopyFrom(request.recall)
-    if recall.project not in ("", request.project):
-        raise InvalidRequest("recall.project", "differs from project; leave it out")
-    recall.project = request.project
-    recall.ClearField("view")
-    recall.session_id = recall.session_id or request.session.session_id
-    check(recall, "recall.")
-    return recall_query(recall, until_s, "recall.")
-
-
-def _commit(request: pb.RenderRequest) -> RenderCommit:
-    bare = pb.RenderRequest()
-    bare.CopyFrom(request)
-    bare.commit.ClearField("request_id")
-    return RenderCommit(
-        scope=values.identifier("commit.scope", request.commit.scope),
-        turn=request.commit.turn,
-        request_id=values.request_id(request.commit.request_id),
-        fingerprint=values.hashed(bare),
-    )
-
-
-def _message(field: str, sent: pb.PromptMessage) -> PromptMessage:
-    return PromptMessage(
-        id=values.identifier(f"{field}.id", sent.id),
-        role=PromptRole(sent.role),
-        content=sent.content,
-        send_time=values.time(f"{field}.send_time", sent, "send_time"),
-    )
-
-
-def _session(sent: pb.SessionHistory) -> HistoryQuery:
-    return HistoryQuery(
-        session_id=values.identifier("session.session_id", sent.session_id),
-        max_messages=sent.max_messages if sent.HasField("max_messages") else None,
-        max_characters=sent.max_characters if sent.HasField("max_characters") else None,
-    )
-
-
-def _quotas(sent: pb.SectionQuotas) -> PartialQuotas:
-    return PartialQuotas(
-        domains=sent.domains if sent.HasField("domains") else None,
-        learning_records=sent.learning_records if sent.HasField("learning_records") else None,
-        code_fragments=sent.code_fragments if sent.HasField("code_fragments") else None,
-    )
-
-
-def _tail(project: str, request: pb.RenderRequest) -> TailPlacement | None:
-    if request.placement == pb.PLACEMENT_TAIL:
-        return TailPlacement(state=prefix_state(project, request.prefix_token), rebase=request.rebase)
-    if request.prefix_token or request.rebase:
-        raise InvalidRequest("prefix_token" if request.prefix_token else "rebase", "is for placement TAIL")
-    return None
 
 
 def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
@@ -134,12 +77,69 @@ def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
         degraded=degradations(rendered.degraded),
         render_elapsed=values.duration(rendered.render_elapsed_s),
         seq=rendered.seq,
-        messages=map(_wire_message, rendered.messages),
+        messages=map(_prompt_message, rendered.messages),
         instructions=rendered.instructions,
         prefix=None if rendered.prefix is None else _prefix(project, rendered.prefix),
         counter=rendered.counter,
         decision=None if rendered.decision is None else turn_decision(rendered.decision),
     )
+
+
+def _parse_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQuery:
+    recall = recall_pb2.RecallRequest()
+    recall.CopyFrom(request.recall)
+    if recall.project not in ("", request.project):
+        raise InvalidRequest("recall.project", "differs from project; leave it out")
+    recall.project = request.project
+    recall.ClearField("view")
+    recall.session_id = recall.session_id or request.session.session_id
+    check(recall, "recall.")
+    return recall_query(recall, until_s, "recall.")
+
+
+def _parse_commit(request: pb.RenderRequest) -> RenderCommit:
+    bare = pb.RenderRequest()
+    bare.CopyFrom(request)
+    bare.commit.ClearField("request_id")
+    return RenderCommit(
+        scope=values.identifier("commit.scope", request.commit.scope),
+        turn=request.commit.turn,
+        request_id=values.request_id(request.commit.request_id),
+        fingerprint=values.hashed(bare),
+    )
+
+
+def _parse_message(field: str, sent: pb.PromptMessage) -> PromptMessage:
+    return PromptMessage(
+        id=values.identifier(f"{field}.id", sent.id),
+        role=PromptRole(sent.role),
+        content=sent.content,
+        send_time=values.time(f"{field}.send_time", sent, "send_time"),
+    )
+
+
+def _parse_session(sent: pb.SessionHistory) -> HistoryQuery:
+    return HistoryQuery(
+        session_id=values.identifier("session.session_id", sent.session_id),
+        max_messages=sent.max_messages if sent.HasField("max_messages") else None,
+        max_characters=sent.max_characters if sent.HasField("max_characters") else None,
+    )
+
+
+def _parse_quotas(sent: pb.SectionQuotas) -> PartialQuotas:
+    return PartialQuotas(
+        domains=sent.domains if sent.HasField("domains") else None,
+        learning_records=sent.learning_records if sent.HasField("learning_records") else None,
+        code_fragments=sent.code_fragments if sent.HasField("code_fragments") else None,
+    )
+
+
+def _parse_tail(project: str, request: pb.RenderRequest) -> TailPlacement | None:
+    if request.placement == pb.PLACEMENT_TAIL:
+        return TailPlacement(state=prefix_state(project, request.prefix_token), rebase=request.rebase)
+    if request.prefix_token or request.rebase:
+        raise InvalidRequest("prefix_token" if request.prefix_token else "rebase", "is for placement TAIL")
+    return None
 
 
 def _memory(rendered: RenderedMemory) -> pb.RenderedMemory:
@@ -167,7 +167,7 @@ def _tool(tool: ToolDefinition) -> pb.ToolDefinition:
     )
 
 
-def _wire_message(message: PromptMessage) -> pb.PromptMessage:
+def _prompt_message(message: PromptMessage) -> pb.PromptMessage:
     return pb.PromptMessage(
         id=message.id,
         role=pb.PromptRole.ValueType(message.role),

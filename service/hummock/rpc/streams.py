@@ -88,25 +88,6 @@ class Feed:
             moved.set()
 
 
-class MessageWire(Protocol):
-    """The two ends of the stream."""
-
-    async def read(self) -> object:
-        """The next message as bytes; anything else behind the last one."""
-
-    async def write(self, message: bytes) -> None:
-        """Sends a message."""
-
-
-async def answer_each(work: Callable[[bytes], bytes], queue: AdmissionQueue, wire: MessageWire) -> None:
-    """Answers each message before the next one is read, so that the connection itself slows the sender down.
-
-    Raises: what the work raises, behind the answers before it.
-    """
-    while isinstance(data := await wire.read(), bytes):
-        await wire.write(await queue.run(partial(work, data), is_patient=True))
-
-
 class Pause(Enum):
     """What a stream gives instead of a message."""
 
@@ -120,11 +101,32 @@ Steps = Generator[Message | Literal[Pause.UNTIL_WRITTEN], None, None]
 a write that came earlier than the step wakes nobody."""
 
 
-class Wire(Protocol):
-    """The end of the stream that is written to."""
+class Replies(Protocol):
+    """The end of a stream that is written to."""
 
     async def write(self, message: bytes) -> None:
         """Sends a message; waits while the reader is slow."""
+
+
+class Messages(Replies, Protocol):
+    """Both ends of a stream."""
+
+    async def read(self) -> object:
+        """The next message as bytes; anything else behind the last one."""
+
+
+async def answer_each(work: Callable[[bytes], bytes], queue: AdmissionQueue, wire: Messages) -> None:
+    """Answers each message before the next one is read, so that the connection itself slows the sender down.
+
+    Args:
+        work: Makes the answer of a message.
+        queue: Where that runs.
+        wire: The stream.
+
+    Raises: what the work raises, behind the answers before it.
+    """
+    while isinstance(data := await wire.read(), bytes):
+        await wire.write(await queue.run(partial(work, data), is_patient=True))
 
 
 class ReplyStream:
@@ -133,12 +135,20 @@ class ReplyStream:
     def __init__(
         self, request_type: type[Message], method: Callable[[Message], Steps], queue: AdmissionQueue, feed: Feed
     ) -> None:
+        """Calls of a method.
+
+        Args:
+            request_type: Of its requests, which name a project.
+            method: Its steps.
+            queue: Where they run.
+            feed: Wakes them.
+        """
         self._request_type = request_type
         self._method = method
         self._queue = queue
         self._feed = feed
 
-    async def answer(self, data: bytes, wire: Wire) -> None:
+    async def answer(self, data: bytes, wire: Replies) -> None:
         """Sends all there is. Raises: what the method raises; Unavailable, when the service stops meanwhile."""
         request = await self._queue.run(partial(parse, self._request_type, data))
         steps = _Walk(self._method(request))

@@ -15,6 +15,13 @@ from hummock.core.render import MAX_PREFIX_MEMORIES, PrefixState
 
 _DIGEST_CHARACTERS = 32
 _MAX_NUMBER = (1 << 63) - 1
+_VERSION = b"\x01"
+_DIGEST_BYTES = 8
+_TURNS_END = 1 << 31
+# Sums over turns of up to a million tokens each, which a float holds exactly.
+_TOKENS_END = 1 << 53
+_decoder = msgspec.msgpack.Decoder(PrefixState)
+_encoder = msgspec.msgpack.Encoder()
 
 
 def page_token(request: Message, position: str) -> str:
@@ -49,25 +56,6 @@ def page_number(request: Message, token: str) -> int | None:
     return int(position)
 
 
-def _request_digest(request: Message, position: str) -> str:
-    bound = type(request)()
-    bound.CopyFrom(request)
-    bound.ClearField("page_token")
-    bound.ClearField("page_size")
-    hashed = blake2b(bound.SerializeToString(deterministic=True), digest_size=_DIGEST_CHARACTERS // 2)
-    hashed.update(request.DESCRIPTOR.full_name.encode() + b"\0" + position.encode())
-    return hashed.hexdigest()
-
-
-_VERSION = b"\x01"
-_DIGEST_BYTES = 8
-_TURNS_END = 1 << 31
-# Sums over turns of up to a million tokens each, which a float holds exactly.
-_TOKENS_END = 1 << 53
-_decoder = msgspec.msgpack.Decoder(PrefixState)
-_encoder = msgspec.msgpack.Encoder()
-
-
 def prefix_token(project: str, state: PrefixState) -> bytes:
     """The token that holds this state, bound to the project."""
     body = _VERSION + _encoder.encode(state)
@@ -94,6 +82,22 @@ def prefix_state(project: str, token: bytes) -> PrefixState | None:
     return state
 
 
+def _request_digest(request: Message, position: str) -> str:
+    bound = type(request)()
+    bound.CopyFrom(request)
+    bound.ClearField("page_token")
+    bound.ClearField("page_size")
+    hashed = blake2b(bound.SerializeToString(deterministic=True), digest_size=_DIGEST_CHARACTERS // 2)
+    hashed.update(request.DESCRIPTOR.full_name.encode() + b"\0" + position.encode())
+    return hashed.hexdigest()
+
+
+def _prefix_digest(project: str, body: bytes) -> bytes:
+    # A key has at most 64 bytes, and names may be longer.
+    key = blake2b(project.encode()).digest()
+    return blake2b(body, digest_size=_DIGEST_BYTES, person=b"hummock-prefix", key=key).digest()
+
+
 def _check(state: PrefixState) -> None:
     # The digest guards against mistakes, not against forgers: whoever knows the project's name can make one.
     ids = {"prefix_ids": state.prefix_ids, "seen": tuple(one.memory_id for one in state.seen)}
@@ -117,9 +121,3 @@ def _check_numbers(field: str, numbers: Iterable[int], end: int) -> None:
 
 def _refused(field: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"prefix_token.{field}", f"{why}; leave the token out")
-
-
-def _prefix_digest(project: str, body: bytes) -> bytes:
-    # A key has at most 64 bytes, and names may be longer.
-    key = blake2b(project.encode()).digest()
-    return blake2b(body, digest_size=_DIGEST_BYTES, person=b"hummock-prefix", key=key).digest()

@@ -24,6 +24,7 @@ _MARKS = re.compile(r"^[#\s]+")
 _FLOAT_BYTES = 4
 _FIRST_SECOND = -62_135_596_800  # 0001-01-01
 _LAST_SECOND = 253_402_300_799  # 9999-12-31
+_LAST_MICROSECOND = 253_402_300_799_999_999  # of 9999-12-31
 
 
 def seconds(span: Duration) -> float:
@@ -146,9 +147,6 @@ def memory_filter(field: str, sent: memory_pb2.Filter) -> Filter:
 def wants_full(view: memory_pb2.MemoryView.ValueType, *, unset_means_full: bool) -> bool:
     """Whether the reply carries payloads."""
     return unset_means_full if view == memory_pb2.MEMORY_VIEW_UNSPECIFIED else view == memory_pb2.MEMORY_VIEW_FULL
-
-
-_LAST_MICROSECOND = 253_402_300_799_999_999  # of 9999-12-31
 
 
 def timestamp(unix_seconds: float) -> Timestamp:

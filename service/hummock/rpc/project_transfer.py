@@ -1,28 +1,16 @@
-"""Messages of settings and of transfers, parsed and presented."""
+"""Export and Import: a project as records, given out and taken in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from google.protobuf.message import Message
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Memory, Origin
 from hummock.core.project import ProjectInfo
-from hummock.core.recall import DecayMode
-from hummock.core.render import PartialQuotas
 from hummock.core.session import PromptRole, Session, SessionMessage
-from hummock.core.settings import (
-    SETTING_PATHS,
-    FormBudgets,
-    HistorySettings,
-    PresetSettings,
-    ProjectSettings,
-    Setting,
-    Value,
-)
+from hummock.core.settings import ProjectSettings
 from hummock.core.transfer import (
     Given,
     GivenChunk,
@@ -32,115 +20,110 @@ from hummock.core.transfer import (
     GivenRemoval,
     Imported,
     KeptMemory,
+    KeptPage,
 )
 from hummock.rpc import values
 from hummock.rpc.memory_messages import draft, fill_payload
+from hummock.rpc.settings_messages import own_settings, project_settings
 from hummock.rpc.status import violations_of
+from hummock.rpc.streams import Steps
+from hummock.rpc.use_cases import UseCases
 from hummock.rpc.validation import check
-from hummock.v1 import context_service_pb2, memory_pb2, project_service_pb2, settings_pb2, transfer_pb2
+from hummock.v1 import context_service_pb2, memory_pb2, transfer_pb2
+from hummock.v1 import project_service_pb2 as pb
 
-_MOST_SHOWN: Final = 64
-_CONVERTED: Final[Mapping[str, Callable[[Any], object]]] = {
-    "origins": lambda numbers: frozenset(map(Origin, numbers)),
-    "decay_mode": lambda number: DecayMode(number) if number else None,
-}
+VERSION = 1
+"""Of the records."""
+
+_FLOAT_BYTES = 4
+_MOST_RECORDS = 512
+_MOST_BYTES = 4 * 1024 * 1024
+"""Of one message, besides its last record."""
 
 
-def project_settings(sent: settings_pb2.ProjectSettings) -> ProjectSettings:
-    """The settings that are set in a message."""
-    return ProjectSettings(
-        chat=PresetSettings(**_said(sent.chat)),
-        code=PresetSettings(**_said(sent.code)),
-        agent=PresetSettings(**_said(sent.agent)),
-        codex=PresetSettings(**_said(sent.codex)),
-        budget_tokens=FormBudgets(**_said(sent.budget_tokens)),
-        quotas=PartialQuotas(**_said(sent.quotas)),
-        history=HistorySettings(**_said(sent.history)),
+def export_project(use_cases: UseCases, request: pb.ProjectServiceExportRequest) -> Steps:
+    """The messages of one export."""
+    project = use_cases.projects.get(values.project_name("project", request.project))
+    settings = use_cases.settings.get(project.name).own
+    yield _export_response([_header(project.info, settings)], project.memory_count)
+    sent = 0
+    for page in use_cases.export(project, with_vectors=request.with_vectors):
+        sent += len(page.memories)
+        for records in _chunks(_records(page, project.emb_space)):
+            yield _export_response(records, project.memory_count)
+    conversations = map(_conversation, use_cases.export.conversations(project.name))
+    for records in _chunks(conversations):
+        yield _export_response(records, project.memory_count)
+    yield _export_response(
+        [transfer_pb2.TransferRecord(end=transfer_pb2.TransferEnd(memory_count=sent))], project.memory_count
     )
 
 
-def setting_paths(mask: Sequence[str]) -> frozenset[str]:
-    """The paths that a mask names; a group stands for all of its own. Raises: InvalidRequest."""
-    if not mask:
-        raise InvalidRequest("update_mask", 'names no setting; it may name paths such as "chat.top_k", or "chat"')
-    paths: set[str] = set()
-    for named in mask:
-        found = [path for path in SETTING_PATHS if path == named or path.startswith(f"{named}.")]
-        if not found:
-            raise InvalidRequest("update_mask", f"names {named[:_MOST_SHOWN]!r}, which is no setting")
-        paths.update(found)
-    return frozenset(paths)
+def _records(page: KeptPage, emb_space: str) -> Iterator[transfer_pb2.TransferRecord]:
+    for kept in page.memories:
+        yield _memory_record(kept, emb_space)
+    for memory_id in page.removed_ids:
+        yield transfer_pb2.TransferRecord(removed_id=memory_id)
 
 
-def _said(group: Message) -> dict[str, Any]:
-    return {field.name: _CONVERTED.get(field.name, _itself)(value) for field, value in group.ListFields()}
+def _chunks(records: Iterable[transfer_pb2.TransferRecord]) -> Iterator[list[transfer_pb2.TransferRecord]]:
+    chunk: list[transfer_pb2.TransferRecord] = []
+    chunk_bytes = 0
+    for record in records:
+        chunk.append(record)
+        chunk_bytes += record.ByteSize()
+        if len(chunk) == _MOST_RECORDS or chunk_bytes >= _MOST_BYTES:
+            yield chunk
+            chunk, chunk_bytes = [], 0
+    if chunk:
+        yield chunk
 
 
-def _itself(value: Any) -> object:
-    return value
+def _export_response(records: list[transfer_pb2.TransferRecord], memory_count: int) -> pb.ProjectServiceExportResponse:
+    return pb.ProjectServiceExportResponse(records=records, memory_count=memory_count)
 
 
-def wire_settings(own: ProjectSettings) -> settings_pb2.ProjectSettings:
-    """What a project says itself; all else is unset."""
-    message = settings_pb2.ProjectSettings()
-    for path in SETTING_PATHS:
-        value = own.value(path)
-        if value is None:
+def import_lines(use_cases: UseCases, request: pb.ProjectServiceImportRequest) -> pb.ProjectServiceImportResponse:
+    """Takes in what is right and names what is wrong."""
+    project = values.project_name("project", request.project)
+    numbers: list[int] = []
+    parts: list[Given] = []
+    failures: list[pb.ImportFailure] = []
+    for line in request.lines:
+        try:
+            part = _given(line.record)
+        except InvalidRequest as error:
+            failures.append(_import_failure(line.number, error))
             continue
-        group, name = path.split(".")
-        if isinstance(value, frozenset):
-            getattr(getattr(message, group), name).extend(sorted(value))
-        else:
-            setattr(getattr(message, group), name, value)
-    return message
+        if part is not None:
+            numbers.append(line.number)
+            parts.append(part)
+    response = _import_response(numbers, use_cases.import_parts(project, parts))
+    response.failures.extend(failures)
+    response.failures.sort(key=lambda failure: failure.number)
+    return response
 
 
-def settings(shown: Iterable[Setting]) -> list[settings_pb2.Setting]:
-    """Every value that applies."""
-    return [
-        settings_pb2.Setting(
-            path=setting.path,
-            value=values.json_value(_plain(setting.value)),
-            origin=settings_pb2.SettingOrigin.ValueType(setting.origin),
-            default_value=values.json_value(_plain(setting.default)),
-        )
-        for setting in shown
-    ]
-
-
-def _plain(value: Value) -> object:
-    match value:
-        case frozenset():
-            return [origin.name for origin in sorted(value)]
-        case DecayMode():
-            return value.name
-        case _:
-            return value
-
-
-_FLOAT_BYTES = 4
-
-
-def given(record: transfer_pb2.TransferRecord) -> Given | None:
+def _given(record: transfer_pb2.TransferRecord) -> Given | None:
     """The part of a project that a record holds; None for the end of an export. Raises: InvalidRequest."""
     check(record)
     match record.WhichOneof("record"):
         case "header":
-            return _project(record.header)
+            return _given_project(record.header)
         case "memory":
-            return _memory(record.memory)
+            return _given_memory(record.memory)
         case "removed_id":
             return GivenRemoval(memory_id=values.identifier("removed_id", record.removed_id))
         case "session":
-            return _session(record.session)
+            return _given_session(record.session)
         case "message":
-            return _message(record.message)
+            return _given_message(record.message)
         case "end":
             return None
     raise InvalidRequest("", "is no record of a kind that is known here")
 
 
-def _project(sent: transfer_pb2.TransferHeader) -> GivenProject:
+def _given_project(sent: transfer_pb2.TransferHeader) -> GivenProject:
     info = ProjectInfo(
         tech_stack=tuple(sent.tech_stack),
         path=sent.path,
@@ -150,7 +133,7 @@ def _project(sent: transfer_pb2.TransferHeader) -> GivenProject:
     return GivenProject(info=info, settings=project_settings(sent.settings))
 
 
-def _memory(sent: transfer_pb2.TransferMemory) -> GivenMemory:
+def _given_memory(sent: transfer_pb2.TransferMemory) -> GivenMemory:
     try:
         made = draft(sent.memory)
     except InvalidRequest as error:
@@ -161,11 +144,11 @@ def _memory(sent: transfer_pb2.TransferMemory) -> GivenMemory:
         update_time=values.time("memory.update_time", sent, "update_time"),
         session_position=sent.session_position if sent.HasField("session_position") else None,
         emb_space=sent.emb_space,
-        chunks=tuple(_chunk(at, chunk) for at, chunk in enumerate(sent.chunks)),
+        chunks=tuple(_given_chunk(at, chunk) for at, chunk in enumerate(sent.chunks)),
     )
 
 
-def _session(sent: transfer_pb2.TransferSession) -> Session:
+def _given_session(sent: transfer_pb2.TransferSession) -> Session:
     created = values.time("session.create_time", sent, "create_time") or 0.0
     return Session(
         id=values.identifier("session.id", sent.id),
@@ -176,7 +159,7 @@ def _session(sent: transfer_pb2.TransferSession) -> Session:
     )
 
 
-def _message(sent: transfer_pb2.TransferMessage) -> GivenMessage:
+def _given_message(sent: transfer_pb2.TransferMessage) -> GivenMessage:
     message = SessionMessage(
         id=values.identifier("message.id", sent.id),
         role=PromptRole(sent.role),
@@ -188,17 +171,14 @@ def _message(sent: transfer_pb2.TransferMessage) -> GivenMessage:
     return GivenMessage(session_id=values.identifier("message.session_id", sent.session_id), message=message)
 
 
-def _chunk(at: int, sent: transfer_pb2.TransferChunk) -> GivenChunk:
+def _given_chunk(at: int, sent: transfer_pb2.TransferChunk) -> GivenChunk:
     if len(sent.values) % _FLOAT_BYTES:
         field = f"memory.chunks[{at}].values"
         raise InvalidRequest(field, f"has {len(sent.values)} bytes; float32 takes 4 for each component")
     return GivenChunk(values=np.frombuffer(sent.values, "<f4").astype(np.float32), tokens=sent.tokens)
 
 
-VERSION = 1
-
-
-def header(info: ProjectInfo, settings: ProjectSettings) -> transfer_pb2.TransferRecord:
+def _header(info: ProjectInfo, settings: ProjectSettings) -> transfer_pb2.TransferRecord:
     """The first record."""
     made = transfer_pb2.TransferHeader(
         version=VERSION,
@@ -206,12 +186,12 @@ def header(info: ProjectInfo, settings: ProjectSettings) -> transfer_pb2.Transfe
         path=info.path,
         tech_stack_origin=_origin(info.tech_stack_origin),
         path_origin=_origin(info.path_origin),
-        settings=wire_settings(settings),
+        settings=own_settings(settings),
     )
     return transfer_pb2.TransferRecord(header=made)
 
 
-def memory(kept: KeptMemory, emb_space: str) -> transfer_pb2.TransferRecord:
+def _memory_record(kept: KeptMemory, emb_space: str) -> transfer_pb2.TransferRecord:
     """A memory with all that was asked for."""
     record = transfer_pb2.TransferRecord()
     message = record.memory
@@ -226,7 +206,7 @@ def memory(kept: KeptMemory, emb_space: str) -> transfer_pb2.TransferRecord:
     return record
 
 
-def conversation(part: Session | GivenMessage) -> transfer_pb2.TransferRecord:
+def _conversation(part: Session | GivenMessage) -> transfer_pb2.TransferRecord:
     """A session, or a message of one."""
     record = transfer_pb2.TransferRecord()
     if isinstance(part, Session):
@@ -242,9 +222,9 @@ def conversation(part: Session | GivenMessage) -> transfer_pb2.TransferRecord:
     return record
 
 
-def import_response(numbers: Sequence[int], imported: Imported) -> project_service_pb2.ProjectServiceImportResponse:
+def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ProjectServiceImportResponse:
     """What became of the lines of these numbers."""
-    return project_service_pb2.ProjectServiceImportResponse(
+    return pb.ProjectServiceImportResponse(
         seq=imported.seq,
         created_count=imported.created,
         updated_count=imported.updated,
@@ -253,14 +233,14 @@ def import_response(numbers: Sequence[int], imported: Imported) -> project_servi
         embedded_count=imported.embedded,
         session_count=imported.sessions,
         message_count=imported.messages,
-        failures=[import_failure(numbers[place], error) for place, error in imported.failures],
+        failures=[_import_failure(numbers[place], error) for place, error in imported.failures],
     )
 
 
-def import_failure(number: int, error: InvalidRequest) -> project_service_pb2.ImportFailure:
+def _import_failure(number: int, error: InvalidRequest) -> pb.ImportFailure:
     """Why a line was not taken in."""
     first = violations_of(error)[0]
-    return project_service_pb2.ImportFailure(number=number, field=first.field, message=first.rule)
+    return pb.ImportFailure(number=number, field=first.field, message=first.rule)
 
 
 def _origin(origin: Origin | None) -> memory_pb2.Origin.ValueType:

@@ -1,0 +1,102 @@
+"""Messages of a project's settings, parsed and presented."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from hummock.core.errors import InvalidRequest
+from hummock.core.memory import Origin
+from hummock.core.recall import DecayMode
+from hummock.core.render import PartialQuotas
+from hummock.core.settings import (
+    SETTING_PATHS,
+    FormBudgets,
+    HistorySettings,
+    PresetSettings,
+    ProjectSettings,
+    Setting,
+    Value,
+)
+from hummock.rpc import values
+from hummock.v1 import settings_pb2
+
+_MOST_SHOWN: Final = 64
+_CONVERTED: Final[Mapping[str, Callable[[Any], object]]] = {
+    "origins": lambda numbers: frozenset(map(Origin, numbers)),
+    "decay_mode": lambda number: DecayMode(number) if number else None,
+}
+
+
+def project_settings(sent: settings_pb2.ProjectSettings) -> ProjectSettings:
+    """The settings that are set in a message."""
+    return ProjectSettings(
+        chat=PresetSettings(**_said(sent.chat)),
+        code=PresetSettings(**_said(sent.code)),
+        agent=PresetSettings(**_said(sent.agent)),
+        codex=PresetSettings(**_said(sent.codex)),
+        budget_tokens=FormBudgets(**_said(sent.budget_tokens)),
+        quotas=PartialQuotas(**_said(sent.quotas)),
+        history=HistorySettings(**_said(sent.history)),
+    )
+
+
+def setting_paths(mask: Sequence[str]) -> frozenset[str]:
+    """The paths that a mask names; a group stands for all of its own. Raises: InvalidRequest."""
+    if not mask:
+        raise InvalidRequest("update_mask", 'names no setting; it may name paths such as "chat.top_k", or "chat"')
+    paths: set[str] = set()
+    for named in mask:
+        found = [path for path in SETTING_PATHS if path == named or path.startswith(f"{named}.")]
+        if not found:
+            raise InvalidRequest("update_mask", f"names {named[:_MOST_SHOWN]!r}, which is no setting")
+        paths.update(found)
+    return frozenset(paths)
+
+
+def own_settings(own: ProjectSettings) -> settings_pb2.ProjectSettings:
+    """What a project says itself; all else is unset."""
+    message = settings_pb2.ProjectSettings()
+    for path in SETTING_PATHS:
+        value = own.value(path)
+        if value is None:
+            continue
+        group, name = path.split(".")
+        if isinstance(value, frozenset):
+            getattr(getattr(message, group), name).extend(sorted(value))
+        else:
+            setattr(getattr(message, group), name, value)
+    return message
+
+
+def shown_settings(shown: Iterable[Setting]) -> list[settings_pb2.Setting]:
+    """Every value that applies."""
+    return [
+        settings_pb2.Setting(
+            path=setting.path,
+            value=values.json_value(_plain(setting.value)),
+            origin=settings_pb2.SettingOrigin.ValueType(setting.origin),
+            default_value=values.json_value(_plain(setting.default)),
+        )
+        for setting in shown
+    ]
+
+
+def _plain(value: Value) -> object:
+    match value:
+        case frozenset():
+            return [origin.name for origin in sorted(value)]
+        case DecayMode():
+            return value.name
+        case _:
+            return value
+
+
+def _said(group: Message) -> dict[str, Any]:
+    return {field.name: _CONVERTED.get(field.name, _itself)(value) for field, value in group.ListFields()}
+
+
+def _itself(value: Any) -> object:
+    return value
