@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -250,3 +252,29 @@ def test_what_nobody_waits_for_any_more_is_given_up_and_its_place_is_free() -> N
             assert queue.load == Load(running=0, waiting=0)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_has_come_later_is_left_to_no_collector(fails: bool) -> None:
+    async def run() -> None:
+        said: Future[int] = Future()
+        known, handed_over = weakref.ref(said), [said]
+
+        def work() -> str | Future[str]:
+            return then(handed_over.pop(), str)
+
+        with ThreadPoolExecutor(1) as executor:
+            call = asyncio.ensure_future(AdmissionQueue(executor, workers=1).run(work))
+            await turn()
+            said.set_exception(KeyError("gone")) if fails else said.set_result(7)
+            await asyncio.wait([call])
+        assert isinstance(call.exception(), KeyError) if fails else call.result() == "7"
+        del said, call
+        await turn()
+        assert known() is None
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+    finally:
+        gc.enable()

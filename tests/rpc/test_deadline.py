@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.v1 import recall_pb2
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import explain_pb2, recall_pb2
 from tests.rpc.edge import edge, use_cases
-from tests.rpc.samples import recalled
+from tests.rpc.samples import explained, recalled, rendered, searched
 
 RECALL = "ContextService/Recall"
+OTHERS = {
+    "Search": pb.SearchRequest(project="p", query_text="还款"),
+    "Explain": explain_pb2.ExplainRequest(
+        recall=recall_pb2.RecallRequest(project="p", query_text="还款"), memory_id="m"
+    ),
+    "Render": pb.RenderRequest(project="p", recall=recall_pb2.RecallRequest(query_text="还款")),
+}
 REQUEST = recall_pb2.RecallRequest(project="p", query_text="还款").SerializeToString()
 
 
@@ -36,3 +47,25 @@ def test_a_recall_knows_when_its_caller_stops_waiting() -> None:
     assert begun + 40_000 < hurried.until_s < begun + 60_000
     assert patient.until_s is None
     assert hurried == patient
+
+
+@pytest.mark.parametrize("method", sorted(OTHERS))
+def test_so_do_all_that_recall_for_another_answer(method: str) -> None:
+    asked: list[float | None] = []
+    samples: dict[str, Callable[[Any], Any]] = {"Search": searched, "Explain": explained, "Render": rendered}
+
+    def answer(query: Any) -> Any:
+        inner = query if method == "Search" else query.recall
+        asked.append(inner.until_s)
+        return samples[method](query)
+
+    async def run() -> None:
+        async with edge(use_cases(**{method.lower(): answer}), workers=1) as serving:
+            call: Any = serving.channel.unary_unary(f"/hummock.v1.ContextService/{method}")
+            await call(OTHERS[method].SerializeToString(), timeout=500)
+
+    begun = time.monotonic()
+    asyncio.run(run())
+    (until_s,) = asked
+    assert until_s is not None
+    assert begun + 400 < until_s < begun + 600

@@ -46,7 +46,7 @@ HOSTILE = st.one_of(st.binary(max_size=64), st.lists(FIELD, max_size=8).map(b"".
 def answer(method: str, data: bytes) -> Message | HummockError:
     """The reply, or the error that the caller hears."""
     request_type, answered = METHODS[method]
-    deadline = [None] if answered.until else []
+    deadline = [None] if answered.takes_deadline else []
     try:
         heard: Message | HummockError = _first(answered, answered.answer(parse(request_type, data), *deadline))
     except HummockError as error:

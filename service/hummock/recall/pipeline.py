@@ -44,7 +44,7 @@ _PATIENCE = 0.9
 """Share of the time for embedding that is waited: a wait in vain ends where the rest must do without any delay."""
 
 _INLINE_S = 0.02
-"""A recall that takes less is brief; one that waits for a slow disk is not."""
+"""A recall that lately took less runs inline; one that waits for a slow disk does not."""
 
 _INLINE_HITS, _INLINE_CANDIDATES = 20, 100
 """Of each group at most: a reply of more takes its time to be made."""

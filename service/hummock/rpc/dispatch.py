@@ -49,13 +49,13 @@ class Method:
         lane: Where they run, and whether they are streams.
         answer: The servicer's method. It takes a request and returns the reply, or a future of it where it waits for
             the disk, or what the second half goes on with; in a lane of replies it yields steps.
-        until: Whether it takes the deadline as well: `until_s`, on the monotonic clock, None without one.
+        takes_deadline: Whether it takes the deadline as well: `until_s`, on the monotonic clock, None without one.
         then: The second half, if there is one.
     """
 
     lane: Lane
     answer: Callable[..., Any]
-    until: bool = False
+    takes_deadline: bool = False
     then: Then | None = None
 
 
@@ -113,23 +113,18 @@ class Unary:
         reply = await queue.run(partial(self._begin, data, until_s), until_s=until_s)
         if isinstance(reply, bytes):
             return reply
-        if isinstance(reply, Message):
+        then = self._method.then
+        if then is None or isinstance(reply, Message):
             return to_bytes(reply)
-        return await self._go_on(reply, until_s)
+        queue, is_patient = self._lanes.queue_of(then.lane), not then.lane.is_read
+        return await queue.run(partial(_finish, then, reply), until_s=until_s, is_patient=is_patient)
 
     def _begin(self, data: bytes, until_s: float | None) -> Any:
         """The reply as bytes, a future of the reply, or what the second half goes on with."""
         request = parse(self._request_type, data)
         answer = self._method.answer
-        reply = answer(request, until_s) if self._method.until else answer(request)
+        reply = answer(request, until_s) if self._method.takes_deadline else answer(request)
         return to_bytes(reply) if isinstance(reply, Message) else reply
-
-    async def _go_on(self, begun: Any, until_s: float | None) -> bytes:
-        then = self._method.then
-        if then is None:
-            raise TypeError(f"a {type(begun).__name__} is no reply")
-        queue, work = self._lanes.queue_of(then.lane), partial(_finish, then, begun)
-        return await queue.run(work, until_s=until_s, is_patient=not then.lane.is_read)
 
 
 def _finish(then: Then, begun: Any) -> bytes:

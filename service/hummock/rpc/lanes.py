@@ -18,7 +18,7 @@ class Lane(Enum):
     """How calls of a method are answered, and where their work runs."""
 
     INLINE = auto()
-    """A read on the event loop, where it takes a moment and waits for nothing; elsewhere its second half is a READ."""
+    """A read on the event loop, where it takes a moment and waits for nothing; what takes longer goes on as a READ."""
     READ = auto()
     """On a worker for reads."""
     WRITE = auto()

@@ -40,12 +40,12 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
     learning = LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan)
     return {
         "ContextService": {
-            "Recall": Method(INLINE, recall.Recall, until=True, then=Then(READ, recall.on_worker)),
-            "Render": Method(READ, context.Render, until=True, then=Then(WRITE, context.counted)),
+            "Recall": Method(INLINE, recall.Recall, takes_deadline=True, then=Then(READ, recall.on_worker)),
+            "Render": Method(READ, context.Render, takes_deadline=True, then=Then(WRITE, context.counted)),
             "Learn": Method(WRITE, context.Learn),
             "LearnStream": Method(BATCHES, context.Learn),
-            "Search": Method(READ, context.Search, until=True),
-            "Explain": Method(READ, context.Explain, until=True),
+            "Search": Method(READ, context.Search, takes_deadline=True),
+            "Explain": Method(READ, context.Explain, takes_deadline=True),
             "Feedback": Method(WRITE, context.Feedback),
         },
         "MemoryService": {

@@ -74,7 +74,7 @@ async def serve_recalls(
     """
     compile_rules((recall_pb2.RecallRequest,))
     in_flight, servicer = InFlight(), RecallServicer(recall)
-    method = Method(Lane.INLINE, servicer.Recall, until=True, then=Then(Lane.READ, servicer.on_worker))
+    method = Method(Lane.INLINE, servicer.Recall, takes_deadline=True, then=Then(Lane.READ, servicer.on_worker))
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
         handlers = _Handlers(unary_handler(_RECALL, method, lanes, in_flight), Forward(channel, in_flight))
         server = aio.server(handlers=[handlers], options=server_options(shares_port=True))

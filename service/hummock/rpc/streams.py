@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from functools import partial
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from google.protobuf.message import Message
 
@@ -133,7 +133,7 @@ class ReplyStream:
     """Answers the calls of one method. A slow reader slows its own stream down and nothing else."""
 
     def __init__(
-        self, request_type: type[Message], method: Callable[[Message], Steps], queue: AdmissionQueue, feed: Feed
+        self, request_type: type[Message], method: Callable[[Any], Steps], queue: AdmissionQueue, feed: Feed
     ) -> None:
         """Calls of a method.
 
@@ -150,10 +150,10 @@ class ReplyStream:
 
     async def answer(self, data: bytes, wire: Replies) -> None:
         """Sends all there is. Raises: what the method raises; Unavailable, when the service stops meanwhile."""
-        request = await self._queue.run(partial(parse, self._request_type, data))
+        request: Any = await self._queue.run(partial(parse, self._request_type, data))
         steps = _Walk(self._method(request))
         try:
-            with self._feed.following(getattr(request, "project", "")) as moved:
+            with self._feed.following(request.project) as moved:
                 while True:
                     moved.clear()
                     step = await self._queue.run(steps.next, is_patient=True)

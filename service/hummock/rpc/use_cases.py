@@ -1,4 +1,4 @@
-"""What the servicers call."""
+"""What the servicers call: made by wiring, and all that it knows of them."""
 
 from __future__ import annotations
 
