@@ -9,11 +9,11 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 import grpc
 import pytest
+from msgspec.structs import replace
 
 from hummock.core.errors import MemoryNotFound, Overloaded, Unavailable
 from hummock.core.memory import EventPage, Filter, LearnCommand, Learned, MemoryEvent, MemoryEventType

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from hummock.core.recall import Preset, RecallQuery
 from hummock.core.settings import NO_SETTINGS, SETTING_PATHS, PresetSettings, ProjectSettings

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from hummock.core.candidates import GroupQuery
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, RequestIdReused

@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from hummock.core.embedding import Embedding
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
@@ -220,7 +221,7 @@ def test_whatever_differs_in_the_request_makes_another_answer(counted: Counted) 
     counted.cached(QUERY)
     for name, values in OTHERS.items():
         for value in values:
-            query = replace(QUERY, **{name: value})  # type: ignore[arg-type] # fields of RecallQuery
+            query = replace(QUERY, **{name: value})
             assert not counted.is_cached(query), (name, value)
             assert counted.is_cached(query), (name, value)
     assert counted.is_cached(QUERY)

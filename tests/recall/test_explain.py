@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from hummock.core.explain import Explained, ExplainQuery, LossStage
 from hummock.core.memory import QueryVector
@@ -91,7 +92,7 @@ def test_without_the_model_words_still_explain(desk: Desk) -> None:
 def test_a_deadline_that_has_passed_ends_the_search_for_changes(desk: Desk) -> None:
     desk.teach(note("the harbour is deep", "a"))
     query = RecallQuery(project="p", text="harbour", min_similarity=1.0, paths=frozenset({RecallPath.VECTOR}))
-    late = replace(query, until_s=desk.clock.monotonic())
+    late = structs.replace(query, until_s=desk.clock.monotonic())
     assert explain(desk, query, "a").remedy is not None
     in_time, too_late = explain(desk, query, "a"), explain(desk, late, "a")
     assert too_late.verdict == in_time.verdict

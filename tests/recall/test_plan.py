@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, MemoryKind, Origin

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Event, current_thread, main_thread
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
 from hummock.core.memory import QueryVector

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hummock.core.explain import Change, LossStage, Numbers, Remedy, Verdict
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.render import Locale, MemoryMark, Tier
@@ -29,7 +30,7 @@ def frame(budget_tokens: int = 2000, locale: Locale = Locale.EN, **more: Any) ->
 
 def fresh(*items: Selected) -> list[Selected]:
     moment = NOW_S - DAY_S
-    return [replace(item, memory=replace(item.memory, create_time=moment, update_time=moment)) for item in items]
+    return [replace(item, memory=structs.replace(item.memory, create_time=moment, update_time=moment)) for item in items]
 
 
 REFERENCES = fresh(

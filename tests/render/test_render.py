@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from msgspec import structs
 
 from hummock.core.candidates import FoundBy
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
@@ -147,9 +148,9 @@ def test_the_recall_is_asked_with_payloads_and_otherwise_as_it_came() -> None:
     answer = Answer()
     query = asked(preset=Preset.AGENT)
     assert query.recall
-    lean = replace(query, recall=replace(query.recall, full=False, top_k=3))
+    lean = replace(query, recall=structs.replace(query.recall, full=False, top_k=3))
     render(answer, Shelf(PROJECT), lean)
-    assert answer.queries == [replace(query.recall, full=True, top_k=3)]
+    assert answer.queries == [structs.replace(query.recall, full=True, top_k=3)]
 
 
 def test_kinds_of_the_main_group_go_to_their_sections_once() -> None:

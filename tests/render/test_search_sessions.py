@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery, Searched, SearchQuery
 from hummock.render.search import MAX_CHARACTERS, MAX_IDS, MAX_SESSIONS, MAX_STEPS, TTL_S, Search, SearchTrails

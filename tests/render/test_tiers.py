@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import RecallPath, RecallQuery, SearchQuery, SearchScope

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace

@@ -207,7 +207,7 @@ def test_an_unexpected_error_says_nothing_of_its_insides_and_is_logged_once_with
 
 
 def test_a_reply_above_the_limit_says_how_to_ask_for_less() -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from hummock.core.memory import Payload
     from tests.rpc.edge import FixedGarden

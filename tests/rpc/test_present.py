@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from google.protobuf.json_format import MessageToDict
+from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import Detail, DomainKnowledge, LearningRecord, MemoryKind, Payload

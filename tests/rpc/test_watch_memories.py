@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import grpc
 import pytest
 from grpc import aio
+from msgspec.structs import replace
 
 from hummock.core.memory import EventPage, Filter, MemoryEvent, MemoryEventType, Origin
 from hummock.rpc.memory_service import MOST_EVENTS, SEQ_EVERY, watch_memories

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.core.memory import CodeFragment, MemoryKind
+from hummock.core.memory import CodeFragment, MemoryKind, Payload
 from hummock.store.lmdb import record_codec
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
@@ -21,7 +21,7 @@ class Decodes:
         self._decode = record_codec.decode_payload
         monkeypatch.setattr(record_codec, "decode_payload", self)
 
-    def __call__(self, value: bytes) -> record_codec.PayloadRecord:
+    def __call__(self, value: bytes) -> Payload:
         self.count += 1
         return self._decode(value)
 

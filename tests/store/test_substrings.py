@@ -15,9 +15,7 @@ from tests.strategies import Entry, domain, fragment, record
 def records(entry: Entry) -> tuple[bytes, bytes]:
     memory = entry.memory()
     payload = memory.payload or Payload()
-    return record_codec.encode(record_codec.memory_record(memory, b"", -1)), record_codec.encode(
-        record_codec.payload_record(payload)
-    )
+    return record_codec.encode_memory(memory, b"", -1), record_codec.encode(payload)
 
 
 def scan(entries: list[Entry], *wanted: str, byte_limit: int = 1 << 20) -> SubstringScan:

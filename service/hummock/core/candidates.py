@@ -8,10 +8,10 @@ from enum import IntFlag
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hummock.core.memory import Filter
-from hummock.core.quick import quick
 
 
 class FoundBy(IntFlag):
@@ -37,9 +37,7 @@ class SessionWindow:
     turns: int
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupQuery:
+class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     """What one group of candidates is asked for; a path that is not asked for is empty.
 
     Attributes:
@@ -77,8 +75,7 @@ class GroupQuery:
     with_tokens: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TokenVectors:
+class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
     """Token vectors of candidates, one candidate's behind the other's.
 
     Attributes:
@@ -90,9 +87,7 @@ class TokenVectors:
     start: NDArray[np.int64]
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Candidates:
+class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     """One group's candidates as columns: row i of every column is the same memory. Order is not specified.
 
     Attributes:
@@ -180,8 +175,7 @@ class Candidates:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Gathered:
+class Gathered(Struct, frozen=True, kw_only=True, eq=False):
     """All groups' candidates, read at one moment.
 
     Attributes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from msgspec import Struct
+
 from hummock.core.recall import Degradation, RecallQuery
 
 
@@ -32,8 +34,7 @@ class ExplainQuery:
     memory_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
+class Numbers(Struct, frozen=True, kw_only=True):
     """What the stages of a recall say of one memory; 0 where a stage did not reach it, ranks count from 1.
 
     Attributes:
@@ -79,8 +80,7 @@ class Numbers:
     top_k: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """What one recall did with a memory of its project.
 
     Attributes:
@@ -127,8 +127,7 @@ class Remedy:
     rank: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
+class Explained(Struct, frozen=True, kw_only=True):
     """The answer: what happened (None when the project has no such memory), for people too, and what helps, if any."""
 
     verdict: Verdict | None

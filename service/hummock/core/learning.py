@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hummock.core.errors import InvalidRequest
 
@@ -21,8 +24,7 @@ MAX_KEYWORD_CHARACTERS = 32
 MAX_PAUSE_S = 3600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningSettings:
+class LearningSettings(Struct, frozen=True, kw_only=True):
     """The numbers of the learning loop.
 
     Attributes:
@@ -66,8 +68,7 @@ def _require_within(field_name: str, value: float, least: float, most: float) ->
         raise InvalidRequest(field_name, f"is {value}; it must be {least} to {most}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackCounts:
+class FeedbackCounts(Struct, frozen=True, kw_only=True):
     """How often feedback has said what of a memory."""
 
     helpful: int = 0
@@ -75,8 +76,7 @@ class FeedbackCounts:
     wrong: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningState:
+class LearningState(Struct, frozen=True, kw_only=True):
     """What concerns a whole project.
 
     Attributes:
@@ -90,12 +90,12 @@ class LearningState:
     """
 
     enabled: bool = False
-    settings: LearningSettings = field(default_factory=LearningSettings)
+    settings: LearningSettings = LearningSettings()
     turns: int = 0
     missed_turns: int = 0
     events: int = 0
     keywords_event: int = 0
-    feedback: FeedbackCounts = field(default_factory=FeedbackCounts)
+    feedback: FeedbackCounts = FeedbackCounts()
 
 
 def next_turn(last: int | None) -> int:
@@ -103,16 +103,14 @@ def next_turn(last: int | None) -> int:
     return 0 if last is None else min(last + 1, MAX_TURN)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """How a scope has used a memory: turns that referenced it, and the turn in which it was last sent, or NEVER."""
 
     frequency: int = 0
     last_sent_turn: int = NEVER
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Struct, array_like=True, frozen=True, kw_only=True):
     """What a project has learnt of a memory.
 
     Attributes:
@@ -126,8 +124,7 @@ class Profile:
     miss_count: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningChanges:
+class LearningChanges(Struct, frozen=True, kw_only=True):
     """What an event changes; everything else stays.
 
     Attributes:
@@ -139,9 +136,9 @@ class LearningChanges:
     """
 
     state: LearningState
-    turns: Mapping[str, int] = field(default_factory=dict)
-    usage: Mapping[tuple[str, str], Usage] = field(default_factory=dict)
-    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    turns: Mapping[str, int] = {}
+    usage: Mapping[tuple[str, str], Usage] = {}
+    profiles: Mapping[str, Profile] = {}
     forgotten: tuple[str, ...] = ()
 
 
@@ -151,8 +148,7 @@ def forgetting(state: LearningState, memory_ids: tuple[str, ...]) -> LearningCha
     return LearningChanges(state=replace(state, events=number, keywords_event=number), forgotten=memory_ids)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """An entry as it is looked for in what a user says."""
 
     memory_id: str
@@ -160,8 +156,7 @@ class Entry:
     keywords: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class Reference(Struct, frozen=True, kw_only=True):
     """That a user's words refer to an entry; `similarity` is in [0, 1]."""
 
     memory_id: str
@@ -176,8 +171,7 @@ class InjectionStatus(IntEnum):
     IDLE = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Injection:
+class Injection(Struct, frozen=True, kw_only=True):
     """A row of the injection table.
 
     Attributes:
@@ -220,8 +214,7 @@ class Learner(IntEnum):
     OFFLINE = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnObserved:
+class TurnObserved(Struct, frozen=True, kw_only=True):
     """A turn is over.
 
     Attributes:
@@ -239,16 +232,14 @@ class TurnObserved:
     used_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeywordUpdate:
+class KeywordUpdate(Struct, array_like=True, frozen=True, kw_only=True):
     """Keywords that were found for a memory; those that it has already count as none."""
 
     memory_id: str
     keywords: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeywordsLearned:
+class KeywordsLearned(Struct, frozen=True, kw_only=True):
     """The learner has run (`ContextLinkerRan`).
 
     Attributes:
@@ -263,8 +254,7 @@ class KeywordsLearned:
     analyzed_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Injected:
+class Injected(Struct, frozen=True, kw_only=True):
     """A prompt was rendered for a turn, and counted. While learning is off it holds no ids.
 
     Attributes:
@@ -282,30 +272,26 @@ class Injected:
     dropped_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeywordsSet:
+class KeywordsSet(Struct, frozen=True, kw_only=True):
     """Someone has written a memory's keywords by hand; they replace those that it had."""
 
     memory_id: str
     keywords: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Switched:
+class Switched(Struct, frozen=True, kw_only=True):
     """Learning was switched on or off."""
 
     enabled: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsChanged:
+class SettingsChanged(Struct, frozen=True, kw_only=True):
     """The numbers of the loop were changed; all of them as they are now."""
 
     settings: LearningSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
+class Forgotten(Struct, frozen=True, kw_only=True):
     """Memories were removed, and with them what was learnt of them."""
 
     memory_ids: tuple[str, ...]
@@ -319,16 +305,14 @@ class Judgement(IntEnum):
     WRONG = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, array_like=True, frozen=True, kw_only=True):
     """What a memory was for a query."""
 
     memory_id: str
     judgement: Judgement
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedbackGiven:
+class FeedbackGiven(Struct, frozen=True, kw_only=True):
     """Someone has said what was of use for a query, perhaps with a word about it."""
 
     query_text: str
@@ -342,8 +326,7 @@ LearningEvent = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedEvent:
+class LoggedEvent(Struct, frozen=True, kw_only=True):
     """An event with its number in the project, from 1 on without gaps, and its time in Unix seconds."""
 
     number: int

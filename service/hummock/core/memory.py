@@ -1,4 +1,7 @@
-"""Memories as values: what is learnt, changed and told. Numbers of enums are those of the contract and of the store."""
+"""Memories as values: what is learnt, changed and told. Numbers of enums are those of the contract and of the store.
+
+What is `array_like` lies in the store as the array of its fields: a new field goes to the end and has a default.
+"""
 
 from __future__ import annotations
 
@@ -7,39 +10,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.quick import quick
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TermBatch:
-    """The analysed terms of some memories.
-
-    Attributes:
-        indptr: (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the next two.
-        key: (m,) uint64, not 0: what has one key is one term. A memory may have a term under several keys.
-        counts: (m,) uint32, four saturating bytes, least significant first: how often it occurs in title, tags, body
-            and learned keywords. A facet counts 0 everywhere.
-        lengths: (n,) int64, occurrences of terms in all fields; facets do not count.
-        spell: The terms at some places in `key`, in order.
-    """
-
-    indptr: NDArray[np.int64]
-    key: NDArray[np.uint64]
-    counts: NDArray[np.uint32]
-    lengths: NDArray[np.int64]
-    spell: Callable[[Sequence[int]], list[str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Terms:
-    """The terms and facets of a memory, at its place in a batch."""
-
-    batch: TermBatch
-    place: int
-
 
 MAX_ID_BYTES = 256
 _MOST_BYTES = 4
@@ -66,8 +40,7 @@ class Origin(IntEnum):
     INDEXER = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryIndex:
+class MemoryIndex(Struct, array_like=True, frozen=True, kw_only=True):
     """The tip of a memory. Tags have no leading "#" and no duplicates."""
 
     title: str = ""
@@ -75,8 +48,7 @@ class MemoryIndex:
     tags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearningRecord:
+class LearningRecord(Struct, tag=1, array_like=True, frozen=True, kw_only=True):
     """A question, its answer and the files that the answer rests on."""
 
     question: str
@@ -84,8 +56,7 @@ class LearningRecord:
     source_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DomainKnowledge:
+class DomainKnowledge(Struct, tag=2, array_like=True, frozen=True, kw_only=True):
     """What is known about a domain; `key_files` are paths or ends of paths."""
 
     domain: str
@@ -94,8 +65,7 @@ class DomainKnowledge:
     key_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeFragment:
+class CodeFragment(Struct, tag=3, array_like=True, frozen=True, kw_only=True):
     """Where a piece of code stands. Lines count from 1, `end_line` inclusive; 0 means not known."""
 
     path: str
@@ -128,8 +98,7 @@ _TEXTS_REQUIRED: dict[MemoryKind, tuple[str, ...]] = {
 _CONTENT_REQUIRED = frozenset({MemoryKind.CODE_FRAGMENT, MemoryKind.NOTE, MemoryKind.ENTRY})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Payload:
+class Payload(Struct, array_like=True, frozen=True, kw_only=True):
     """The body of a memory; `raw` is stored and never searched."""
 
     content: str = ""
@@ -137,9 +106,7 @@ class Payload:
     detail: Detail = None
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Struct, frozen=True, kw_only=True):
     """A memory that is to be stored. Times are Unix seconds; None means not known (`create_time`: now).
 
     `id` is empty when the server shall make one. Raises InvalidRequest when payload and kind do not fit.
@@ -179,9 +146,7 @@ class Draft:
             raise InvalidRequest(f"payload.{part}", f"is required for {self.kind.name}, and not only white space")
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Struct, array_like=True, frozen=True, kw_only=True):
     """A stored memory. Times are Unix seconds. `payload` is None in the index view.
 
     Attributes:
@@ -195,7 +160,6 @@ class Memory:
     kind: MemoryKind
     origin: Origin
     index: MemoryIndex
-    payload: Payload | None
     session_id: str
     speaker: str
     event_time: float | None
@@ -209,11 +173,10 @@ class Memory:
     fingerprint: bytes
     token_count: int
     chunk_count: int
+    payload: Payload | None
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Struct, frozen=True, kw_only=True):
     """Which memories may answer; conditions of different fields must all hold, empty means no condition.
 
     `kinds`, `origins`, `session_ids`, `paths` and `speakers` ask for any of theirs, `tags` for all. A path matches
@@ -252,6 +215,32 @@ class QueryVector:
         return self.emb_space, self.values.tobytes()
 
 
+class TermBatch(Struct, frozen=True, kw_only=True, eq=False):
+    """The analysed terms of some memories.
+
+    Attributes:
+        indptr: (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the next two.
+        key: (m,) uint64, not 0: what has one key is one term. A memory may have a term under several keys.
+        counts: (m,) uint32, four saturating bytes, least significant first: how often it occurs in title, tags, body
+            and learned keywords. A facet counts 0 everywhere.
+        lengths: (n,) int64, occurrences of terms in all fields; facets do not count.
+        spell: The terms at some places in `key`, in order.
+    """
+
+    indptr: NDArray[np.int64]
+    key: NDArray[np.uint64]
+    counts: NDArray[np.uint32]
+    lengths: NDArray[np.int64]
+    spell: Callable[[Sequence[int]], list[str]]
+
+
+class Terms(Struct, frozen=True, kw_only=True, eq=False):
+    """The terms and facets of a memory, at its place in a batch."""
+
+    batch: TermBatch
+    place: int
+
+
 class LearnStatus(IntEnum):
     """What became of a memory that was sent."""
 
@@ -262,8 +251,7 @@ class LearnStatus(IntEnum):
     QUOTED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
+class Lesson(Struct, frozen=True, kw_only=True):
     """One memory to be stored, with its embedding if the caller has one."""
 
     draft: Draft
@@ -280,8 +268,7 @@ class LearnCommand:
     fingerprint: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnResult:
+class LearnResult(Struct, frozen=True, kw_only=True):
     """What became of one memory. `duplicate_of` is empty unless it is a duplicate; `id` is then the other's."""
 
     id: str
@@ -347,8 +334,7 @@ class MemoryEventType(IntEnum):
     DELETED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryEvent:
+class MemoryEvent(Struct, frozen=True, kw_only=True):
     """What became of one memory in the write `seq`; `memory` is as it is now, None when it was removed."""
 
     type: MemoryEventType
@@ -357,8 +343,7 @@ class MemoryEvent:
     seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventPage:
+class EventPage(Struct, frozen=True, kw_only=True):
     """Events behind a position.
 
     Attributes:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.learning import FeedbackCounts
 from hummock.core.memory import MemoryKind, Origin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectInfo:
+class ProjectInfo(Struct, frozen=True, kw_only=True):
     """What a prompt says of a project; `path` is shown and never opened.
 
     Who said each is MANUAL or INDEXER, and None while nobody said anything, or of what was said before it was noted.

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from msgspec import Struct
+from msgspec.structs import astuple
+
 from hummock.core.candidates import FoundBy, SessionWindow
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, Memory, MemoryKind, Origin, QueryVector
-from hummock.core.quick import quick
 
 MAX_QUERY_CHARACTERS = 8192
 MAX_TOP_K = 200
@@ -95,8 +97,7 @@ class TimeInterval:
             raise InvalidRequest("intent.times", f"ends at {self.end}, which is not after its start {self.start}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class Intent(Struct, frozen=True, kw_only=True):
     """What the user wants, as far as it is known; `times` are those that it speaks of."""
 
     domains: tuple[str, ...] = ()
@@ -105,9 +106,7 @@ class Intent:
     times: tuple[TimeInterval, ...] = ()
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallQuery:
+class RecallQuery(Struct, frozen=True, kw_only=True):
     """A recall as it was asked for; None means what the preset says.
 
     Attributes:
@@ -121,9 +120,9 @@ class RecallQuery:
         intent_mode: Who says what the user wants where `intent` does not; None means what the service is set to.
         as_of: The "now" of ages and of time words in Unix seconds; None means the clock's.
         min_seq: Writes that the project must have accepted.
-        until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It is no part of what
-            is asked: queries that differ in nothing else are equal.
         full: Whether hits carry their payload.
+        until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It stands last, for it
+            is no part of what is asked: queries that differ in nothing else are equal.
     """
 
     project: str
@@ -133,7 +132,7 @@ class RecallQuery:
     top_k: int | None = None
     candidates: int | None = None
     min_similarity: float | None = None
-    filter: Filter = field(default_factory=Filter)
+    filter: Filter = Filter()
     paths: frozenset[RecallPath] = frozenset(RecallPath)
     decay_mode: DecayMode | None = None
     half_life_days: float | None = None
@@ -151,11 +150,11 @@ class RecallQuery:
     intent_mode: IntentMode | None = None
     as_of: float | None = None
     min_seq: int = 0
-    until_s: float | None = field(default=None, compare=False)
     full: bool = True
     session_id: str = ""
     window_turns: int | None = None
     echo_window_s: float | None = None
+    until_s: float | None = None
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -167,9 +166,14 @@ class RecallQuery:
         if not 0 <= self.context_window <= MAX_CONTEXT_WINDOW:
             raise InvalidRequest("context_window", f"is {self.context_window}; it must be 0 to {MAX_CONTEXT_WINDOW}")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecallQuery) and astuple(self)[:-1] == astuple(other)[:-1]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupPlan:
+    def __hash__(self) -> int:
+        return hash(astuple(self)[:-1])
+
+
+class GroupPlan(Struct, frozen=True, kw_only=True):
     """One group of hits: which kinds, how many, by which paths."""
 
     name: str
@@ -180,9 +184,7 @@ class GroupPlan:
     with_key_files: bool = False
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """A recall with every default filled in.
 
     Attributes:
@@ -215,9 +217,7 @@ class Plan:
     echo_window_s: float | None = None
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """One memory that was chosen, and why.
 
     Attributes:
@@ -254,17 +254,14 @@ class Hit:
     after: tuple[Memory, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageTime:
+class StageTime(Struct, frozen=True, kw_only=True):
     """How long one stage took."""
 
     stage: str
     elapsed_s: float
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupCount:
+class GroupCount(Struct, frozen=True, kw_only=True):
     """How many candidates of one group were found and left out, and what they are like.
 
     `least_cosine`, `mean_cosine` and `greatest_cosine` are of the candidates that have a vector, None where none has;
@@ -296,9 +293,7 @@ class Degradation:
     message: str
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class Receipt(Struct, frozen=True, kw_only=True):
     """What ran, how long it took and what was left out.
 
     `cross_encoded` counts the candidates that the cross-encoder read. `cached` means that an equal recall's answer was
@@ -320,9 +315,7 @@ class Receipt:
     project_settings: tuple[str, ...] = ()
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class Recalled(Struct, frozen=True, kw_only=True):
     """The answer to a recall: hits of each group, best first."""
 
     hits: tuple[Hit, ...]

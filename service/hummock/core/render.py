@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import IntEnum
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import TurnDecision
@@ -59,8 +62,7 @@ class Quotas:
     code_fragments: int = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartialQuotas:
+class PartialQuotas(Struct, array_like=True, frozen=True, kw_only=True):
     """Some of the quotas; None says nothing."""
 
     domains: int | None = None

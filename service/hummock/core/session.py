@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from hummock.core.memory import LearnStatus
 
@@ -48,15 +51,15 @@ HISTORY_MESSAGES = 20
 HISTORY_CHARACTERS = 16_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """A conversation whose messages are kept.
 
     Attributes:
         title: Empty until a user has said something, unless it was given.
         update_time: Of its newest message; its own before the first.
         message_count: Also the position of the newest message.
-        number: Of the store's making; never that of a later session with the same id. 0 before it is stored.
+        number: Of the store's making; never that of a later session with the same id. 0 before it is stored. It stands
+            last: sessions that differ in nothing else are equal.
     """
 
     id: str
@@ -65,11 +68,16 @@ class Session:
     update_time: float
     is_archived: bool = False
     message_count: int = 0
-    number: int = field(default=0, compare=False)
+    number: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Session) and astuple(self)[:-1] == astuple(other)[:-1]
+
+    def __hash__(self) -> int:
+        return hash(astuple(self)[:-1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionMessage:
+class SessionMessage(Struct, frozen=True, kw_only=True):
     """A message of a session.
 
     Attributes:

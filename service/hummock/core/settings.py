@@ -1,11 +1,17 @@
-"""What a project sets for itself: values that its requests may leave open."""
+"""What a project sets for itself: values that its requests may leave open.
+
+Settings lie in the store as arrays of their fields: a new field goes to the end and has a default.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode, Preset
@@ -22,8 +28,7 @@ class SettingOrigin(IntEnum):
     PROJECT = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PresetSettings:
+class PresetSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """What recalls under one preset mean where they say nothing; fields as in `RecallQuery`.
 
     `origins` are those that answer where a filter names none.
@@ -42,8 +47,7 @@ class PresetSettings:
     window_turns: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormBudgets:
+class FormBudgets(Struct, array_like=True, frozen=True, kw_only=True):
     """Tokens that a rendering may take, by its form."""
 
     context: int | None = None
@@ -67,25 +71,23 @@ class FormBudgets:
                 return self.messages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistorySettings:
+class HistorySettings(Struct, array_like=True, frozen=True, kw_only=True):
     """The newest messages of a session that a rendering shows: so many, and of so many characters together."""
 
     messages: int | None = None
     characters: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectSettings:
+class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """All that a project may set. A value's path is its group and its name, for example "chat.top_k"."""
 
-    chat: PresetSettings = field(default_factory=PresetSettings)
-    code: PresetSettings = field(default_factory=PresetSettings)
-    agent: PresetSettings = field(default_factory=PresetSettings)
-    codex: PresetSettings = field(default_factory=PresetSettings)
-    budget_tokens: FormBudgets = field(default_factory=FormBudgets)
-    quotas: PartialQuotas = field(default_factory=PartialQuotas)
-    history: HistorySettings = field(default_factory=HistorySettings)
+    chat: PresetSettings = PresetSettings()
+    code: PresetSettings = PresetSettings()
+    agent: PresetSettings = PresetSettings()
+    budget_tokens: FormBudgets = FormBudgets()
+    quotas: PartialQuotas = PartialQuotas()
+    history: HistorySettings = HistorySettings()
+    codex: PresetSettings = PresetSettings()
 
     def preset(self, preset: Preset) -> PresetSettings:
         """What is set for one preset."""
@@ -108,18 +110,20 @@ class ProjectSettings:
     def changed(self, values: ProjectSettings, paths: Collection[str]) -> ProjectSettings:
         """With what `values` say at these paths; None there means that the project says nothing any more."""
         groups = {}
-        for group in fields(self):
-            names = [path.removeprefix(f"{group.name}.") for path in paths if path.startswith(f"{group.name}.")]
-            source = getattr(values, group.name)
-            groups[group.name] = replace(getattr(self, group.name), **{name: getattr(source, name) for name in names})
+        for group in self.__struct_fields__:
+            names = [path.removeprefix(f"{group}.") for path in paths if path.startswith(f"{group}.")]
+            source = getattr(values, group)
+            groups[group] = replace(getattr(self, group), **{name: getattr(source, name) for name in names})
         return ProjectSettings(**groups)
 
 
 NO_SETTINGS: Final = ProjectSettings()
 """Of a project that says nothing, always this object."""
 
+_SHOWN: Final = ("chat", "code", "agent", "codex", "budget_tokens", "quotas", "history")
+
 SETTING_PATHS: Final = tuple(
-    f"{group.name}.{value.name}" for group in fields(NO_SETTINGS) for value in fields(getattr(NO_SETTINGS, group.name))
+    f"{group}.{name}" for group in _SHOWN for name in getattr(NO_SETTINGS, group).__struct_fields__
 )
 """Every path, in the order in which people are shown them."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
+
+from msgspec.structs import replace
 
 from hummock.core.learning import Entry, Profile
 from hummock.core.memory import Filter, Memory, MemoryKind

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import astuple, replace
 from hashlib import sha256
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from hummock.core.learning import (
     MAX_KEYWORDS,
@@ -208,7 +210,8 @@ def digest(learning: LearningRows) -> str:
 
 
 def _rows(learning: LearningRows) -> Iterator[tuple[object, ...]]:
-    yield ("state", *astuple(learning.state()))
+    parts = astuple(learning.state())
+    yield ("state", *(astuple(part) if isinstance(part, Struct) else part for part in parts))
     for scope, turn in sorted(learning.scopes()):
         yield ("scope", scope, turn)
         for memory_id, usage in learning.usage(scope).items():

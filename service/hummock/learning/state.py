@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+
+from msgspec.structs import replace
 
 from hummock.core.errors import InvalidRequest, MemoryNotFound
 from hummock.core.learning import (

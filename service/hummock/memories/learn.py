@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import asdict
 
 from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
@@ -28,7 +29,6 @@ from hummock.core.memory import (
     Origin,
     Terms,
 )
-from hummock.core.quick import quick
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store, TextKey, UnitOfWork, WriteRequest, Written
 from hummock.text import template
@@ -156,9 +156,7 @@ def require_past(field: str, time: float | None, now: float) -> None:
         raise InvalidRequest(field, f"is {time - now:.0f} s in the future; the limit is {_CLOCK_SKEW_S:.0f} s")
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A draft with all that storing it needs but its vectors; `index` is complete."""
 
     draft: Draft
@@ -248,7 +246,11 @@ def _merges(draft: Draft) -> bool:
 
 
 def _fingerprint(draft: Draft) -> bytes:
-    return blake2b(msgspec.msgpack.encode(draft), digest_size=16).digest()
+    """Hash of all fields and their parts by name. It is stored: how a payload lies on disk has no say in it."""
+    payload, detail = draft.payload, draft.payload.detail
+    body = asdict(payload) | {"detail": None if detail is None else asdict(detail)}
+    said = asdict(draft) | {"index": asdict(draft.index), "payload": body}
+    return blake2b(msgspec.msgpack.encode(said), digest_size=16).digest()
 
 
 class Analysed(NamedTuple):

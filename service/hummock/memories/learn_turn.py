@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Draft, LearnStatus, MemoryIndex, MemoryKind, Origin, Payload

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from msgspec.structs import replace
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import InvalidRequest, SessionNotFound, Unavailable

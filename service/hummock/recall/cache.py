@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from sys import getsizeof
 from threading import Lock
 from typing import Generic, TypeVar
+
+from msgspec.structs import replace
 
 from hummock.core.errors import SeqNotReached
 from hummock.core.memory import DomainKnowledge, LearningRecord, Memory

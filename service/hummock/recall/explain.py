@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, Standing
@@ -283,7 +284,7 @@ class _Case:
 
 def _only(found: Candidates, row: int) -> Candidates:
     """One candidate as if it were the only one."""
-    columns = {field.name: getattr(found, field.name) for field in fields(Candidates)}
+    columns = {name: getattr(found, name) for name in Candidates.__struct_fields__}
     single: dict[str, Any] = {
         name: column[row : row + 1] for name, column in columns.items() if isinstance(column, np.ndarray)
     }

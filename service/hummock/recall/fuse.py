@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
-from hummock.core.quick import quick
 from hummock.core.recall import Decay, DecayMode, GroupPlan, Plan, TimeInterval
 from hummock.recall.plan import DOMAINS
 from hummock.recall.query_features import QueryFeatures
@@ -79,9 +78,7 @@ ECHO_ORIGINS = frozenset({Origin.USER_INPUT, Origin.AI_OUTPUT})
 """Of what was said. What equals the query and was said is an echo of it; a note is an answer (1.1-2)."""
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fused:
+class Fused(Struct, frozen=True, kw_only=True, eq=False):
     """One group in order: by relevance and age, domains that the query names first; ties by similarity, then id.
 
     Attributes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, FoundBy

@@ -7,7 +7,9 @@ stage; what there is no time for is left out and said, not waited for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hummock.core.candidates import Candidates, Gathered
 from hummock.core.embedding import Embedding, EmbeddingSpace, given_embedding
@@ -53,8 +55,7 @@ _ATTEMPTS = 3
 """Searches that a recall makes at most: writes that edit the very memories it has ranked make it search again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ranking:
+class Ranking(Struct, frozen=True, kw_only=True, eq=False):
     """What a recall knows when its hits are chosen; groups are in the plan's order.
 
     Attributes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from hummock.core.candidates import SessionWindow
 from hummock.core.memory import Filter, MemoryKind, Origin
@@ -38,7 +40,7 @@ T = TypeVar("T")
 _CODE_PATHS = frozenset({RecallPath.VECTOR, RecallPath.KEYWORD})
 _ORIGINS: Final = "origins"
 _WINDOW: Final = "window_turns"
-_NUMBERS: Final = tuple(field.name for field in fields(PresetSettings) if field.name != _ORIGINS)
+_NUMBERS: Final = tuple(name for name in PresetSettings.__struct_fields__ if name != _ORIGINS)
 """Fields of a preset's settings that a query has under the same name."""
 
 

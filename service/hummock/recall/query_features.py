@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.core.quick import quick
 from hummock.core.recall import GroupPlan, Intent, Plan, RecallPath, RecallQuery
 from hummock.recall.plan import ALL_KINDS
 from hummock.text.analyzer import query_terms
@@ -26,9 +26,7 @@ _CJK_NAME_CHARACTERS = range(2, 5)
 _JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
 
 
-@quick
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class QueryFeatures:
+class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     """The query in the forms that the paths need.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
 from datetime import UTC, datetime
 from enum import IntEnum
+
+from msgspec.structs import replace
 
 from hummock.core.explain import Change, LossStage, Numbers, Verdict
 from hummock.core.memory import CodeFragment, Filter, Memory, MemoryKind
@@ -206,9 +207,9 @@ def changes(asked: RecallQuery, changed: RecallQuery) -> tuple[Change, ...]:
         if getattr(asked, name) != getattr(changed, name)
     ]
     of_filter = [
-        Change(field=f"{_FILTER}{field.name}", value=_condition_text(getattr(changed.filter, field.name)))
-        for field in fields(Filter)
-        if getattr(asked.filter, field.name) != getattr(changed.filter, field.name)
+        Change(field=f"{_FILTER}{name}", value=_condition_text(getattr(changed.filter, name)))
+        for name in Filter.__struct_fields__
+        if getattr(asked.filter, name) != getattr(changed.filter, name)
     ]
     return (*own, *of_filter)
 

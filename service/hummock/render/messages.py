@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from hummock.core.render import Rendered, RenderForm, RenderQuery
 from hummock.core.session import (
     HISTORY_CHARACTERS,
@@ -38,7 +40,7 @@ def with_history(query: RenderQuery, store: Store) -> RenderQuery:
     shown = _shown(query, asked, store)
     recall = query.recall
     if recall is not None and recall.session_id == asked.session_id and recall.window_turns is None:
-        recall = replace(recall, window_turns=sum(message.role is PromptRole.USER for message in shown))
+        recall = structs.replace(recall, window_turns=sum(message.role is PromptRole.USER for message in shown))
     return replace(query, session=None, history=shown, recall=recall)
 
 

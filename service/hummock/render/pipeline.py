@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from msgspec import structs
+
 from hummock.core.errors import HummockError, InvalidRequest
 from hummock.core.project import Project
 from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery
@@ -78,7 +80,7 @@ class Render:
     def _recalled(self, query: RecallQuery, form: RenderForm) -> Recalled | Degradation:
         """The recall's answer, or why there is none where the form has something to say without it."""
         try:
-            return self._recall(replace(query, full=True))
+            return self._recall(structs.replace(query, full=True))
         except InvalidRequest as error:
             error.move_into("recall.")
             raise

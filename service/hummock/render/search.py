@@ -6,9 +6,11 @@ import math
 import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import Final
+
+from msgspec.structs import replace
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind
 from hummock.core.recall import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from hummock.core.errors import InvalidRequest
@@ -158,7 +157,7 @@ def explain_response(request: recall_pb2.RecallRequest, explained: Explained) ->
 
 
 def _numbers(numbers: Numbers) -> explain_pb2.ExplainNumbers:
-    named: dict[str, Any] = {field.name: getattr(numbers, field.name) for field in fields(Numbers)}
+    named: dict[str, Any] = {name: getattr(numbers, name) for name in Numbers.__struct_fields__}
     return explain_pb2.ExplainNumbers(**named)
 
 

@@ -38,12 +38,11 @@ def kept_behind(
             return KeptPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
         last = keys.doc_of_doc_key(key)
         payload = txn.get(key, b"", db=environment.tables.payload)
-        stored = record_codec.decode_memory(value)
         embeddings = _embeddings(environment, txn, number, record.active_space, last) if with_vectors else ()
         memories.append(
             KeptMemory(
-                memory=record_codec.memory_of(stored, record_codec.decode_payload(payload)),
-                session_position=stored.session_position,
+                memory=record_codec.memory_of(value, payload),
+                session_position=record_codec.decode_memory(value).session_position,
                 embeddings=embeddings,
             )
         )
@@ -171,5 +170,4 @@ def _memory(
     if value is None:
         return None, _KEY_BYTES
     payload = txn.get(key, b"", db=environment.tables.payload) if full else b""
-    body = record_codec.decode_payload(payload) if full else None
-    return record_codec.memory_of(record_codec.decode_memory(value), body), len(value) + len(payload)
+    return record_codec.memory_of(value, payload), len(value) + len(payload)

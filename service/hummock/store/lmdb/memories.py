@@ -9,7 +9,7 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.memory import Memory
+from hummock.core.memory import DomainKnowledge, Memory, Payload
 from hummock.store.lmdb import keys, record_codec
 from hummock.store.lmdb.environment import Environment
 from hummock.store.search.substrings import SubstringScan
@@ -46,9 +46,7 @@ class ProjectReading:
         memory, payload = self.records(doc, full=full)
         if not memory:
             return None
-        return record_codec.memory_of(
-            record_codec.decode_memory(memory), record_codec.decode_payload(payload) if full else None
-        )
+        return record_codec.memory_of(memory, payload)
 
     def records(self, doc: int, *, full: bool) -> tuple[bytes, bytes]:
         """The bytes of a memory and, if it is asked for in full, of its payload; nothing where a write removed it."""
@@ -63,7 +61,7 @@ class ProjectReading:
             raise Outdated
         return records
 
-    def payload(self, doc: int) -> record_codec.PayloadRecord | None:
+    def payload(self, doc: int) -> Payload | None:
         """A memory's payload, or None."""
         value = self.txn.get(keys.doc_key(self._number, doc), db=self._payload)
         return None if value is None else record_codec.decode_payload(value)
@@ -71,12 +69,7 @@ class ProjectReading:
     def key_files(self, docs: Sequence[int]) -> list[str]:
         """The key files of those that are knowledge of a domain. Raises: Outdated."""
         details = (payload.detail for payload in all_present([self.payload(doc) for doc in docs]))
-        return [
-            path
-            for detail in details
-            if isinstance(detail, record_codec.DomainKnowledgeRecord)
-            for path in detail.key_files
-        ]
+        return [path for detail in details if isinstance(detail, DomainKnowledge) for path in detail.key_files]
 
     def tokens(self, doc: int, chunk: int) -> bytes:
         """A chunk's token vectors; nothing where a write removed it, which is missed when the memory is loaded."""

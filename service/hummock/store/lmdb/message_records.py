@@ -1,4 +1,4 @@
-"""Sessions and messages as they lie in the store, and their keys. Records evolve as those of `codec.py`."""
+"""Sessions and messages as they lie in the store, and their keys. See `record_codec`."""
 
 from __future__ import annotations
 
@@ -6,103 +6,45 @@ import struct
 
 import msgspec
 
-from hummock.core.session import PromptRole, Session, SessionMessage
+from hummock.core.session import Session, SessionMessage
 from hummock.store.lmdb import keys
+from hummock.store.lmdb.record_codec import Fields, decode_array, encode
 
 _NUMBER = struct.Struct(">Q")
 _ORDER = struct.Struct(">BQ")
 _LAST = (1 << 64) - 1
 
 
-class SessionRecord(msgspec.Struct, array_like=True, frozen=True):
-    """A session; `number` stands for it in keys and is never used again, `moved` is its place in the order."""
+class SessionRecord(msgspec.Struct, frozen=True):
+    """A session; its `number` stands for it in keys and is never used again, `moved` is its place in the order."""
 
-    number: int
+    session: Session
     moved: int
-    id: str
-    title: str
-    create_time: float
-    update_time: float
-    is_archived: bool
-    message_count: int
 
 
-class MessageRecord(msgspec.Struct, array_like=True, frozen=True):
-    """A message; its session and its position are its key."""
-
-    id: str
-    role: int
-    content: str
-    raw: str
-    send_time: float
-    memory_id: str = ""
+_SESSION = Fields(Session, but_for="number")
+_MESSAGE = Fields(SessionMessage, but_for="position")
 
 
-_SESSION = msgspec.msgpack.Decoder(SessionRecord)
-_MESSAGE = msgspec.msgpack.Decoder(MessageRecord)
+def encode_session(record: SessionRecord) -> bytes:
+    """A session's number and place, and what else it holds."""
+    return encode((record.session.number, record.moved, *_SESSION.values(record.session)))
 
 
 def decode_session(value: bytes) -> SessionRecord:
-    """A record that was encoded."""
-    return _SESSION.decode(value)
+    """Inverse of `encode_session`."""
+    number, moved, *values = decode_array(value)
+    return SessionRecord(_SESSION.value(values, number=number), moved)
 
 
-def decode_message(value: bytes) -> MessageRecord:
-    """A record that was encoded."""
-    return _MESSAGE.decode(value)
+def encode_message(message: SessionMessage) -> bytes:
+    """A message; its session and its position are its key."""
+    return encode(_MESSAGE.values(message))
 
 
-def session_record(session: Session, number: int, moved: int) -> SessionRecord:
-    """The record of a session."""
-    return SessionRecord(
-        number=number,
-        moved=moved,
-        id=session.id,
-        title=session.title,
-        create_time=session.create_time,
-        update_time=session.update_time,
-        is_archived=session.is_archived,
-        message_count=session.message_count,
-    )
-
-
-def session_of(record: SessionRecord) -> Session:
-    """The session of a record."""
-    return Session(
-        id=record.id,
-        title=record.title,
-        create_time=record.create_time,
-        update_time=record.update_time,
-        is_archived=record.is_archived,
-        message_count=record.message_count,
-        number=record.number,
-    )
-
-
-def message_record(message: SessionMessage) -> MessageRecord:
-    """The record of a message."""
-    return MessageRecord(
-        id=message.id,
-        role=message.role,
-        content=message.content,
-        raw=message.raw,
-        send_time=message.send_time,
-        memory_id=message.memory_id,
-    )
-
-
-def message_of(value: bytes, position: int) -> SessionMessage:
-    """The message of an encoded record."""
-    record = decode_message(value)
-    return SessionMessage(
-        id=record.id,
-        role=PromptRole(record.role),
-        content=record.content,
-        raw=record.raw,
-        send_time=record.send_time,
-        position=position,
-        memory_id=record.memory_id,
-    )
+def decode_message(value: bytes, position: int) -> SessionMessage:
+    """Inverse of `encode_message`."""
+    return _MESSAGE.value(decode_array(value), position=position)
 
 
 def clock_key(project: int) -> bytes:

@@ -16,6 +16,7 @@ from itertools import islice
 import lmdb
 import msgspec
 
+from hummock.core.memory import Memory
 from hummock.store.lmdb import keys, record_codec, term_dictionary
 from hummock.store.lmdb.environment import DIRECTORY_KEY, Environment, unusable
 from hummock.store.lmdb.learning_log import StoredRows
@@ -105,12 +106,10 @@ class _Reanalysis:
         if not memories:
             return None
         record = self.environment.project_record(txn, number)
-        made = terms_of(
-            [pieces_of(as_draft(record_codec.memory_of(memory, payload))) for _, memory, payload in memories]
-        )
+        made = terms_of([pieces_of(as_draft(memory)) for _, memory in memories])
         shelf, learning = Shelf(self.environment, txn, number, vocabulary), StoredRows(txn, tables, number)
         lists = shelf.forward_lists(made, record)
-        for (key, memory, _), one, stored in zip(memories, made, lists, strict=True):
+        for (key, memory), one, stored in zip(memories, made, lists, strict=True):
             profile = learning.profile(memory.id)
             if profile is not None and profile.keywords:
                 (learned,) = shelf.forward_lists([learned_terms(profile.keywords)], record)
@@ -133,8 +132,8 @@ class _Reanalysis:
 
 def _memories(
     txn: lmdb.Transaction[bytes], environment: Environment, number: int, doc: int
-) -> Iterator[tuple[bytes, record_codec.MemoryRecord, record_codec.PayloadRecord]]:
-    """Keys and records of a project's memories from this one on, in their order, as many as are made at once."""
+) -> Iterator[tuple[bytes, Memory]]:
+    """Keys and memories of a project from this one on, in their order, as many as are made at once."""
     tables = environment.tables
     found = keys.entries(txn, tables.memory, keys.project_prefix(number), keys.doc_key(number, doc))
     read_bytes = 0
@@ -143,4 +142,4 @@ def _memories(
             return
         payload = txn.get(key, b"", db=tables.payload)
         read_bytes += len(value) + len(payload)
-        yield key, record_codec.decode_memory(value), record_codec.decode_payload(payload)
+        yield key, record_codec.memory_of(value, payload)

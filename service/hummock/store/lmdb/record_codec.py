@@ -6,19 +6,13 @@ record lacking it reads well, and what an older version does not know it skips.
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
+from typing import Any, Generic, TypeGuard, TypeVar
 
-from hummock.core.memory import (
-    CodeFragment,
-    Detail,
-    DomainKnowledge,
-    LearningRecord,
-    Memory,
-    MemoryIndex,
-    MemoryKind,
-    Origin,
-    Payload,
-)
+import msgspec
+from msgspec.structs import astuple, fields
+
+from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
 
 SCHEMA = 1
@@ -60,7 +54,7 @@ class SchemaRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 class ProjectRecord(msgspec.Struct, array_like=True):
-    """A project; what counts up never goes back."""
+    """A project; what counts up never goes back. What is said of it (`ProjectInfo`) stands where it was added."""
 
     name: str
     create_time: float
@@ -81,68 +75,18 @@ class ProjectRecord(msgspec.Struct, array_like=True):
     """Of the newest write that stored or removed an ENTRY."""
 
 
-class MemoryRecord(msgspec.Struct, array_like=True, frozen=True):
-    """A memory without its payload; `text` is its key in `by_text`, empty when it has none."""
+class MemoryRecord(msgspec.Struct, frozen=True):
+    """A memory as its table has it: without its payload, and with what the store notes of it.
 
-    id: str
-    kind: int
-    origin: int
-    title: str
-    summary: str
-    tags: tuple[str, ...]
-    session_id: str
-    speaker: str
-    event_time: float | None
-    emotion_label: str
-    trust: float
-    supersedes: tuple[str, ...]
-    source_hash: str
-    create_time: float
-    update_time: float
-    content_hash: bytes
-    fingerprint: bytes
-    token_count: int
-    chunk_count: int
+    Attributes:
+        memory: On disk the parts of its index stand by themselves, in the place of the index.
+        text: Its key in `by_text`, empty when it has none.
+        session_position: Its place among the memories of its session; -1 without one.
+    """
+
+    memory: Memory
     text: bytes = b""
     session_position: int = -1
-
-
-class LearningRecordRecord(msgspec.Struct, array_like=True, frozen=True, tag=1):
-    """LearningRecord."""
-
-    question: str
-    answer: str
-    source_files: tuple[str, ...]
-
-
-class DomainKnowledgeRecord(msgspec.Struct, array_like=True, frozen=True, tag=2):
-    """DomainKnowledge."""
-
-    domain: str
-    aliases: tuple[str, ...]
-    summary: str
-    key_files: tuple[str, ...]
-
-
-class CodeFragmentRecord(msgspec.Struct, array_like=True, frozen=True, tag=3):
-    """CodeFragment."""
-
-    path: str
-    start_line: int
-    end_line: int
-    language: str
-    symbol: str
-
-
-DetailRecord = LearningRecordRecord | DomainKnowledgeRecord | CodeFragmentRecord | None
-
-
-class PayloadRecord(msgspec.Struct, array_like=True, frozen=True):
-    """A memory's body."""
-
-    content: str
-    raw: str
-    detail: DetailRecord = None
 
 
 class RequestRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -155,111 +99,90 @@ class RequestRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 encode = msgspec.msgpack.Encoder().encode
+decode_array = msgspec.msgpack.Decoder(list[Any]).decode
+Value = TypeVar("Value", bound=msgspec.Struct)
+
+
+class Fields(Generic[Value]):
+    """Values of one type as arrays of what their fields hold.
+
+    For types that are not `array_like`: in the reply to a request their values lie by the names of their fields, or a
+    table holds a part of them only.
+
+    Attributes:
+        kind: Of the values.
+    """
+
+    def __init__(self, kind: type[Value], *, but_for: str = "") -> None:
+        """Args are the type, and a field that is left out."""
+        self.kind = kind
+        self._left_out = [place for place, name in enumerate(kind.__struct_fields__) if name == but_for]
+        self._names = [name for name in kind.__struct_fields__ if name != but_for]
+        self._parts = {self._names.index(one.name): Fields(one.type) for one in fields(kind) if _has_names(one.type)}
+
+    def values(self, value: Value) -> list[Any]:
+        """What the fields hold, in their order."""
+        held = list(astuple(value))
+        for place in self._left_out:
+            del held[place]
+        for place, part in self._parts.items():
+            held[place] = part.values(held[place])
+        return held
+
+    def value(self, values: Sequence[Any], **left_out: object) -> Value:
+        """Inverse of `values`; what is missing at the end has its default, and what is too much is skipped."""
+        return msgspec.convert(self._named(values) | left_out, self.kind)
+
+    def _named(self, values: Sequence[Any]) -> dict[str, Any]:
+        named = dict(zip(self._names, values, strict=False))
+        for place, part in self._parts.items():
+            if place < len(values):
+                named[self._names[place]] = part._named(values[place])
+        return named
+
+
+def _has_names(kind: object) -> TypeGuard[type[msgspec.Struct]]:
+    """Whether a part is to be an array and would not be one by itself."""
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct) and not kind.__struct_config__.array_like
+
+
 decode_schema = msgspec.msgpack.Decoder(SchemaRecord).decode
 decode_directory = msgspec.msgpack.Decoder(DirectoryRecord).decode
 decode_reanalysed = msgspec.msgpack.Decoder(Reanalysed).decode
 decode_project = msgspec.msgpack.Decoder(ProjectRecord).decode
-decode_memory = msgspec.msgpack.Decoder(MemoryRecord).decode
-decode_payload = msgspec.msgpack.Decoder(PayloadRecord).decode
+decode_payload = msgspec.msgpack.Decoder(Payload).decode
 decode_request = msgspec.msgpack.Decoder(RequestRecord).decode
 
-
-def memory_record(memory: Memory, text: bytes, session_position: int) -> MemoryRecord:
-    """The record of a memory."""
-    return MemoryRecord(
-        id=memory.id,
-        kind=int(memory.kind),
-        origin=int(memory.origin),
-        title=memory.index.title,
-        summary=memory.index.summary,
-        tags=memory.index.tags,
-        session_id=memory.session_id,
-        speaker=memory.speaker,
-        event_time=memory.event_time,
-        emotion_label=memory.emotion_label,
-        trust=memory.trust,
-        supersedes=memory.supersedes,
-        source_hash=memory.source_hash,
-        create_time=memory.create_time,
-        update_time=memory.update_time,
-        content_hash=memory.content_hash,
-        fingerprint=memory.fingerprint,
-        token_count=memory.token_count,
-        chunk_count=memory.chunk_count,
-        text=text,
-        session_position=session_position,
-    )
+_INDEX = Memory.__struct_fields__.index("index")
+_INDEX_END = _INDEX + len(MemoryIndex.__struct_fields__)
+_NOTED = _INDEX_END + len(Memory.__struct_fields__[_INDEX + 1 : -1])
+"""Where in a record the parts of the index begin and end, and where what the store notes begins."""
 
 
-def memory_of(record: MemoryRecord, payload: PayloadRecord | None) -> Memory:
-    """The memory of a record."""
-    return Memory(
-        id=record.id,
-        kind=_KINDS[record.kind],
-        origin=_ORIGINS[record.origin],
-        index=MemoryIndex(title=record.title, summary=record.summary, tags=record.tags),
-        payload=None if payload is None else payload_of(payload),
-        session_id=record.session_id,
-        speaker=record.speaker,
-        event_time=record.event_time,
-        emotion_label=record.emotion_label,
-        trust=record.trust,
-        supersedes=record.supersedes,
-        source_hash=record.source_hash,
-        create_time=record.create_time,
-        update_time=record.update_time,
-        content_hash=record.content_hash,
-        fingerprint=record.fingerprint,
-        token_count=record.token_count,
-        chunk_count=record.chunk_count,
-    )
+def encode_memory(memory: Memory, text: bytes, session_position: int) -> bytes:
+    """The record of a memory; see `MemoryRecord`."""
+    values = list(astuple(memory)[:-1])
+    values[_INDEX : _INDEX + 1] = astuple(memory.index)
+    return encode((*values, text, session_position))
 
 
-# A look-up is a fifth of a call of the enum.
-_KINDS = {int(kind): kind for kind in MemoryKind}
+def decode_memory(value: bytes) -> MemoryRecord:
+    """Inverse of `encode_memory`."""
+    values = decode_array(value)
+    return MemoryRecord(_memory(values, None), *values[_NOTED : _NOTED + 2])
+
+
+def memory_of(value: bytes, payload: bytes) -> Memory:
+    """The memory of a record and of the record of its payload; an empty one leaves it without."""
+    return _memory(decode_array(value), decode_payload(payload) if payload else None)
+
+
+def _memory(values: list[Any], payload: Payload | None) -> Memory:
+    index = values[_INDEX:_INDEX_END]
+    return msgspec.convert([*values[:_INDEX], index, *values[_INDEX_END:_NOTED], payload], Memory)
+
+
 _ORIGINS = {int(origin): origin for origin in Origin}
-
-
-def payload_record(payload: Payload) -> PayloadRecord:
-    """The record of a payload."""
-    return PayloadRecord(content=payload.content, raw=payload.raw, detail=_detail_record(payload.detail))
-
-
-def payload_of(record: PayloadRecord) -> Payload:
-    """The payload of a record."""
-    return Payload(content=record.content, raw=record.raw, detail=_detail_of(record.detail))
-
-
-def _detail_record(detail: Detail) -> DetailRecord:
-    match detail:
-        case LearningRecord():
-            return LearningRecordRecord(detail.question, detail.answer, detail.source_files)
-        case DomainKnowledge():
-            return DomainKnowledgeRecord(detail.domain, detail.aliases, detail.summary, detail.key_files)
-        case CodeFragment():
-            return CodeFragmentRecord(detail.path, detail.start_line, detail.end_line, detail.language, detail.symbol)
-        case None:
-            return None
-
-
-def _detail_of(record: DetailRecord) -> Detail:
-    match record:
-        case LearningRecordRecord():
-            return LearningRecord(question=record.question, answer=record.answer, source_files=record.source_files)
-        case DomainKnowledgeRecord():
-            return DomainKnowledge(
-                domain=record.domain, aliases=record.aliases, summary=record.summary, key_files=record.key_files
-            )
-        case CodeFragmentRecord():
-            return CodeFragment(
-                path=record.path,
-                start_line=record.start_line,
-                end_line=record.end_line,
-                language=record.language,
-                symbol=record.symbol,
-            )
-        case None:
-            return None
 
 
 def info_of(record: ProjectRecord) -> ProjectInfo:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 
 import lmdb
+from msgspec.structs import replace
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
-from hummock.store.lmdb import keys, message_records, record_codec
+from hummock.store.lmdb import keys, message_records
 from hummock.store.lmdb.environment import Environment, Tables
 from hummock.store.views.view_cache import project_number
 
@@ -35,7 +36,7 @@ class SessionReads:
     def get(self, project: str, session_id: str) -> Session:
         """One session."""
         with self._opened(project, session_id) as opened:
-            return message_records.session_of(opened.record)
+            return opened.record.session
 
     def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
         """At most `limit` sessions, the one that moved last first."""
@@ -50,7 +51,7 @@ class SessionReads:
                 message_records.decode_session(txn.get(key, b"", db=self._tables.session_record)) for _, key in places
             ]
         return SessionPage(
-            sessions=tuple(message_records.session_of(record) for record in found[:limit]),
+            sessions=tuple(record.session for record in found[:limit]),
             next_behind=found[limit - 1].moved if len(found) > limit else None,
         )
 
@@ -63,19 +64,19 @@ class SessionReads:
             prefixes = [message_records.order_prefix(number, archived=archived) for archived in (True, False)]
             places = [reversed(list(keys.entries(txn, self._tables.session_order, prefix))) for prefix in prefixes]
             values = [txn.get(key, b"", db=self._tables.session_record) for _, key in chain(*places)]
-        return tuple(message_records.session_of(message_records.decode_session(value)) for value in values)
+        return tuple(message_records.decode_session(value).session for value in values)
 
     def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
         """One message; None where the session has none with this id."""
         with self._opened(project, session_id) as opened:
-            key = message_records.message_id_key(opened.project, opened.record.number, message_id)
+            key = message_records.message_id_key(opened.project, opened.record.session.number, message_id)
             value = opened.txn.get(key, db=self._tables.message_id)
             return None if value is None else self._read(opened, message_records.number_of(value))[0]
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
         """At most `limit` messages directly before a position, in the order of time."""
         with self._opened(project, session_id) as opened:
-            end = opened.record.message_count + 1
+            end = opened.record.session.message_count + 1
             if position is not None:
                 end = min(end, position)
             first = max(1, end - limit)
@@ -89,9 +90,9 @@ class SessionReads:
     ) -> tuple[SessionMessage, ...]:
         """The messages directly behind a position, in the order of time."""
         with self._opened(project, session_id) as opened:
-            if number not in (None, opened.record.number):
+            if number not in (None, opened.record.session.number):
                 raise SessionNotFound(session_id)
-            positions = range(position + 1, opened.record.message_count + 1)
+            positions = range(position + 1, opened.record.session.message_count + 1)
             return tuple(_fitting(positions, lambda at: self._read(opened, at), most_bytes))
 
     @contextmanager
@@ -106,9 +107,9 @@ class SessionReads:
 
     def _read(self, opened: _Opened, position: int) -> tuple[SessionMessage, int]:
         """A message and its bytes."""
-        key = message_records.message_key(opened.project, opened.record.number, position)
+        key = message_records.message_key(opened.project, opened.record.session.number, position)
         value = opened.txn.get(key, b"", db=self._tables.message)
-        return message_records.message_of(value, position), len(value)
+        return message_records.decode_message(value, position), len(value)
 
 
 def _fitting(
@@ -142,20 +143,18 @@ class SessionUnit:
     def get(self, session_id: str) -> Session | None:
         """A session."""
         record = self._find(session_id)
-        return None if record is None else message_records.session_of(record)
+        return None if record is None else record.session
 
     def active(self) -> Session | None:
         """Of the sessions that are not archived the one that moved last."""
         prefix = message_records.order_prefix(self._project, archived=False)
         for _, key in keys.entries(self._txn, self._tables.session_order, prefix):
-            return message_records.session_of(
-                message_records.decode_session(self._txn.get(key, b"", db=self._tables.session_record))
-            )
+            return message_records.decode_session(self._txn.get(key, b"", db=self._tables.session_record)).session
         return None
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
         """A message of a session that is there."""
-        number = self._present(session_id).number
+        number = self._present(session_id).session.number
         key = message_records.message_id_key(self._project, number, message_id)
         position = self._txn.get(key, db=self._tables.message_id)
         return None if position is None else self._message(number, message_records.number_of(position))
@@ -163,30 +162,31 @@ class SessionUnit:
     def create(self, session: Session) -> None:
         """Stores a session whose id is free; it has moved last."""
         tick = self._tick()
-        self._put(message_records.session_record(session, tick, tick))
+        self._put(message_records.SessionRecord(replace(session, number=tick), tick))
 
     def change(self, session: Session) -> None:
         """Replaces a session's values; its place in the order stays."""
         self._on_change()
         record = self._present(session.id)
         self._leave_order(record)
-        self._put(message_records.session_record(session, record.number, record.moved))
+        self._put(message_records.SessionRecord(replace(session, number=record.session.number), record.moved))
 
     def append(self, session: Session, message: SessionMessage) -> SessionMessage:
         """Stores a message behind the newest one; the session has moved last."""
         record, tick = self._present(session.id), self._tick()
         self._leave_order(record)
-        placed = replace(message, position=record.message_count + 1)
-        self._put(message_records.session_record(replace(session, message_count=placed.position), record.number, tick))
-        by_id = message_records.message_id_key(self._project, record.number, message.id)
-        self._txn.put(by_id, message_records.packed(placed.position), db=self._tables.message_id)
-        self._put_message(record.number, placed)
+        number, position = record.session.number, record.session.message_count + 1
+        placed = replace(message, position=position)
+        self._put(message_records.SessionRecord(replace(session, message_count=position, number=number), tick))
+        by_id = message_records.message_id_key(self._project, number, message.id)
+        self._txn.put(by_id, message_records.packed(position), db=self._tables.message_id)
+        self._put_message(number, placed)
         return placed
 
     def learnt(self, session_id: str, message: SessionMessage) -> None:
         """Replaces a message that is there by one that differs in its memory alone."""
         self._on_change()
-        self._put_message(self._present(session_id).number, message)
+        self._put_message(self._present(session_id).session.number, message)
 
     def delete(self, session_id: str) -> None:
         """Makes a session that is there disappear; its messages are left to `clear`."""
@@ -195,7 +195,7 @@ class SessionUnit:
         self._leave_order(record)
         self._txn.delete(message_records.session_key(self._project, session_id), db=self._tables.session_record)
         self._txn.put(
-            message_records.messages_prefix(self._project, record.number), b"", db=self._tables.session_deleted
+            message_records.messages_prefix(self._project, record.session.number), b"", db=self._tables.session_deleted
         )
 
     def clear(self, limit: int) -> bool:
@@ -228,24 +228,24 @@ class SessionUnit:
         value = self._txn.get(
             message_records.message_key(self._project, number, position), b"", db=self._tables.message
         )
-        return message_records.message_of(value, position)
+        return message_records.decode_message(value, position)
 
     def _put(self, record: message_records.SessionRecord) -> None:
         self.has_put = True
-        key = message_records.session_key(self._project, record.id)
-        self._txn.put(key, record_codec.encode(record), db=self._tables.session_record)
-        place = message_records.order_key(self._project, record.moved, archived=record.is_archived)
+        key = message_records.session_key(self._project, record.session.id)
+        self._txn.put(key, message_records.encode_session(record), db=self._tables.session_record)
+        place = message_records.order_key(self._project, record.moved, archived=record.session.is_archived)
         self._txn.put(place, key, db=self._tables.session_order)
 
     def _put_message(self, number: int, message: SessionMessage) -> None:
         self.has_put = True
         key = message_records.message_key(self._project, number, message.position)
-        value = record_codec.encode(message_records.message_record(message))
+        value = message_records.encode_message(message)
         self._txn.put(key, value, db=self._tables.message)
         self.put_bytes += len(value)
 
     def _leave_order(self, record: message_records.SessionRecord) -> None:
-        place = message_records.order_key(self._project, record.moved, archived=record.is_archived)
+        place = message_records.order_key(self._project, record.moved, archived=record.session.is_archived)
         self._txn.delete(place, db=self._tables.session_order)
 
     def _tick(self) -> int:

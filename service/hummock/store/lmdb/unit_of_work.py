@@ -72,7 +72,7 @@ class Unit:
         if doc is None:
             return None
         payload = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.payload)
-        return record_codec.memory_of(self._memory(doc), record_codec.decode_payload(payload))
+        return record_codec.memory_of(self._stored(doc), payload)
 
     def find_by_text(self, key: TextKey) -> str | None:
         """The id of the oldest memory that was put with this key."""
@@ -94,13 +94,13 @@ class Unit:
         old_doc = self._doc(memory.id)
         old = None if old_doc is None else self._memory(old_doc)
         learned = b"" if old_doc is None else learned_of(self._remove(old_doc))
-        if old is not None and old.kind == MemoryKind.ENTRY and memory.kind is not MemoryKind.ENTRY:
+        if old is not None and old.memory.kind is MemoryKind.ENTRY and memory.kind is not MemoryKind.ENTRY:
             self._learning.forget(memory.id, is_entry=True)
             learned = b""
         doc = self._next_doc()
         position = self._session_position(memory, old, session_position)
         text = b"" if key is None else keys.text_bytes(key)
-        payload = record_codec.encode(record_codec.payload_record(memory.payload))
+        payload = record_codec.encode(memory.payload)
         self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, embeddings))
         self._count(memory.kind, 1)
         self._note(op_log.pack_put(doc))
@@ -113,7 +113,7 @@ class Unit:
         if doc is None:
             return False
         self._writing.has_begun = True
-        is_entry = self._memory(doc).kind == MemoryKind.ENTRY
+        is_entry = self._memory(doc).memory.kind is MemoryKind.ENTRY
         self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
         self._remove(doc)
         self._learning.forget(memory_id, is_entry=is_entry)
@@ -171,7 +171,10 @@ class Unit:
         return doc_of(self._txn, self._environment, self._number, memory_id)
 
     def _memory(self, doc: int) -> record_codec.MemoryRecord:
-        return record_codec.decode_memory(self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.memory))
+        return record_codec.decode_memory(self._stored(doc))
+
+    def _stored(self, doc: int) -> bytes:
+        return self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.memory)
 
     def _next_doc(self) -> int:
         self._record.next_doc += 1
@@ -187,10 +190,10 @@ class Unit:
         new = with_learned(old, learned)
         if new != old:
             moved, space, entries_seq = self._next_doc(), self._record.active_space, self._record.entries_seq
-            record = move_doc(self._txn, self._tables, self._number, space, doc, moved, new)
+            memory = move_doc(self._txn, self._tables, self._number, space, doc, moved, new)
             self._remove(doc)
             self._txn.put(keys.name_key(self._number, memory_id), packed(moved), db=self._tables.by_id)
-            self._count(record.kind, 1)
+            self._count(memory.kind, 1)
             # What the memory says is what it said.
             self._record.entries_seq = entries_seq
             self._note(op_log.pack_put(moved))
@@ -204,21 +207,21 @@ class Unit:
         forward_list = self._txn.get(doc_key, b"", db=self._tables.terms)
         for table in (self._tables.memory, self._tables.payload, self._tables.column, self._tables.terms):
             self._txn.delete(doc_key, db=table)
-        for chunk in range(record.chunk_count):
+        for chunk in range(record.memory.chunk_count):
             chunk_key = keys.chunk_key(self._number, self._record.active_space, doc, chunk)
             self._txn.delete(chunk_key, db=self._tables.vector)
             self._txn.delete(chunk_key, db=self._tables.token)
         if record.text:
             self._txn.delete(keys.text_key(self._number, record.text, doc), db=self._tables.by_text)
-        self._count(record.kind, -1)
-        self._removed.append((self._op_key(), record.id.encode()))
+        self._count(record.memory.kind, -1)
+        self._removed.append((self._op_key(), record.memory.id.encode()))
         self._note(op_log.pack_removal(doc, forward_list))
         return forward_list
 
     def _session_position(self, memory: Memory, old: record_codec.MemoryRecord | None, given: int | None) -> int:
         if not memory.session_id:
             return -1
-        if given is None and old is not None and old.session_id == memory.session_id:
+        if given is None and old is not None and old.memory.session_id == memory.session_id:
             return old.session_position
         key = keys.name_key(self._number, memory.session_id)
         end = self._sessions.get(key)
@@ -255,5 +258,5 @@ def find_by_text(txn: lmdb.Transaction[bytes], environment: Environment, number:
     for found, _ in keys.entries(txn, environment.tables.by_text, prefix):
         doc = keys.doc_of_text_key(found)
         value = txn.get(keys.doc_key(number, doc), b"", db=environment.tables.memory)
-        return record_codec.decode_memory(value).id
+        return record_codec.decode_memory(value).memory.id
     return None

@@ -43,8 +43,8 @@ def with_learned(stored: bytes, learned: bytes) -> bytes:
 
 def move_doc(
     txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, old: int, new: int, forward_list: bytes
-) -> record_codec.MemoryRecord:
-    """Puts all of a document under a new number, with another forward list, and gives its record.
+) -> Memory:
+    """Puts all of a document under a new number, with another forward list, and gives its memory without a payload.
 
     The old document, and the memory's id, are left to the caller.
     """
@@ -55,7 +55,7 @@ def move_doc(
     txn.put(new_key, txn.get(old_key, b"", db=tables.payload), db=tables.payload)
     txn.put(new_key, renumbered(txn.get(old_key, b"", db=tables.column), new), db=tables.column)
     txn.put(new_key, forward_list, db=tables.terms)
-    for chunk in range(record.chunk_count):
+    for chunk in range(record.memory.chunk_count):
         old_chunk, new_chunk = keys.chunk_key(number, space, old, chunk), keys.chunk_key(number, space, new, chunk)
         for table in (tables.vector, tables.token):
             part = txn.get(old_chunk, db=table)
@@ -63,7 +63,7 @@ def move_doc(
                 txn.put(new_chunk, part, db=table)
     if record.text:
         txn.put(keys.text_key(number, record.text, new), b"", db=tables.by_text)
-    return record
+    return record.memory
 
 
 def _halves(stored: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -168,7 +168,7 @@ class Shelf:
     def _write(self, puts: Sequence[Put], record: record_codec.ProjectRecord) -> None:
         tables, number = self._tables, self._number
         doc_keys = [keys.doc_key(number, put.doc) for put in puts]
-        records = [record_codec.encode(record_codec.memory_record(put.memory, put.text, put.position)) for put in puts]
+        records = [record_codec.encode_memory(put.memory, put.text, put.position) for put in puts]
         rows = [
             pack_row(put.memory, put.doc, term_dictionary.length(put.terms), put.position, len(put.embeddings))
             for put in puts

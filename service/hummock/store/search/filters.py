@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import lmdb
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core import facets
@@ -53,7 +54,7 @@ def passing(view: ProjectView, where: Filter, numbers_of: TermNumbers) -> Flags:
 def failed_conditions(view: ProjectView, where: Filter, numbers_of: TermNumbers, ordinal: int) -> tuple[str, ...]:
     """Names of the fields whose condition a memory does not meet."""
     none = Filter()
-    alone = {field.name: replace(none, **{field.name: getattr(where, field.name)}) for field in fields(Filter)}
+    alone = {name: replace(none, **{name: getattr(where, name)}) for name in Filter.__struct_fields__}
     return tuple(
         name
         for name, condition in alone.items()

@@ -10,14 +10,14 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from hummock.core import facets
-from hummock.core.memory import Memory, MemoryKind
+from hummock.core.memory import CodeFragment, Memory, MemoryKind, Payload
 from hummock.ports.store import Beside
 from hummock.store.lmdb import record_codec
 from hummock.store.search.filters import TermNumbers, holding
 from hummock.store.search.substrings import ReadRecords
 from hummock.store.views.view import ProjectView
 
-ReadPayload = Callable[[int], record_codec.PayloadRecord | None]
+ReadPayload = Callable[[int], Payload | None]
 """A document's payload; None when it was removed since."""
 
 
@@ -128,8 +128,7 @@ class Reading:
         self._room_bytes -= nbytes
         if known is None:
             memory, payload = records
-            decoded = record_codec.decode_payload(payload) if payload else None
-            known = self._read[doc] = record_codec.memory_of(record_codec.decode_memory(memory), decoded), nbytes
+            known = self._read[doc] = record_codec.memory_of(memory, payload), nbytes
         return known[0]
 
 
@@ -139,7 +138,5 @@ def record_bytes(records: tuple[bytes, bytes]) -> int:
     return len(memory) + len(payload)
 
 
-def _fragment(payload: record_codec.PayloadRecord | None) -> record_codec.CodeFragmentRecord | None:
-    return (
-        payload.detail if payload is not None and isinstance(payload.detail, record_codec.CodeFragmentRecord) else None
-    )
+def _fragment(payload: Payload | None) -> CodeFragment | None:
+    return payload.detail if payload is not None and isinstance(payload.detail, CodeFragment) else None

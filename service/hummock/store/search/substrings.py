@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord
 from hummock.store.lmdb import record_codec
 
 ReadRecords = Callable[[int], tuple[bytes, bytes]]
@@ -77,14 +78,14 @@ def _folded(text: bytes) -> bytes:
 
 def _searched(memory: bytes, payload: bytes) -> Iterator[str]:
     """What a memory is found by: not its raw text, its files, its id or its session."""
-    record, body = record_codec.decode_memory(memory), record_codec.decode_payload(payload)
-    yield from (record.title, *record.tags, body.content)
+    index, body = record_codec.decode_memory(memory).memory.index, record_codec.decode_payload(payload)
+    yield from (index.title, *index.tags, body.content)
     match body.detail:
-        case record_codec.LearningRecordRecord(question=question, answer=answer):
+        case LearningRecord(question=question, answer=answer):
             yield from (question, answer)
-        case record_codec.DomainKnowledgeRecord(domain=domain, aliases=aliases, summary=summary):
+        case DomainKnowledge(domain=domain, aliases=aliases, summary=summary):
             yield from (domain, *aliases, summary)
-        case record_codec.CodeFragmentRecord(path=path, symbol=symbol):
+        case CodeFragment(path=path, symbol=symbol):
             yield from (path, symbol)
         case None:
             pass
