@@ -16,7 +16,7 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Memory
 from hummock.core.recall import CrossEncoding, Degradation, KeywordMode, Preset, Recalled, RecallPath, RecallQuery
 from hummock.ports.models import Embedder, EmbeddingLate, Pair
-from hummock.ports.store import Beside, Generation, Store
+from hummock.ports.store import Generation, Neighbours, Store
 from hummock.recall.cache import CachedRecall
 from hummock.recall.pipeline import Recall
 from hummock.recall.rerank import CrossEncode
@@ -90,9 +90,11 @@ class Slow:
         self.clock.move(self.costs.load)
         return self.desk.store.load(project, docs, full=full)
 
-    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
+    def neighbours(
+        self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
+    ) -> list[Neighbours]:
         self.clock.move(self.costs.neighbours)
-        return self.desk.store.beside(project, docs, count, full=full, most_bytes=most_bytes)
+        return self.desk.store.neighbours(project, docs, count, full=full, most_bytes=most_bytes)
 
     def pairs(self, query: str, texts: Sequence[str]) -> list[Pair]:
         return [Pair(tokens=(place,), token_types=(0,), expected_s=self.costs.pair) for place in range(len(texts))]

@@ -30,7 +30,8 @@ def frame(budget_tokens: int = 2000, locale: Locale = Locale.EN, **more: Any) ->
 
 def fresh(*items: Selected) -> list[Selected]:
     moment = NOW_S - DAY_S
-    return [replace(item, memory=structs.replace(item.memory, create_time=moment, update_time=moment)) for item in items]
+    memories = [structs.replace(item.memory, create_time=moment, update_time=moment) for item in items]
+    return [replace(item, memory=memory) for item, memory in zip(items, memories, strict=True)]
 
 
 REFERENCES = fresh(

@@ -44,7 +44,7 @@ from hummock.core.recall import (
 from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
-from hummock.core.transfer import Given, GivenMemory, GivenMessage, Imported, KeptMemory, KeptPage
+from hummock.core.transfer import ExportedMemory, ExportPage, Given, GivenMemory, GivenMessage, Imported
 
 SPACE = EmbeddingSpace(
     id="0123456789abcdef0123456789abcdef",
@@ -276,11 +276,11 @@ def status() -> ServiceStatus:
 class Exported:
     """A project of one memory and a conversation of one message."""
 
-    def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
+    def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[ExportPage]:
         embedding = Embedding(vector=np.array([0.6, 0.8, 0, 0], np.float32), tokens=np.array([[1, -127]], np.int8))
         embeddings = (embedding,) if with_vectors else ()
-        kept = KeptMemory(memory=MEMORY, session_position=3, embeddings=embeddings)
-        yield KeptPage(memories=(kept,), removed_ids=("gone",), next_after=None, seq=project.seq)
+        kept = ExportedMemory(memory=MEMORY, session_position=3, embeddings=embeddings)
+        yield ExportPage(memories=(kept,), removed_ids=("gone",), next_after=None, seq=project.seq)
 
     def conversations(self, project: str) -> Iterator[Session | GivenMessage]:
         yield Session(id="s-1", title="还款", create_time=1_700_000_000.0, update_time=1_700_000_000.0)

@@ -206,7 +206,7 @@ def test_an_export_of_an_unknown_project_is_an_error() -> None:
 
 
 def test_what_changes_during_an_export_is_exported_as_it_is_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hummock.store.lmdb.changes.KEPT_PAGE_BYTES", 1)
+    monkeypatch.setattr("hummock.store.lmdb.changes.EXPORT_PAGE_BYTES", 1)
     with port() as here, port() as there:
         here.work.teach(*(note(f"note {number}", str(number)) for number in range(6)))
         records: list[transfer_pb2.TransferRecord] = []
@@ -225,7 +225,7 @@ def test_what_changes_during_an_export_is_exported_as_it_is_at_its_end(monkeypat
 
 
 def test_an_export_that_falls_too_far_behind_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hummock.store.lmdb.changes.KEPT_PAGE_BYTES", 1)
+    monkeypatch.setattr("hummock.store.lmdb.changes.EXPORT_PAGE_BYTES", 1)
     with port() as here:
         here.work.teach(note("one", "a"), note("two", "b"))
         messages = here.messages("p")
@@ -246,7 +246,7 @@ def test_sessions_keep_the_order_of_their_turns() -> None:
         docs = {
             one.id: number for number, one in enumerate(there.work.store.page("p", _ALL, 0, 9, full=True).memories, 1)
         }
-        (beside,) = there.work.store.beside("p", [docs["2"]], 3, full=False, most_bytes=1 << 20)
+        (beside,) = there.work.store.neighbours("p", [docs["2"]], 3, full=False, most_bytes=1 << 20)
         assert [one.id for one in beside.before] == ["0", "1"]
         assert [one.id for one in beside.after] == ["3", "4"]
 
@@ -333,7 +333,7 @@ def test_a_vector_of_any_length_is_kept_at_length_one() -> None:
     with port() as here:
         long = transfer_pb2.TransferChunk(values=(b"\0\0\x80\x40" + bytes(4)) * (SPACE.dim // 2))
         here.take("p", [memory("a sentence", emb_space=SPACE.id, chunks=[long])])
-        (kept,) = here.work.store.kept("p", 0, 0, with_vectors=True).memories
+        (kept,) = here.work.store.export("p", 0, 0, with_vectors=True).memories
         assert float(kept.embeddings[0].vector @ kept.embeddings[0].vector) == pytest.approx(1, abs=1e-3)
 
 

@@ -38,7 +38,7 @@ def test_a_file_is_looked_through_once_however_many_of_its_fragments_are_hits(
         put(store, "p", *map(piece, range(40)))
         docs = ask(store, "p", seed=1, pool=100).doc.tolist()
         decodes = Decodes(monkeypatch)
-        found = store.beside("p", docs, 2, full=False, most_bytes=1 << 20)
+        found = store.neighbours("p", docs, 2, full=False, most_bytes=1 << 20)
         assert len(docs) == len(found) == 40
         assert decodes.count <= 2 * len(docs)
 
@@ -48,7 +48,7 @@ def test_a_turn_beside_several_is_decoded_once(tmp_path: Path, monkeypatch: pyte
         put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
         docs = ask(store, "p", seed=1, pool=100).doc.tolist()
         decodes = Decodes(monkeypatch)
-        found = store.beside("p", docs, 10, full=True, most_bytes=1 << 20)
+        found = store.neighbours("p", docs, 10, full=True, most_bytes=1 << 20)
         assert sum(len(each.before) + len(each.after) for each in found) > 200
         assert decodes.count == 20
 
@@ -58,6 +58,6 @@ def test_what_finds_no_room_is_not_decoded(tmp_path: Path, monkeypatch: pytest.M
         put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
         docs = ask(store, "p", seed=1, pool=100).doc.tolist()
         decodes = Decodes(monkeypatch)
-        found = store.beside("p", docs, 10, full=True, most_bytes=100)
+        found = store.neighbours("p", docs, 10, full=True, most_bytes=100)
         assert all(each.is_cut and not each.before and not each.after for each in found)
         assert decodes.count == 0

@@ -138,6 +138,7 @@ def test_the_directory_takes_what_is_new_and_opens_again(tmp_path: Path) -> None
             assert list(everything(store)) == ["record", "domain", TREE, "answer", "said", "new"]
             assert store.generation("loan").settings == CHOSEN
             positions = {
-                kept.memory.id: kept.session_position for kept in store.kept("loan", 0, 10, with_vectors=False).memories
+                kept.memory.id: kept.session_position
+                for kept in store.export("loan", 0, 10, with_vectors=False).memories
             }
             assert [positions[memory_id] for memory_id in ("said", "answer", "new")] == [0, 1, 2]

@@ -16,7 +16,7 @@ from hummock.core.settings import ProjectSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class KeptMemory:
+class ExportedMemory:
     """A memory with its payload and all that is kept of it.
 
     Attributes:
@@ -30,7 +30,7 @@ class KeptMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class KeptPage:
+class ExportPage:
     """Some memories in the order of their writes.
 
     Attributes:
@@ -40,7 +40,7 @@ class KeptPage:
         is_reset: Whether what was removed is no longer known.
     """
 
-    memories: tuple[KeptMemory, ...]
+    memories: tuple[ExportedMemory, ...]
     removed_ids: tuple[str, ...]
     next_after: int | None
     seq: int

@@ -23,7 +23,7 @@ from hummock.core.memory import EventPage, Filter, Memory, MemoryKind, Origin, T
 from hummock.core.project import Project, ProjectInfo, StoreStatus
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
-from hummock.core.transfer import KeptPage
+from hummock.core.transfer import ExportPage
 
 
 class Sessions(Protocol):
@@ -264,7 +264,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Neighbours:
     """What stands before a memory and behind it, in its session or file, in that order.
 
     `is_cut` means that something of it was left out for want of room.
@@ -299,7 +299,9 @@ class Recallable(Protocol):
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
 
-    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
+    def neighbours(
+        self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
+    ) -> list[Neighbours]:
         """At most `count` memories on either side of each of these numbers; none beside one that was removed since.
 
         Fragments of code stand beside the others of their file, by line; all else beside the turns of its session. From
@@ -386,7 +388,7 @@ class Store(Recallable, Protocol):
         wherever one begins. An unknown project has seq 0.
         """
 
-    def kept(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> KeptPage:
+    def export(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> ExportPage:
         """The memories behind position `after` (0: the first), whole, in the order of their writes, some MiB at once.
 
         With them the ids of memories up to `after` that were removed, or written again, behind the write `after_seq`.

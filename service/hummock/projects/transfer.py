@@ -17,6 +17,7 @@ from hummock.core.memory import Memory
 from hummock.core.project import Project
 from hummock.core.session import Session
 from hummock.core.transfer import (
+    ExportPage,
     Given,
     GivenChunk,
     GivenMemory,
@@ -24,7 +25,6 @@ from hummock.core.transfer import (
     GivenProject,
     GivenRemoval,
     Imported,
-    KeptPage,
 )
 from hummock.memories.learn import Preparation, Prepared, VectorsMissing, make_memory, require_past
 from hummock.ports.models import Clock, Embedder
@@ -47,7 +47,7 @@ class Export:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[KeptPage]:
+    def __call__(self, project: Project, *, with_vectors: bool) -> Iterator[ExportPage]:
         """The memories of a project in the order of their writes, then the ids of those removed meanwhile.
 
         Pages are read one by one, so that nothing is held while the reader is slow. What is written meanwhile comes
@@ -59,14 +59,14 @@ class Export:
         after, seq = 0, project.seq
         gone: dict[str, None] = {}
         while True:
-            page = self._store.kept(project.name, after, seq, with_vectors=with_vectors)
+            page = self._store.export(project.name, after, seq, with_vectors=with_vectors)
             if page.is_reset:
                 raise Unavailable(f"project {project.name} changes faster than it is read; export it again")
             gone.update(dict.fromkeys(page.removed_ids))
             for exported in page.memories:
                 gone.pop(exported.memory.id, None)
             is_last = page.next_after is None
-            yield KeptPage(
+            yield ExportPage(
                 memories=page.memories,
                 removed_ids=tuple(gone) if is_last else (),
                 next_after=page.next_after,

@@ -128,7 +128,7 @@ def with_neighbours(
         excluded = query.filter.excluded_ids
         return tuple([each for each in memories if each.id not in excluded and not is_echo(each, text_hashes)])
 
-    neighbours = store.beside(query.project, docs, query.context_window, full=query.full, most_bytes=MOST_BYTES)
+    neighbours = store.neighbours(query.project, docs, query.context_window, full=query.full, most_bytes=MOST_BYTES)
     of_each = iter(neighbours)
     accompanied: dict[str, tuple[Hit, ...]] = {}
     for name, group in hits.items():

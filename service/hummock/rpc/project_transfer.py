@@ -12,6 +12,8 @@ from hummock.core.project import ProjectInfo
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import ProjectSettings
 from hummock.core.transfer import (
+    ExportedMemory,
+    ExportPage,
     Given,
     GivenChunk,
     GivenMemory,
@@ -19,8 +21,6 @@ from hummock.core.transfer import (
     GivenProject,
     GivenRemoval,
     Imported,
-    KeptMemory,
-    KeptPage,
 )
 from hummock.rpc import values
 from hummock.rpc.memory_messages import draft, fill_payload
@@ -59,7 +59,7 @@ def export_project(use_cases: UseCases, request: pb.ProjectServiceExportRequest)
     )
 
 
-def _records(page: KeptPage, emb_space: str) -> Iterator[transfer_pb2.TransferRecord]:
+def _records(page: ExportPage, emb_space: str) -> Iterator[transfer_pb2.TransferRecord]:
     for kept in page.memories:
         yield _memory_record(kept, emb_space)
     for memory_id in page.removed_ids:
@@ -191,17 +191,17 @@ def _header(info: ProjectInfo, settings: ProjectSettings) -> transfer_pb2.Transf
     return transfer_pb2.TransferRecord(header=made)
 
 
-def _memory_record(kept: KeptMemory, emb_space: str) -> transfer_pb2.TransferRecord:
+def _memory_record(exported: ExportedMemory, emb_space: str) -> transfer_pb2.TransferRecord:
     """A memory with all that was asked for."""
     record = transfer_pb2.TransferRecord()
     message = record.memory
-    _fill_input(message.memory, kept.memory)
-    values.set_timestamp(message.update_time, kept.memory.update_time)
-    if kept.session_position >= 0:
-        message.session_position = kept.session_position
-    if kept.embeddings:
+    _fill_input(message.memory, exported.memory)
+    values.set_timestamp(message.update_time, exported.memory.update_time)
+    if exported.session_position >= 0:
+        message.session_position = exported.session_position
+    if exported.embeddings:
         message.emb_space = emb_space
-    for embedding in kept.embeddings:
+    for embedding in exported.embeddings:
         message.chunks.add(values=embedding.vector.astype("<f4").tobytes(), tokens=embedding.tokens.tobytes())
     return record
 

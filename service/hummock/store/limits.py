@@ -93,5 +93,5 @@ MAX_PROJECT_BYTES = 400
 EVENT_PAGE_BYTES = MIB
 """Of memories that are read at once for those who watch, besides the rest of one write."""
 
-KEPT_PAGE_BYTES = 2 * MIB
+EXPORT_PAGE_BYTES = 2 * MIB
 """Of memories with their vectors that are read at once for an export, besides the rest of one memory."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import EventPage, Memory, MemoryEvent, MemoryEventType
-from hummock.core.transfer import KeptMemory, KeptPage
-from hummock.store.limits import EVENT_PAGE_BYTES, KEPT_PAGE_BYTES
+from hummock.core.transfer import ExportedMemory, ExportPage
+from hummock.store.limits import EVENT_PAGE_BYTES, EXPORT_PAGE_BYTES
 from hummock.store.lmdb import keys, op_log, record_codec
 from hummock.store.lmdb.environment import Environment
 
 
-def kept_behind(
+def export_behind(
     environment: Environment,
     txn: lmdb.Transaction[bytes],
     number: int,
@@ -24,30 +24,30 @@ def kept_behind(
     after_seq: int,
     *,
     with_vectors: bool,
-) -> KeptPage:
+) -> ExportPage:
     """The memories behind the document `after`, until they fill a page, and what was removed of those before it."""
     record = environment.project_record(txn, number)
     removed_ids = _removed(environment, txn, number, record, after, after_seq)
     if removed_ids is None:
-        return KeptPage(memories=(), removed_ids=(), next_after=None, seq=record.seq, is_reset=True)
-    memories: list[KeptMemory] = []
+        return ExportPage(memories=(), removed_ids=(), next_after=None, seq=record.seq, is_reset=True)
+    memories: list[ExportedMemory] = []
     read_bytes, last = 0, after
     start = keys.doc_key(number, after + 1)
     for key, value in keys.entries(txn, environment.tables.memory, keys.project_prefix(number), start):
-        if read_bytes >= KEPT_PAGE_BYTES:
-            return KeptPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
+        if read_bytes >= EXPORT_PAGE_BYTES:
+            return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
         last = keys.doc_of_doc_key(key)
         payload = txn.get(key, b"", db=environment.tables.payload)
         embeddings = _embeddings(environment, txn, number, record.active_space, last) if with_vectors else ()
         memories.append(
-            KeptMemory(
+            ExportedMemory(
                 memory=record_codec.memory_of(value, payload),
                 session_position=record_codec.decode_memory(value).session_position,
                 embeddings=embeddings,
             )
         )
         read_bytes += len(value) + len(payload) + sum(one.vector.nbytes + one.tokens.nbytes for one in embeddings)
-    return KeptPage(memories=tuple(memories), removed_ids=removed_ids, next_after=None, seq=record.seq)
+    return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=None, seq=record.seq)
 
 
 def _removed(

@@ -16,13 +16,13 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory
 from hummock.core.project import Project, StoreStatus
-from hummock.core.transfer import KeptPage
+from hummock.core.transfer import ExportPage
 from hummock.ports.models import Clock
-from hummock.ports.store import Beside, Generation, LearningReader, Page, Reply, TextKey, WriteRequest, Written
+from hummock.ports.store import Generation, LearningReader, Neighbours, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, MAX_SUBSTRING_BYTES, StoreLimits
 from hummock.store.lmdb import keys, record_codec
 from hummock.store.lmdb import keys as scan
-from hummock.store.lmdb.changes import events_behind, kept_behind
+from hummock.store.lmdb.changes import events_behind, export_behind
 from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.group import GroupCommit
 from hummock.store.lmdb.idempotency import RequestReads
@@ -101,12 +101,14 @@ class StoreReads:
             reading = ProjectReading(self._environment, txn, number)
             return [reading.memory(doc, full=full) for doc in docs]
 
-    def beside(self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Beside]:
+    def neighbours(
+        self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
+    ) -> list[Neighbours]:
         """At most `count` memories on either side of each of these numbers; see `ports.Store`."""
 
-        def read(view: ProjectView | None) -> list[Beside]:
+        def read(view: ProjectView | None) -> list[Neighbours]:
             if view is None:
-                return [Beside()] * len(docs)
+                return [Neighbours()] * len(docs)
             with self._environment.reading() as txn:
                 reading = ProjectReading(self._environment, txn, view.number)
                 surroundings = Surroundings(view, self._dictionary.of(txn, view.number), reading.payload)
@@ -174,13 +176,13 @@ class StoreReads:
                 return EventPage(events=(), seq=0, is_reset=after > 0)
             return events_behind(self._environment, txn, number, after, full=full)
 
-    def kept(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> KeptPage:
+    def export(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> ExportPage:
         """All memories whole, page by page; see `ports.Store`."""
         with self._environment.reading() as txn:
             number = project_number(txn, self._environment, project)
             if number is None:
-                return KeptPage(memories=(), removed_ids=(), next_after=None, seq=0, is_reset=after_seq > 0)
-            return kept_behind(self._environment, txn, number, after, after_seq, with_vectors=with_vectors)
+                return ExportPage(memories=(), removed_ids=(), next_after=None, seq=0, is_reset=after_seq > 0)
+            return export_behind(self._environment, txn, number, after, after_seq, with_vectors=with_vectors)
 
     def inline_generation(self, project: str) -> Generation | None:
         """A project's newest generation, where a search takes a moment; see `ports.Recallable`."""

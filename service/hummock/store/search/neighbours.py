@@ -11,7 +11,7 @@ import numpy as np
 
 from hummock.core import facets
 from hummock.core.memory import CodeFragment, Memory, MemoryKind, Payload
-from hummock.ports.store import Beside
+from hummock.ports.store import Neighbours
 from hummock.store.lmdb import record_codec
 from hummock.store.search.filters import TermNumbers, holding
 from hummock.store.search.substrings import ReadRecords
@@ -104,7 +104,7 @@ class Reading:
         self._room_bytes = room_bytes
         self._read: dict[int, tuple[Memory, int]] = {}
 
-    def beside(self, window: Window) -> Beside:
+    def beside(self, window: Window) -> Neighbours:
         """The window's memories, the nearest first; one that stands in several windows takes its room in each."""
         taken: dict[int, Memory] = {}
         for doc in window.nearest_first():
@@ -113,7 +113,7 @@ class Reading:
                 break
             taken[doc] = memory
         before, after = (tuple(taken[doc] for doc in side if doc in taken) for side in (window.before, window.after))
-        return Beside(before=before, after=after, is_cut=len(taken) < len(window))
+        return Neighbours(before=before, after=after, is_cut=len(taken) < len(window))
 
     def _take(self, doc: int) -> Memory | None:
         """None where it finds no room. Records are decoded only when they do."""
