@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
@@ -63,8 +64,7 @@ class EmbeddingSpace:
         return np.empty((0, self.token_dim), np.int8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Embedding:
+class Embedding(Struct, frozen=True, kw_only=True, eq=False):
     """A text as vectors.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding
@@ -15,9 +16,8 @@ from hummock.core.session import Session, SessionMessage
 from hummock.core.settings import ProjectSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ExportedMemory:
-    """A memory with its payload and all that is kept of it.
+class ExportedMemory(Struct, frozen=True, kw_only=True, eq=False):
+    """A memory with its payload and all else that the store has of it.
 
     Attributes:
         session_position: Its place among the memories of its session; -1 without one.
@@ -47,16 +47,14 @@ class ExportPage:
     is_reset: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GivenChunk:
+class GivenChunk(Struct, frozen=True, kw_only=True, eq=False):
     """A chunk's vectors as they came: (n,) float32, and the bytes of int8 token vectors."""
 
     values: NDArray[np.float32]
     tokens: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GivenMemory:
+class GivenMemory(Struct, frozen=True, kw_only=True, eq=False):
     """A memory that is taken in.
 
     Attributes:
@@ -74,8 +72,7 @@ class GivenMemory:
     chunks: tuple[GivenChunk, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenRemoval:
+class GivenRemoval(Struct, frozen=True, kw_only=True):
     """The id of a memory that is to be removed."""
 
     memory_id: str
@@ -89,8 +86,7 @@ class GivenProject:
     settings: ProjectSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenMessage:
+class GivenMessage(Struct, frozen=True, kw_only=True):
     """A message of a session, which has come before."""
 
     session_id: str

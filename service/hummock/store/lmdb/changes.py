@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import lmdb
 import numpy as np
+from msgspec.structs import replace
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import EventPage, Memory, MemoryEvent, MemoryEventType
@@ -38,11 +39,12 @@ def export_behind(
             return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
         last = keys.doc_of_doc_key(key)
         payload = txn.get(key, b"", db=environment.tables.payload)
+        stored = record_codec.decode_memory(value)
         embeddings = _embeddings(environment, txn, number, record.active_space, last) if with_vectors else ()
         memories.append(
             ExportedMemory(
-                memory=record_codec.memory_of(value, payload),
-                session_position=record_codec.decode_memory(value).session_position,
+                memory=replace(stored.memory, payload=record_codec.decode_payload(payload)),
+                session_position=stored.session_position,
                 embeddings=embeddings,
             )
         )
