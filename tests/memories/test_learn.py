@@ -151,6 +151,23 @@ def test_equal_code_of_two_paths_is_found_by_each(work: Workplace) -> None:
     assert first.content_hash == second.content_hash
 
 
+def test_a_fingerprint_is_what_it_has_always_been(work: Workplace) -> None:
+    """It is stored: with another one all that is learnt again after an upgrade would be embedded again."""
+    draft = Draft(
+        id="m",
+        kind=MemoryKind.CODE_FRAGMENT,
+        origin=Origin.INDEXER,
+        index=MemoryIndex(title="t", tags=("a",)),
+        payload=Payload(content="c", detail=CodeFragment(path="a.py", start_line=1)),
+        trust=0.5,
+        create_time=1.0,
+    )
+    work.teach(draft)
+    stored = work.get("m")
+    assert stored is not None
+    assert stored.fingerprint.hex() == "5af8e603a80ebdc16304f10104e39456"
+
+
 def test_entries_of_two_names_with_one_text_are_two(work: Workplace) -> None:
     """S3-34: a codex has many entries that say "nothing is known yet"."""
     names = ("潮汐木芯", "雾灯")

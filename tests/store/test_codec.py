@@ -10,9 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hummock.core.memory import MemoryKind, Origin, Terms
+from hummock.core.learning import (
+    FeedbackCounts,
+    KeywordsLearned,
+    KeywordUpdate,
+    Learner,
+    LearningState,
+    Profile,
+    SettingsChanged,
+    Switched,
+    Usage,
+)
+from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind, Origin, Payload, Terms
+from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.ports.store import TextKey
-from hummock.store.lmdb import keys, op_log, record_codec, term_dictionary
+from hummock.store.lmdb import keys, learning_records, message_records, op_log, record_codec, term_dictionary
 from hummock.store.lmdb.term_dictionary import Vocabulary
 from hummock.store.views import columns
 from hummock.text.analyzer import document_terms
@@ -36,6 +48,87 @@ def test_every_detail_survives_encoding(entry: Entry) -> None:
     payload = entry.memory().payload
     assert payload is not None
     assert record_codec.decode_payload(record_codec.encode(payload)) == payload
+
+
+def read(value: bytes) -> object:
+    """What lies on disk, without the names of types and fields."""
+    return msgspec.msgpack.decode(value)
+
+
+def test_a_memory_lies_as_the_array_of_its_fields() -> None:
+    entry = fragment("f", "a/b.py")
+    memory, payload = entry.memory(), entry.memory().payload
+    stored = ["f", 3, 1, "", "", [], "", "", None, "calm", 0.5, ["older"], "5f", 1.7e9, 1.7e9 + 1]
+    assert read(record_codec.encode_memory(memory, b"key", 3)) == [
+        *stored,
+        memory.content_hash,
+        memory.fingerprint,
+        1,
+        1,
+        b"key",
+        3,
+    ]
+    assert read(record_codec.encode(payload)) == ["return", "raw", [3, "a/b.py", 1, 3, "java", "f"]]
+
+
+def test_details_lie_as_arrays_behind_their_number() -> None:
+    record_of = LearningRecord(question="q", answer="a", source_files=("f",))
+    domain_of = DomainKnowledge(domain="d", aliases=("x",), summary="s", key_files=("f",))
+    assert read(record_codec.encode(Payload(detail=record_of))) == ["", "", [1, "q", "a", ["f"]]]
+    assert read(record_codec.encode(Payload(detail=domain_of))) == ["", "", [2, "d", ["x"], "s", ["f"]]]
+
+
+def test_sessions_and_messages_lie_without_what_their_keys_say() -> None:
+    session = Session(id="s", title="t", create_time=1.0, update_time=2.0, message_count=4, number=7)
+    stored = message_records.encode_session(message_records.SessionRecord(session, 9))
+    assert read(stored) == [7, 9, "s", "t", 1.0, 2.0, False, 4]
+    found = message_records.decode_session(stored)
+    assert (found.session, found.session.number, found.moved) == (session, 7, 9)
+    message = SessionMessage(
+        id="m", role=PromptRole.USER, content="hi", raw="", send_time=1.0, position=5, memory_id="n"
+    )
+    stored = message_records.encode_message(message)
+    assert read(stored) == ["m", 2, "hi", "", 1.0, "n"]
+    assert message_records.decode_message(stored, 5) == message
+
+
+def test_learning_lies_as_arrays_and_events_behind_their_number() -> None:
+    state = LearningState(enabled=True, turns=3, events=2, feedback=FeedbackCounts(wrong=1))
+    numbers = [10, 3, 3, 10, 0.6, 5, 20, 10, 0.5]
+    assert read(learning_records.encode_state(state)) == [True, numbers, 3, 0, 2, 0, [0, 0, 1]]
+    assert learning_records.decode_state(learning_records.encode_state(state)) == state
+    assert read(learning_records.encode_usage(Usage(frequency=2))) == [2, -999]
+    assert read(learning_records.encode_profile(Profile(keywords=("k",), miss_count=1))) == [["k"], -999, 1]
+    update = KeywordUpdate(memory_id="m", keywords=("k",))
+    learned = KeywordsLearned(learner=Learner.OFFLINE, turn=4, updates=(update,), analyzed_ids=("m",))
+    assert read(learning_records.encode_event(1.5, learned)) == [1.5, [2, 2, 4, [["m", ["k"]]], ["m"]]]
+    assert read(learning_records.encode_event(1.5, SettingsChanged(settings=state.settings))) == [1.5, [6, numbers]]
+
+
+def test_learning_of_another_version_can_be_read() -> None:
+    """S4-44."""
+    numbers = [10, 3, 3, 10, 0.6, 5, 20, 10, 0.5]
+    older = learning_records.decode_state(record_codec.encode([True, numbers, 3, 0, 2, 0]))
+    newer = learning_records.decode_state(
+        record_codec.encode([True, [*numbers, "new"], 3, 0, 2, 0, [0, 0, 0, 9], "new"])
+    )
+    assert older == newer == LearningState(enabled=True, turns=3, events=2)
+    assert learning_records.decode_usage(record_codec.encode([2, 7, "new"])) == Usage(frequency=2, last_sent_turn=7)
+    assert learning_records.decode_event(1, record_codec.encode([1.5, [5, True, "new"], "new"])).event == Switched(
+        enabled=True
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [LearningState(), Usage(), Session(id="s", title="t", create_time=1.0, update_time=2.0)],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_part_of_a_reply_lies_there_by_its_names(value: msgspec.Struct) -> None:
+    """Replies of before an upgrade are answered after it."""
+    kept = read(record_codec.encode(value))
+    assert kept == msgspec.to_builtins(value)
+    assert isinstance(kept, dict)
 
 
 def test_a_record_of_a_newer_version_can_be_read() -> None:

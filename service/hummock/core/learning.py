@@ -1,4 +1,7 @@
-"""What a project has learnt of its entries, what happened to it, and what is decided from it, as values."""
+"""What a project has learnt of its entries, what happened to it, and what is decided from it, as values.
+
+In the store states, profiles and events are arrays of their fields: a new field goes to the end and has a default.
+"""
 
 from __future__ import annotations
 

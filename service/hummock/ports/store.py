@@ -235,8 +235,8 @@ class WriteRequest(Generic[Reply]):
     Attributes:
         request_id: UUID; empty when repeats of the request are new writes.
         fingerprint: Hash of the request; the same request_id with another one raises RequestIdReused.
-        reply_type: A frozen dataclass of plain values (str, int, float, bool, bytes, tuples and enums of them),
-            so that the reply can be kept for repeats.
+        reply_type: A frozen dataclass or struct of plain values (str, int, float, bool, bytes, tuples and enums of
+            them), so that the reply can be kept for repeats: by the names of its fields, none of them `array_like`.
         apply: Makes the changes on the store's writer thread. What it raises aborts this request alone. It runs again
             when a commit that it shared with others failed, so it changes nothing but the unit of work.
     """
