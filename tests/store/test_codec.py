@@ -24,7 +24,7 @@ from hummock.core.learning import (
 from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind, Origin, Payload, Terms
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.ports.store import TextKey
-from hummock.store.lmdb import keys, learning_records, message_records, op_log, record_codec, term_dictionary
+from hummock.store.lmdb import keys, learning_log, op_log, record_codec, sessions, term_dictionary
 from hummock.store.lmdb.term_dictionary import Vocabulary
 from hummock.store.views import columns
 from hummock.text.analyzer import document_terms
@@ -80,41 +80,39 @@ def test_details_lie_as_arrays_behind_their_number() -> None:
 
 def test_sessions_and_messages_lie_without_what_their_keys_say() -> None:
     session = Session(id="s", title="t", create_time=1.0, update_time=2.0, message_count=4, number=7)
-    stored = message_records.encode_session(message_records.SessionRecord(session, 9))
+    stored = sessions.encode_session(sessions.SessionRecord(session, 9))
     assert read(stored) == [7, 9, "s", "t", 1.0, 2.0, False, 4]
-    found = message_records.decode_session(stored)
+    found = sessions.decode_session(stored)
     assert (found.session, found.session.number, found.moved) == (session, 7, 9)
     message = SessionMessage(
         id="m", role=PromptRole.USER, content="hi", raw="", send_time=1.0, position=5, memory_id="n"
     )
-    stored = message_records.encode_message(message)
+    stored = sessions.encode_message(message)
     assert read(stored) == ["m", 2, "hi", "", 1.0, "n"]
-    assert message_records.decode_message(stored, 5) == message
+    assert sessions.decode_message(stored, 5) == message
 
 
 def test_learning_lies_as_arrays_and_events_behind_their_number() -> None:
     state = LearningState(enabled=True, turns=3, events=2, feedback=FeedbackCounts(wrong=1))
     numbers = [10, 3, 3, 10, 0.6, 5, 20, 10, 0.5]
-    assert read(learning_records.encode_state(state)) == [True, numbers, 3, 0, 2, 0, [0, 0, 1]]
-    assert learning_records.decode_state(learning_records.encode_state(state)) == state
-    assert read(learning_records.encode_usage(Usage(frequency=2))) == [2, -999]
-    assert read(learning_records.encode_profile(Profile(keywords=("k",), miss_count=1))) == [["k"], -999, 1]
+    assert read(learning_log.encode_state(state)) == [True, numbers, 3, 0, 2, 0, [0, 0, 1]]
+    assert learning_log.decode_state(learning_log.encode_state(state)) == state
+    assert read(learning_log.encode_usage(Usage(frequency=2))) == [2, -999]
+    assert read(learning_log.encode_profile(Profile(keywords=("k",), miss_count=1))) == [["k"], -999, 1]
     update = KeywordUpdate(memory_id="m", keywords=("k",))
     learned = KeywordsLearned(learner=Learner.OFFLINE, turn=4, updates=(update,), analyzed_ids=("m",))
-    assert read(learning_records.encode_event(1.5, learned)) == [1.5, [2, 2, 4, [["m", ["k"]]], ["m"]]]
-    assert read(learning_records.encode_event(1.5, SettingsChanged(settings=state.settings))) == [1.5, [6, numbers]]
+    assert read(learning_log.encode_event(1.5, learned)) == [1.5, [2, 2, 4, [["m", ["k"]]], ["m"]]]
+    assert read(learning_log.encode_event(1.5, SettingsChanged(settings=state.settings))) == [1.5, [6, numbers]]
 
 
 def test_learning_of_another_version_can_be_read() -> None:
     """S4-44."""
     numbers = [10, 3, 3, 10, 0.6, 5, 20, 10, 0.5]
-    older = learning_records.decode_state(record_codec.encode([True, numbers, 3, 0, 2, 0]))
-    newer = learning_records.decode_state(
-        record_codec.encode([True, [*numbers, "new"], 3, 0, 2, 0, [0, 0, 0, 9], "new"])
-    )
+    older = learning_log.decode_state(record_codec.encode([True, numbers, 3, 0, 2, 0]))
+    newer = learning_log.decode_state(record_codec.encode([True, [*numbers, "new"], 3, 0, 2, 0, [0, 0, 0, 9], "new"]))
     assert older == newer == LearningState(enabled=True, turns=3, events=2)
-    assert learning_records.decode_usage(record_codec.encode([2, 7, "new"])) == Usage(frequency=2, last_sent_turn=7)
-    assert learning_records.decode_event(1, record_codec.encode([1.5, [5, True, "new"], "new"])).event == Switched(
+    assert learning_log.decode_usage(record_codec.encode([2, 7, "new"])) == Usage(frequency=2, last_sent_turn=7)
+    assert learning_log.decode_event(1, record_codec.encode([1.5, [5, True, "new"], "new"])).event == Switched(
         enabled=True
     )
 

@@ -1,24 +1,98 @@
-"""The learning of projects: reading it in a transaction, and writing it in a unit of work's."""
+"""The learning of projects: how it lies in the store, and how it is read and written.
+
+An event is stored with its time and, as the first element of its own array, a number that says what it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import Any, Final
 
 import lmdb
+import msgspec
 
 from hummock.core.learning import (
+    FeedbackGiven,
     Forgotten,
+    Injected,
+    KeywordsLearned,
+    KeywordsSet,
     LearningChanges,
     LearningEvent,
     LearningState,
     LoggedEvent,
     Profile,
+    SettingsChanged,
+    Switched,
+    TurnObserved,
     Usage,
     forgetting,
 )
-from hummock.store.lmdb import keys, learning_records, record_codec
+from hummock.store.lmdb import keys, record_codec
 from hummock.store.lmdb.environment import Tables
+from hummock.store.lmdb.record_codec import Fields, decode_array, encode
+
+_EVENTS: Final[dict[int, Fields[Any]]] = {
+    1: Fields(TurnObserved),
+    2: Fields(KeywordsLearned),
+    3: Fields(Injected),
+    4: Fields(KeywordsSet),
+    5: Fields(Switched),
+    6: Fields(SettingsChanged),
+    7: Fields(Forgotten),
+    8: Fields(FeedbackGiven),
+}
+_NUMBERS: Final = {fields.kind: number for number, fields in _EVENTS.items()}
+_STATE = Fields(LearningState)
+
+encode_profile = encode
+decode_profile = msgspec.msgpack.Decoder(Profile).decode
+
+
+def encode_event(time: float, event: LearningEvent) -> bytes:
+    """An event that happened at this time, in Unix seconds; its number in the project stands in the key."""
+    number = _NUMBERS[type(event)]
+    return encode((time, (number, *_EVENTS[number].values(event))))
+
+
+def decode_event(number: int, value: bytes) -> LoggedEvent:
+    """Inverse of `encode_event`."""
+    time, (kind, *values) = decode_array(value)[:2]
+    return LoggedEvent(number=number, time=time, event=_EVENTS[kind].value(values))
+
+
+def encode_state(state: LearningState) -> bytes:
+    """What concerns a whole project."""
+    return encode(_STATE.values(state))
+
+
+def decode_state(value: bytes) -> LearningState:
+    """Inverse of `encode_state`."""
+    return _STATE.value(decode_array(value))
+
+
+def encode_turn(turn: int) -> bytes:
+    """A scope's newest turn; the scope stands in the key."""
+    return encode((turn,))
+
+
+def decode_turn(value: bytes) -> int:
+    """Inverse of `encode_turn`."""
+    turn: int = decode_array(value)[0]
+    return turn
+
+
+def encode_usage(usage: Usage) -> bytes:
+    """A memory's usage in a scope."""
+    return encode((usage.frequency, usage.last_sent_turn))
+
+
+def decode_usage(value: bytes) -> Usage:
+    """Inverse of `encode_usage`."""
+    # By hand: a turn reads all that its scope has used.
+    frequency, last_sent_turn = decode_array(value)[:2]
+    return Usage(frequency=frequency, last_sent_turn=last_sent_turn)
 
 
 class StoredRows:
@@ -33,40 +107,40 @@ class StoredRows:
     def state(self) -> LearningState:
         """What concerns the whole project."""
         value = self._txn.get(keys.project_prefix(self._number), db=self._tables.learning)
-        return LearningState() if value is None else learning_records.decode_state(value)
+        return LearningState() if value is None else decode_state(value)
 
     def turn(self, scope: str) -> int | None:
         """The scope's newest turn; None for one that has had none."""
         value = self._txn.get(keys.name_key(self._number, scope), db=self._tables.turn)
-        return None if value is None else learning_records.decode_turn(value)
+        return None if value is None else decode_turn(value)
 
     def used(self, scope: str, memory_id: str) -> Usage | None:
         """How the scope has used a memory; None when it never did."""
         value = self._txn.get(keys.usage_key(self._number, keys.hashed(scope), memory_id), db=self._tables.usage)
-        return None if value is None else learning_records.decode_usage(value)
+        return None if value is None else decode_usage(value)
 
     def profile(self, memory_id: str) -> Profile | None:
         """What was learnt of a memory; None when it was never analysed and has no keywords."""
         value = self._txn.get(keys.name_key(self._number, memory_id), db=self._tables.link)
-        return None if value is None else learning_records.decode_profile(value)
+        return None if value is None else decode_profile(value)
 
     def usage(self, scope: str) -> dict[str, Usage]:
         """All that the scope has used, by memory id, in the order of their UTF-8 bytes."""
         prefix = keys.usage_key(self._number, keys.hashed(scope), "")
         return {
-            keys.memory_of_usage_key(key): learning_records.decode_usage(value)
+            keys.memory_of_usage_key(key): decode_usage(value)
             for key, value in keys.entries(self._txn, self._tables.usage, prefix)
         }
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:
         """All profiles with their memory ids, in the order of their UTF-8 bytes."""
         for key, value in keys.entries(self._txn, self._tables.link, keys.project_prefix(self._number)):
-            yield keys.name_in_key(key), learning_records.decode_profile(value)
+            yield keys.name_in_key(key), decode_profile(value)
 
     def scopes(self) -> Iterator[tuple[str, int]]:
         """All scopes that have had a turn, with their newest."""
         for key, value in keys.entries(self._txn, self._tables.turn, keys.project_prefix(self._number)):
-            yield keys.name_in_key(key), learning_records.decode_turn(value)
+            yield keys.name_in_key(key), decode_turn(value)
 
 
 class StoredLearning(StoredRows):
@@ -81,10 +155,7 @@ class StoredLearning(StoredRows):
         """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
         prefix = keys.project_prefix(self._number)
         found = keys.entries(self._txn, self._tables.event, prefix, keys.event_key(self._number, after + 1))
-        return [
-            learning_records.decode_event(number, value)
-            for number, (_, value) in enumerate(islice(found, limit), start=after + 1)
-        ]
+        return [decode_event(number, value) for number, (_, value) in enumerate(islice(found, limit), start=after + 1)]
 
 
 class LearningWriting(StoredRows):
@@ -115,20 +186,16 @@ class LearningWriting(StoredRows):
         """Logs an event and stores what it changes."""
         self.has_grown |= not isinstance(event, Forgotten)
         number = self._number
-        logged = learning_records.encode_event(self._now, event)
+        logged = encode_event(self._now, event)
         self._txn.put(keys.event_key(number, changes.state.events), logged, db=self._tables.event)
-        self._txn.put(
-            keys.project_prefix(number), learning_records.encode_state(changes.state), db=self._tables.learning
-        )
+        self._txn.put(keys.project_prefix(number), encode_state(changes.state), db=self._tables.learning)
         for scope, turn in changes.turns.items():
-            self._txn.put(keys.name_key(number, scope), learning_records.encode_turn(turn), db=self._tables.turn)
+            self._txn.put(keys.name_key(number, scope), encode_turn(turn), db=self._tables.turn)
         for (scope, memory_id), usage in changes.usage.items():
             self._put_usage(keys.hashed(scope), memory_id, usage)
         for memory_id, profile in changes.profiles.items():
             known = self.profile(memory_id) or Profile()
-            self._txn.put(
-                keys.name_key(number, memory_id), learning_records.encode_profile(profile), db=self._tables.link
-            )
+            self._txn.put(keys.name_key(number, memory_id), encode_profile(profile), db=self._tables.link)
             if profile.keywords != known.keywords:
                 self._set_learned(memory_id, profile.keywords)
         for memory_id in changes.forgotten:
@@ -146,7 +213,7 @@ class LearningWriting(StoredRows):
 
     def _put_usage(self, scope: bytes, memory_id: str, usage: Usage) -> None:
         key = keys.usage_key(self._number, scope, memory_id)
-        if self._txn.replace(key, learning_records.encode_usage(usage), db=self._tables.usage) is None:
+        if self._txn.replace(key, encode_usage(usage), db=self._tables.usage) is None:
             self._txn.put(keys.usage_scope_key(self._number, memory_id, scope), scope, db=self._tables.usage_scope)
 
     def _forget(self, memory_id: str) -> None:

@@ -1,20 +1,104 @@
-"""Sessions and their messages, read and written."""
+"""Sessions and their messages: how they lie in the store, and how they are read and written."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 
 import lmdb
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
-from hummock.store.lmdb import keys, message_records
+from hummock.store.lmdb import keys
 from hummock.store.lmdb.environment import Environment, Tables
+from hummock.store.lmdb.record_codec import Fields, decode_array, encode
 from hummock.store.views.view_cache import project_number
+
+_NUMBER = struct.Struct(">Q")
+_ORDER = struct.Struct(">BQ")
+_LAST = (1 << 64) - 1
+
+
+class SessionRecord(Struct, frozen=True):
+    """A session; its `number` stands for it in keys and is never used again, `moved` is its place in the order."""
+
+    session: Session
+    moved: int
+
+
+_SESSION = Fields(Session, but_for="number")
+_MESSAGE = Fields(SessionMessage, but_for="position")
+
+
+def encode_session(record: SessionRecord) -> bytes:
+    """A session's number and place, and what else it holds."""
+    return encode((record.session.number, record.moved, *_SESSION.values(record.session)))
+
+
+def decode_session(value: bytes) -> SessionRecord:
+    """Inverse of `encode_session`."""
+    number, moved, *values = decode_array(value)
+    return SessionRecord(_SESSION.value(values, number=number), moved)
+
+
+def encode_message(message: SessionMessage) -> bytes:
+    """A message; its session and its position are its key."""
+    return encode(_MESSAGE.values(message))
+
+
+def decode_message(value: bytes, position: int) -> SessionMessage:
+    """Inverse of `encode_message`."""
+    return _MESSAGE.value(decode_array(value), position=position)
+
+
+def clock_key(project: int) -> bytes:
+    """In the table of the order, behind all places: the last number that was given."""
+    return keys.project_prefix(project) + b"\xff"
+
+
+def session_key(project: int, session_id: str) -> bytes:
+    """A session by its id."""
+    return keys.name_key(project, session_id)
+
+
+def order_prefix(project: int, *, archived: bool) -> bytes:
+    """What the places of all archived sessions, or of all others, begin with."""
+    return keys.project_prefix(project) + bytes([archived])
+
+
+def order_key(project: int, moved: int, *, archived: bool) -> bytes:
+    """A session's place; the one that moved last comes first."""
+    return keys.project_prefix(project) + _ORDER.pack(archived, _LAST - moved)
+
+
+def messages_prefix(project: int, number: int) -> bytes:
+    """What the messages of a session begin with, by position and by id."""
+    return keys.project_prefix(project) + _NUMBER.pack(number)
+
+
+def message_key(project: int, number: int, position: int) -> bytes:
+    """A message by its position."""
+    return messages_prefix(project, number) + _NUMBER.pack(position)
+
+
+def message_id_key(project: int, number: int, message_id: str) -> bytes:
+    """A message by its id."""
+    return messages_prefix(project, number) + message_id.encode()
+
+
+def number_of(key: bytes) -> int:
+    """The number at the end of a key or a value."""
+    return int(_NUMBER.unpack(key[-_NUMBER.size :])[0])
+
+
+def packed(number: int) -> bytes:
+    """A number as a value."""
+    return _NUMBER.pack(number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,7 +107,7 @@ class _Opened:
 
     txn: lmdb.Transaction[bytes]
     project: int
-    record: message_records.SessionRecord
+    record: SessionRecord
 
 
 class SessionReads:
@@ -44,12 +128,10 @@ class SessionReads:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return SessionPage(sessions=(), next_behind=None)
-            prefix = message_records.order_prefix(number, archived=archived)
-            start = b"" if behind is None else message_records.order_key(number, behind - 1, archived=archived)
+            prefix = order_prefix(number, archived=archived)
+            start = b"" if behind is None else order_key(number, behind - 1, archived=archived)
             places = islice(keys.entries(txn, self._tables.session_order, prefix, start), limit + 1)
-            found = [
-                message_records.decode_session(txn.get(key, b"", db=self._tables.session_record)) for _, key in places
-            ]
+            found = [decode_session(txn.get(key, b"", db=self._tables.session_record)) for _, key in places]
         return SessionPage(
             sessions=tuple(record.session for record in found[:limit]),
             next_behind=found[limit - 1].moved if len(found) > limit else None,
@@ -61,17 +143,17 @@ class SessionReads:
             number = project_number(txn, self._environment, project)
             if number is None:
                 return ()
-            prefixes = [message_records.order_prefix(number, archived=archived) for archived in (True, False)]
+            prefixes = [order_prefix(number, archived=archived) for archived in (True, False)]
             places = [reversed(list(keys.entries(txn, self._tables.session_order, prefix))) for prefix in prefixes]
             values = [txn.get(key, b"", db=self._tables.session_record) for _, key in chain(*places)]
-        return tuple(message_records.decode_session(value).session for value in values)
+        return tuple(decode_session(value).session for value in values)
 
     def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
         """One message; None where the session has none with this id."""
         with self._opened(project, session_id) as opened:
-            key = message_records.message_id_key(opened.project, opened.record.session.number, message_id)
+            key = message_id_key(opened.project, opened.record.session.number, message_id)
             value = opened.txn.get(key, db=self._tables.message_id)
-            return None if value is None else self._read(opened, message_records.number_of(value))[0]
+            return None if value is None else self._read(opened, number_of(value))[0]
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
         """At most `limit` messages directly before a position, in the order of time."""
@@ -99,17 +181,17 @@ class SessionReads:
     def _opened(self, project: str, session_id: str) -> Iterator[_Opened]:
         with self._environment.reading() as txn:
             number = project_number(txn, self._environment, project)
-            key = b"" if number is None else message_records.session_key(number, session_id)
+            key = b"" if number is None else session_key(number, session_id)
             value = txn.get(key, db=self._tables.session_record) if key else None
             if number is None or value is None:
                 raise SessionNotFound(session_id)
-            yield _Opened(txn=txn, project=number, record=message_records.decode_session(value))
+            yield _Opened(txn=txn, project=number, record=decode_session(value))
 
     def _read(self, opened: _Opened, position: int) -> tuple[SessionMessage, int]:
         """A message and its bytes."""
-        key = message_records.message_key(opened.project, opened.record.session.number, position)
+        key = message_key(opened.project, opened.record.session.number, position)
         value = opened.txn.get(key, b"", db=self._tables.message)
-        return message_records.decode_message(value, position), len(value)
+        return decode_message(value, position), len(value)
 
 
 def _fitting(
@@ -147,29 +229,29 @@ class SessionUnit:
 
     def active(self) -> Session | None:
         """Of the sessions that are not archived the one that moved last."""
-        prefix = message_records.order_prefix(self._project, archived=False)
+        prefix = order_prefix(self._project, archived=False)
         for _, key in keys.entries(self._txn, self._tables.session_order, prefix):
-            return message_records.decode_session(self._txn.get(key, b"", db=self._tables.session_record)).session
+            return decode_session(self._txn.get(key, b"", db=self._tables.session_record)).session
         return None
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
         """A message of a session that is there."""
         number = self._present(session_id).session.number
-        key = message_records.message_id_key(self._project, number, message_id)
+        key = message_id_key(self._project, number, message_id)
         position = self._txn.get(key, db=self._tables.message_id)
-        return None if position is None else self._message(number, message_records.number_of(position))
+        return None if position is None else self._message(number, number_of(position))
 
     def create(self, session: Session) -> None:
         """Stores a session whose id is free; it has moved last."""
         tick = self._tick()
-        self._put(message_records.SessionRecord(replace(session, number=tick), tick))
+        self._put(SessionRecord(replace(session, number=tick), tick))
 
     def change(self, session: Session) -> None:
         """Replaces a session's values; its place in the order stays."""
         self._on_change()
         record = self._present(session.id)
         self._leave_order(record)
-        self._put(message_records.SessionRecord(replace(session, number=record.session.number), record.moved))
+        self._put(SessionRecord(replace(session, number=record.session.number), record.moved))
 
     def append(self, session: Session, message: SessionMessage) -> SessionMessage:
         """Stores a message behind the newest one; the session has moved last."""
@@ -177,9 +259,9 @@ class SessionUnit:
         self._leave_order(record)
         number, position = record.session.number, record.session.message_count + 1
         placed = replace(message, position=position)
-        self._put(message_records.SessionRecord(replace(session, message_count=position, number=number), tick))
-        by_id = message_records.message_id_key(self._project, number, message.id)
-        self._txn.put(by_id, message_records.packed(position), db=self._tables.message_id)
+        self._put(SessionRecord(replace(session, message_count=position, number=number), tick))
+        by_id = message_id_key(self._project, number, message.id)
+        self._txn.put(by_id, packed(position), db=self._tables.message_id)
         self._put_message(number, placed)
         return placed
 
@@ -193,10 +275,8 @@ class SessionUnit:
         self._on_change()
         record = self._present(session_id)
         self._leave_order(record)
-        self._txn.delete(message_records.session_key(self._project, session_id), db=self._tables.session_record)
-        self._txn.put(
-            message_records.messages_prefix(self._project, record.session.number), b"", db=self._tables.session_deleted
-        )
+        self._txn.delete(session_key(self._project, session_id), db=self._tables.session_record)
+        self._txn.put(messages_prefix(self._project, record.session.number), b"", db=self._tables.session_deleted)
 
     def clear(self, limit: int) -> bool:
         """Removes at most `limit` messages of sessions that were deleted; whether some are left."""
@@ -214,46 +294,42 @@ class SessionUnit:
             self._txn.delete(prefix, db=self._tables.session_deleted)
         return False
 
-    def _find(self, session_id: str) -> message_records.SessionRecord | None:
-        value = self._txn.get(message_records.session_key(self._project, session_id), db=self._tables.session_record)
-        return None if value is None else message_records.decode_session(value)
+    def _find(self, session_id: str) -> SessionRecord | None:
+        value = self._txn.get(session_key(self._project, session_id), db=self._tables.session_record)
+        return None if value is None else decode_session(value)
 
-    def _present(self, session_id: str) -> message_records.SessionRecord:
+    def _present(self, session_id: str) -> SessionRecord:
         record = self._find(session_id)
         if record is None:
             raise ValueError(f"session {session_id} is not there")
         return record
 
     def _message(self, number: int, position: int) -> SessionMessage:
-        value = self._txn.get(
-            message_records.message_key(self._project, number, position), b"", db=self._tables.message
-        )
-        return message_records.decode_message(value, position)
+        value = self._txn.get(message_key(self._project, number, position), b"", db=self._tables.message)
+        return decode_message(value, position)
 
-    def _put(self, record: message_records.SessionRecord) -> None:
+    def _put(self, record: SessionRecord) -> None:
         self.has_put = True
-        key = message_records.session_key(self._project, record.session.id)
-        self._txn.put(key, message_records.encode_session(record), db=self._tables.session_record)
-        place = message_records.order_key(self._project, record.moved, archived=record.session.is_archived)
+        key = session_key(self._project, record.session.id)
+        self._txn.put(key, encode_session(record), db=self._tables.session_record)
+        place = order_key(self._project, record.moved, archived=record.session.is_archived)
         self._txn.put(place, key, db=self._tables.session_order)
 
     def _put_message(self, number: int, message: SessionMessage) -> None:
         self.has_put = True
-        key = message_records.message_key(self._project, number, message.position)
-        value = message_records.encode_message(message)
+        key = message_key(self._project, number, message.position)
+        value = encode_message(message)
         self._txn.put(key, value, db=self._tables.message)
         self.put_bytes += len(value)
 
-    def _leave_order(self, record: message_records.SessionRecord) -> None:
-        place = message_records.order_key(self._project, record.moved, archived=record.session.is_archived)
+    def _leave_order(self, record: SessionRecord) -> None:
+        place = order_key(self._project, record.moved, archived=record.session.is_archived)
         self._txn.delete(place, db=self._tables.session_order)
 
     def _tick(self) -> int:
         """The next number of the project: for a session, and for its place in the order."""
         self._on_change()
-        key = message_records.clock_key(self._project)
-        tick = 1 + message_records.number_of(
-            self._txn.get(key, message_records.packed(0), db=self._tables.session_order)
-        )
-        self._txn.put(key, message_records.packed(tick), db=self._tables.session_order)
+        key = clock_key(self._project)
+        tick = 1 + number_of(self._txn.get(key, packed(0), db=self._tables.session_order))
+        self._txn.put(key, packed(tick), db=self._tables.session_order)
         return tick
