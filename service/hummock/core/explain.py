@@ -128,7 +128,14 @@ class Remedy:
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """The answer: what happened (None when the project has no such memory), for people too, and what helps, if any."""
+    """The answer.
+
+    Attributes:
+        verdict: What happened; None when the project has no such memory.
+        sentence: The same, for people.
+        remedy: What helps, if anything.
+        project_settings: The paths of what the project said where the request did not.
+    """
 
     verdict: Verdict | None
     sentence: str
