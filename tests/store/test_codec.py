@@ -39,6 +39,9 @@ def test_a_memory_survives_encoding(entry: Entry) -> None:
     assert memory.payload is not None
     stored = record_codec.encode_memory(memory, b"key", 3)
     assert record_codec.memory_of(stored, record_codec.encode(memory.payload)) == memory
+    assert record_codec.memory_of(stored, None).payload is None
+    with pytest.raises(msgspec.DecodeError):  # its payload's record was lost
+        record_codec.memory_of(stored, b"")
     found = record_codec.decode_memory(stored)
     assert (found.memory, found.text, found.session_position) == (replace(memory, payload=None), b"key", 3)
 

@@ -172,4 +172,4 @@ def _memory(
     if value is None:
         return None, _KEY_BYTES
     payload = txn.get(key, b"", db=environment.tables.payload) if full else b""
-    return record_codec.memory_of(value, payload), len(value) + len(payload)
+    return record_codec.memory_of(value, payload if full else None), len(value) + len(payload)

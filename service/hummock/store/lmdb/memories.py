@@ -46,7 +46,7 @@ class ProjectReading:
         memory, payload = self.records(doc, full=full)
         if not memory:
             return None
-        return record_codec.memory_of(memory, payload)
+        return record_codec.memory_of(memory, payload if full else None)
 
     def records(self, doc: int, *, full: bool) -> tuple[bytes, bytes]:
         """The bytes of a memory and, if it is asked for in full, of its payload; nothing where a write removed it."""

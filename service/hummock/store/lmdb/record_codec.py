@@ -172,9 +172,12 @@ def decode_memory(value: bytes) -> MemoryRecord:
     return MemoryRecord(_memory(values, None), *values[_NOTED : _NOTED + 2])
 
 
-def memory_of(value: bytes, payload: bytes) -> Memory:
-    """The memory of a record and of the record of its payload; an empty one leaves it without."""
-    return _memory(decode_array(value), decode_payload(payload) if payload else None)
+def memory_of(value: bytes, payload: bytes | None) -> Memory:
+    """The memory of a record and of the record of its payload; None leaves it without.
+
+    Raises: msgspec.DecodeError, where a record is damaged or, empty, was lost.
+    """
+    return _memory(decode_array(value), None if payload is None else decode_payload(payload))
 
 
 def _memory(values: list[Any], payload: Payload | None) -> Memory:

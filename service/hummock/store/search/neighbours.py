@@ -128,7 +128,7 @@ class Reading:
         self._room_bytes -= nbytes
         if known is None:
             memory, payload = records
-            known = self._read[doc] = record_codec.memory_of(memory, payload), nbytes
+            known = self._read[doc] = record_codec.memory_of(memory, payload or None), nbytes
         return known[0]
 
 
