@@ -21,6 +21,6 @@ def answers(store: Recallable, project: str = "p") -> dict[str, tuple[bytes, byt
 
 def rebuild(store: EmbeddedStore) -> None:
     """Waits for the rebuilds that are due, as the writes so far make them."""
-    for project in list(store._residents._slots):
-        store._residents.loaded_view(project)
-    store._residents._maintenance.submit(int).result(30)
+    for project in list(store._views._entries):
+        store._views.loaded_view(project)
+    store._views._maintenance.submit(int).result(30)

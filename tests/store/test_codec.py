@@ -24,9 +24,9 @@ from hummock.core.learning import (
 from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind, Origin, Payload, Terms
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.ports.store import TextKey
-from hummock.store.lmdb import keys, learning_log, op_log, record_codec, sessions, term_dictionary
-from hummock.store.lmdb.term_dictionary import Vocabulary
-from hummock.store.views import columns
+from hummock.store.lmdb import keys, learning_log, op_log, record_codec, sessions
+from hummock.store.views import columns, forward_lists
+from hummock.store.views.forward_lists import TermDictionary
 from hummock.text.analyzer import document_terms
 from hummock.text.terms import terms_of
 from hummock_kernels.analyzer import BODY
@@ -172,13 +172,13 @@ def packed(numbers: dict[str, int], *given: Terms) -> list[bytes]:
     def look_up(spelt: Sequence[str]) -> list[int]:
         return [numbers.setdefault(term, len(numbers)) for term in spelt]
 
-    return term_dictionary.pack(given, Vocabulary(), look_up)
+    return forward_lists.pack(given, TermDictionary(), look_up)
 
 
 def test_counts_of_a_forward_list_saturate_and_facets_count_nothing() -> None:
     numbers: dict[str, int] = {}
     given_terms = exact_terms(title=("a",) * 300, tags=("b",), body=("a", "a", "c"), facets=("\x1ftb",))
-    lists = term_dictionary.join(packed(numbers, given_terms))
+    lists = forward_lists.join(packed(numbers, given_terms))
     counts = dict(zip(lists.term.tolist(), lists.counts.tolist(), strict=True))
     assert counts == {
         numbers["a"]: 255 | 2 << 16,
@@ -186,21 +186,21 @@ def test_counts_of_a_forward_list_saturate_and_facets_count_nothing() -> None:
         numbers["c"]: 1 << 16,
         numbers["\x1ftb"]: 0,
     }
-    assert term_dictionary.length(given_terms) == 304
+    assert forward_lists.length(given_terms) == 304
 
 
 def test_lists_without_terms_can_be_joined() -> None:
-    lists = term_dictionary.join(packed({"x": 9}, exact_terms(), exact_terms(body=("x",)), exact_terms()))
+    lists = forward_lists.join(packed({"x": 9}, exact_terms(), exact_terms(body=("x",)), exact_terms()))
     assert lists.indptr.tolist() == [0, 0, 1, 1]
     assert lists.term.tolist() == [9]
-    assert term_dictionary.join([]).indptr.tolist() == [0]
+    assert forward_lists.join([]).indptr.tolist() == [0]
 
 
 @given(st.lists(st.text(st.sampled_from("还款ß℃ a9"), max_size=6), max_size=6))
 def test_lists_are_those_of_their_texts_whatever_batches_the_terms_are_in(texts: list[str]) -> None:
     numbers: dict[str, int] = {}
     given_terms = terms_of([[(text, BODY)] for text in ["x", *texts]])
-    lists = term_dictionary.join(packed(numbers, *given_terms))
+    lists = forward_lists.join(packed(numbers, *given_terms))
     for text, start, end in zip(["x", *texts], lists.indptr[:-1], lists.indptr[1:], strict=True):
         counted = Counter(numbers[term] for term in document_terms(text))
         found = zip(lists.term[start:end].tolist(), (lists.counts[start:end] >> 8 * BODY).tolist(), strict=True)

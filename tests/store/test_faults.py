@@ -11,7 +11,7 @@ import pytest
 from hummock.core.errors import StorageFull, Unavailable
 from hummock.store import EmbeddedStore
 from hummock.store.lmdb.group import GroupCommit, Job, Outcome
-from hummock.store.lmdb.write_batch import Shelf
+from hummock.store.lmdb.write_batch import WriteBatch
 from tests.ports.asking import ask, put
 from tests.store.answering import answers
 from tests.store.opening import Blocker, opened
@@ -24,16 +24,16 @@ CHANGE = (Entry(id="a", words=("loan", "core"), seeds=(3,)), Entry(id="c", tags=
 def fail_at(patch: pytest.MonkeyPatch, step: int) -> list[int]:
     """Makes the step-th put into a table fail as in a full map; the list grows with every put."""
     puts: list[int] = []
-    original = Shelf.put
+    original = WriteBatch.put
 
-    def failing(shelf: Shelf, table: lmdb._Database, entries: Iterable[tuple[bytes, bytes]]) -> None:
+    def failing(batch: WriteBatch, table: lmdb._Database, entries: Iterable[tuple[bytes, bytes]]) -> None:
         for entry in entries:
             puts.append(len(puts))
             if len(puts) == step:
                 raise lmdb.MapFullError("put")
-            original(shelf, table, [entry])
+            original(batch, table, [entry])
 
-    patch.setattr(Shelf, "put", failing)
+    patch.setattr(WriteBatch, "put", failing)
     return puts
 
 

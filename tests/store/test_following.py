@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.lmdb.store import StoreReads
 from hummock.store.views.view import catch_up
-from hummock.store.views.view_cache import FollowingProjects
+from hummock.store.views.view_cache import FollowingViews
 from tests.ports.asking import put
 from tests.store.answering import answers
 from tests.store.opening import EAGER, MIB, opened
@@ -31,10 +31,10 @@ from tests.strategies import Entry, delete_request, entries
 @contextmanager
 def beside(
     store: EmbeddedStore, budget_bytes: int = 64 * MIB, limits: StoreLimits = EAGER
-) -> Iterator[tuple[StoreReads, FollowingProjects]]:
-    following = FollowingProjects(store._environment, budget_bytes, limits)
+) -> Iterator[tuple[StoreReads, FollowingViews]]:
+    following = FollowingViews(store._projects, budget_bytes, limits)
     try:
-        yield StoreReads(store._environment, following), following
+        yield StoreReads(store._environment, store._projects, following), following
     finally:
         following.close()
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.memory import Payload
+from hummock.core.memory import Memory, Payload
 from hummock.store.lmdb import record_codec
-from hummock.store.search.substrings import SubstringScan
+from hummock.store.search.filters import SubstringScan
 from tests.strategies import Entry, domain, fragment, record
 
 
@@ -18,9 +18,13 @@ def records(entry: Entry) -> tuple[bytes, bytes]:
     return record_codec.encode_memory(memory, b"", -1), record_codec.encode(payload)
 
 
+def decoded(stored: tuple[bytes, bytes]) -> Memory:
+    return record_codec.memory_of(*stored)
+
+
 def scan(entries: list[Entry], *wanted: str, byte_limit: int = 1 << 20) -> SubstringScan:
     stored = [records(entry) for entry in entries]
-    return SubstringScan(wanted, lambda doc: stored[doc], byte_limit)
+    return SubstringScan(wanted, lambda doc: stored[doc], decoded, byte_limit)
 
 
 ENTRIES = [
@@ -73,7 +77,7 @@ def test_documents_are_read_in_order_and_no_more_than_needed() -> None:
         read.append(doc)
         return stored[doc]
 
-    looked = SubstringScan(["还款"], read_one, 1 << 20)
+    looked = SubstringScan(["还款"], read_one, decoded, 1 << 20)
     assert looked.first([5, 4, 3, 2, 1, 0], 1) == [4]
     assert read == [5, 4]
     assert not looked.is_cut
@@ -90,7 +94,7 @@ def test_a_scan_stops_at_its_limit_and_says_so() -> None:
 
 
 def test_what_was_removed_since_holds_nothing() -> None:
-    assert SubstringScan(["x"], lambda _: (b"", b""), 10).held(1) == 0
+    assert SubstringScan(["x"], lambda _: (b"", b""), decoded, 10).held(1) == 0
 
 
 @given(st.text(min_size=1, max_size=30), st.data())

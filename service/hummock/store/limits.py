@@ -45,7 +45,7 @@ class StoreLimits:
         dead_docs: Fewer removed memories than this never make a rebuild.
         small_view_bytes: A project that takes less memory is loaded in milliseconds.
         small_views_share: Of the budget of memory, for all such projects together.
-        vocabulary_bytes: For the numbers of terms that the writer has met lately.
+        dictionary_bytes: For the numbers of terms that the writer has met lately.
         disk_reserve_bytes: Free disk space below which nothing is stored, so that deleting still works.
         map_reserve_share: Share of the map that the quota leaves free for the same reason.
         plans: Of the search for near vectors.
@@ -61,7 +61,7 @@ class StoreLimits:
     dead_docs: int = 256
     small_view_bytes: int = MIB
     small_views_share: float = 0.125
-    vocabulary_bytes: int = 64 * MIB
+    dictionary_bytes: int = 64 * MIB
     disk_reserve_bytes: int = 64 * MIB
     map_reserve_share: float = 0.125
     plans: PlanLimits = PlanLimits()

@@ -265,6 +265,12 @@ class Environment:
         return space.number
 
 
+def project_number(txn: lmdb.Transaction[bytes], environment: Environment, project: str) -> int | None:
+    """The number of a project."""
+    value = txn.get(keys.project_name_key(project), db=environment.tables.project)
+    return None if value is None else keys.unpack_project(value)
+
+
 def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
     """Name of the model whose vectors a directory holds; None when it holds none yet. Writes nothing.
 

@@ -17,42 +17,42 @@ from hummock.store.errors import DiskFull, MapFull
 from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
 from hummock.store.lmdb import idempotency, keys, op_log, record_codec
 from hummock.store.lmdb.environment import Environment, is_full
-from hummock.store.lmdb.term_dictionary import Vocabularies
+from hummock.store.lmdb.term_dictionary import TermDictionaries
 from hummock.store.lmdb.unit_of_work import Unit, Writing
-from hummock.store.lmdb.write_batch import Shelf
+from hummock.store.lmdb.write_batch import WriteBatch
 
 _NEXT_PROJECT_KEY = b"next_project"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class _Page:
+class _OpenProject:
     """A project: its record as the last request left it, and the operations that were noted."""
 
     number: int
     record: record_codec.ProjectRecord
-    shelf: Shelf
+    batch: WriteBatch
     operations: int = 0
     is_written_to: bool = False
 
 
-class Ledger:
+class GroupTransaction:
     """Applies requests to a transaction. What they put is written by `finish`; until then it waits."""
 
     def __init__(
         self,
         environment: Environment,
         txn: lmdb.Transaction[bytes],
-        vocabularies: Vocabularies,
+        dictionaries: TermDictionaries,
         clock: Clock,
         limits: StoreLimits,
     ) -> None:
         self._environment = environment
         self._tables = environment.tables
         self._txn = txn
-        self._vocabularies = vocabularies
+        self._dictionaries = dictionaries
         self._clock = clock
         self._limits = limits
-        self._pages: dict[str, _Page] = {}
+        self._projects: dict[str, _OpenProject] = {}
         self.has_grown = False
         self.put_bytes = 0
         """About what the memories and messages take that were put."""
@@ -60,24 +60,24 @@ class Ledger:
     def apply(self, project: str, request: WriteRequest[Reply], writing: Writing) -> Written[Reply]:
         """Applies a request, or finds what it was answered before. One that fails leaves no trace in what waits."""
         now = self._clock.now()
-        page = self._pages.get(project) or self._open(project, now, writing)
+        opened = self._projects.get(project) or self._open(project, now, writing)
         oldest = now - self._limits.request_kept_s
         earlier = idempotency.earlier(
-            self._txn, self._tables, page.number, request.request_id, request.fingerprint, oldest
+            self._txn, self._tables, opened.number, request.request_id, request.fingerprint, oldest
         )
         if earlier is not None:
             return idempotency.written(earlier, request.reply_type)
-        record = msgspec.structs.replace(page.record, seq=page.record.seq + 1, kinds=dict(page.record.kinds))
-        unit = Unit(self._environment, self._txn, page.number, record, page.shelf, writing, now)
+        record = msgspec.structs.replace(opened.record, seq=opened.record.seq + 1, kinds=dict(opened.record.kinds))
+        unit = Unit(self._environment, self._txn, opened.number, record, opened.batch, writing, now)
         reply = request.apply(unit)
         writing.has_begun = True
         unit.finish()
         record.content_seq += unit.has_changed
         if request.request_id:
             kept = record_codec.RequestRecord(request.fingerprint, record.seq, record_codec.encode(reply), now)
-            idempotency.remember(self._txn, self._tables, page.number, request.request_id, kept)
-        page.record, page.is_written_to = record, True
-        page.operations += unit.operations
+            idempotency.remember(self._txn, self._tables, opened.number, request.request_id, kept)
+        opened.record, opened.is_written_to = record, True
+        opened.operations += unit.operations
         writing.operations = unit.operations
         self.has_grown |= unit.has_grown
         self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
@@ -86,24 +86,24 @@ class Ledger:
     def finish(self) -> None:
         """Writes what waits, forgets what is outdated, and stores the records of the projects."""
         oldest = self._clock.now() - self._limits.request_kept_s
-        for page in self._pages.values():
-            if not page.is_written_to:
+        for opened in self._projects.values():
+            if not opened.is_written_to:
                 continue
-            page.shelf.write(page.record)
-            idempotency.trim(self._txn, self._tables, page.number, oldest, self._limits)
-            most = self._limits.trimmed_entries + page.operations
-            op_log.trim(self._txn, self._tables, page.number, page.record, self._limits.ops_kept, most)
+            opened.batch.write(opened.record)
+            idempotency.trim(self._txn, self._tables, opened.number, oldest, self._limits)
+            most = self._limits.trimmed_entries + opened.operations
+            op_log.trim(self._txn, self._tables, opened.number, opened.record, self._limits.ops_kept, most)
             self._txn.put(
-                keys.project_number_key(page.number), record_codec.encode(page.record), db=self._tables.project
+                keys.project_number_key(opened.number), record_codec.encode(opened.record), db=self._tables.project
             )
 
-    def _open(self, name: str, now: float, writing: Writing) -> _Page:
-        number, record = self._project(name, now, writing)
-        shelf = Shelf(self._environment, self._txn, number, self._vocabularies.of(name))
-        page = self._pages[name] = _Page(number=number, record=record, shelf=shelf)
-        return page
+    def _open(self, name: str, now: float, writing: Writing) -> _OpenProject:
+        number, record = self._number_and_record(name, now, writing)
+        batch = WriteBatch(self._environment, self._txn, number, self._dictionaries.of(name))
+        opened = self._projects[name] = _OpenProject(number=number, record=record, batch=batch)
+        return opened
 
-    def _project(self, name: str, now: float, writing: Writing) -> tuple[int, record_codec.ProjectRecord]:
+    def _number_and_record(self, name: str, now: float, writing: Writing) -> tuple[int, record_codec.ProjectRecord]:
         """The project's number and record; a new one is made."""
         known = self._txn.get(keys.project_name_key(name), db=self._tables.project)
         if known is not None:
@@ -154,7 +154,7 @@ class GroupCommit:
     def __init__(self, environment: Environment, clock: Clock, quota_bytes: int, limits: StoreLimits) -> None:
         self._environment = environment
         self._clock = clock
-        self._vocabularies = Vocabularies(limits.vocabulary_bytes)
+        self._dictionaries = TermDictionaries(limits.dictionary_bytes)
         self._limits = limits
         # Even a removal needs pages before it frees some.
         most = int(environment.map_bytes * (1 - limits.map_reserve_share))
@@ -175,7 +175,7 @@ class GroupCommit:
         except lmdb.PanicError:
             raise
         except lmdb.Error as error:
-            self._vocabularies.clear()
+            self._dictionaries.clear()
             if not is_full(error):
                 return [Outcome(job=job, error=error) for job in jobs]
             if len(jobs) == 1:
@@ -188,7 +188,7 @@ class GroupCommit:
             with self._environment.writing() as txn:
                 return self._together(txn, jobs)
         except _Spoilt as spoilt:
-            self._vocabularies.clear()
+            self._dictionaries.clear()
             if len(jobs) == 1:
                 return [self._failed(jobs[0], spoilt.error)]
         with self._environment.writing() as txn:
@@ -196,22 +196,22 @@ class GroupCommit:
 
     def _together(self, txn: lmdb.Transaction[bytes], jobs: Sequence[Job]) -> list[Outcome]:
         """In the group's own transaction. Raises: _Spoilt: something was written that cannot stay."""
-        ledger = self._ledger(txn)
+        group = self._group(txn)
         outcomes: list[Outcome] = []
         for job in jobs:
             writing = Writing()
             try:
-                written = ledger.apply(job.project, job.request, writing)
+                written = group.apply(job.project, job.request, writing)
             except Exception as error:
                 if writing.has_begun:
                     raise _Spoilt(error) from error
                 outcomes.append(self._failed(job, error))
             else:
                 outcomes.append(Outcome(job=job, written=written, operations=writing.operations))
-            if ledger.put_bytes > self._limits.group_bytes:
+            if group.put_bytes > self._limits.group_bytes:
                 break
         try:
-            self._finish(ledger, txn)
+            self._finish(group, txn)
         except Exception as error:
             raise _Spoilt(error) from error
         return outcomes
@@ -221,32 +221,32 @@ class GroupCommit:
         outcomes: list[Outcome] = []
         put_bytes = 0
         for job in jobs:
-            known = len(self._vocabularies.of(job.project))
+            known = len(self._dictionaries.of(job.project))
             writing = Writing()
             try:
                 with self._environment.writing(txn) as nested:
-                    ledger = self._ledger(nested)
-                    written = ledger.apply(job.project, job.request, writing)
-                    self._finish(ledger, nested)
+                    group = self._group(nested)
+                    written = group.apply(job.project, job.request, writing)
+                    self._finish(group, nested)
             except Exception as error:
                 self._forget_since(job.project, known)
                 outcomes.append(self._failed(job, error))
             else:
-                put_bytes += ledger.put_bytes
+                put_bytes += group.put_bytes
                 outcomes.append(Outcome(job=job, written=written, operations=writing.operations))
             if put_bytes > self._limits.group_bytes:
                 break
         return outcomes
 
-    def _ledger(self, txn: lmdb.Transaction[bytes]) -> Ledger:
-        return Ledger(self._environment, txn, self._vocabularies, self._clock, self._limits)
+    def _group(self, txn: lmdb.Transaction[bytes]) -> GroupTransaction:
+        return GroupTransaction(self._environment, txn, self._dictionaries, self._clock, self._limits)
 
-    def _finish(self, ledger: Ledger, txn: lmdb.Transaction[bytes]) -> None:
-        """Writes what the ledger holds. Raises: StorageFull: it would fill the store; removals are never too much."""
-        ledger.finish()
-        if ledger.has_grown:
+    def _finish(self, group: GroupTransaction, txn: lmdb.Transaction[bytes]) -> None:
+        """Writes what the group holds. Raises: StorageFull: it would fill the store; removals are never too much."""
+        group.finish()
+        if group.has_grown:
             self._require_room(txn)
-        self._vocabularies.keep_within_budget()
+        self._dictionaries.keep_within_budget()
 
     def _require_room(self, txn: lmdb.Transaction[bytes]) -> None:
         used = self._environment.used_bytes(txn)
@@ -261,8 +261,8 @@ class GroupCommit:
 
     def _forget_since(self, project: str, known: int) -> None:
         """Numbers that an undone write gave to terms are given again, to others."""
-        if len(self._vocabularies.of(project)) != known:
-            self._vocabularies.forget(project)
+        if len(self._dictionaries.of(project)) != known:
+            self._dictionaries.forget(project)
 
     def _full(self, cause: lmdb.Error) -> StorageFull:
         with self._environment.reading() as txn:

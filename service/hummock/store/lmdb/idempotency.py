@@ -12,8 +12,7 @@ from hummock.ports.models import Clock
 from hummock.ports.store import Reply, Written
 from hummock.store.limits import StoreLimits
 from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb.environment import Environment, Tables
-from hummock.store.views.view_cache import project_number
+from hummock.store.lmdb.environment import Environment, Tables, project_number
 
 
 class RequestReads:

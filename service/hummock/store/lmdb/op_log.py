@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import lmdb
 import numpy as np
-from numpy.typing import NDArray
 
-from hummock.store.lmdb import keys, record_codec, term_dictionary
+from hummock.store.lmdb import keys, record_codec
 from hummock.store.lmdb.environment import Tables
+from hummock.store.views.forward_lists import unpack_terms
+from hummock.store.views.stored import Changes
 
 _PUT = 1
 _REMOVE = 2
@@ -30,28 +30,13 @@ def pack_put(doc: int) -> bytes:
 
 def pack_removal(doc: int, forward_list: bytes) -> bytes:
     """A document that is gone, with its stored forward list."""
-    return _HEAD.pack(_REMOVE, doc) + term_dictionary.unpack_terms(forward_list).tobytes()
+    return _HEAD.pack(_REMOVE, doc) + unpack_terms(forward_list).tobytes()
 
 
 def unpack_op(value: bytes) -> tuple[int, bool]:
     """The document that an operation is about, and whether it removed it."""
     action, doc = _HEAD.unpack_from(value)
     return doc, action == _REMOVE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Changes:
-    """What some operations come to.
-
-    Attributes:
-        put: Documents that are new and still there, ascending.
-        removed: int64 documents that were there before and are gone.
-        removed_terms: uint32 terms that those held, one after the other.
-    """
-
-    put: list[int]
-    removed: NDArray[np.int64]
-    removed_terms: NDArray[np.uint32]
 
 
 def net(operations: Iterable[bytes]) -> Changes:

@@ -17,12 +17,13 @@ import lmdb
 import msgspec
 
 from hummock.core.memory import Memory
-from hummock.store.lmdb import keys, record_codec, term_dictionary
+from hummock.store.lmdb import keys, record_codec
 from hummock.store.lmdb.environment import DIRECTORY_KEY, Environment, unusable
 from hummock.store.lmdb.learning_log import StoredRows
-from hummock.store.lmdb.term_dictionary import Vocabulary
-from hummock.store.lmdb.write_batch import Shelf, with_learned
+from hummock.store.lmdb.write_batch import WriteBatch
+from hummock.store.views import forward_lists
 from hummock.store.views.columns import relengthened
+from hummock.store.views.forward_lists import TermDictionary, with_learned
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.template import as_draft, pieces_of
 from hummock.text.terms import learned_terms, terms_of
@@ -93,13 +94,13 @@ class _Reanalysis:
         self.say(f"the words of {self.done} memories are made anew")
 
     def _project(self, number: int, doc: int) -> None:
-        vocabulary = Vocabulary()
+        dictionary = TermDictionary()
         next_doc: int | None = doc
         while next_doc is not None:
             with self.environment.writing() as txn:
-                next_doc = self._some(txn, number, next_doc, vocabulary)
+                next_doc = self._some(txn, number, next_doc, dictionary)
 
-    def _some(self, txn: lmdb.Transaction[bytes], number: int, doc: int, vocabulary: Vocabulary) -> int | None:
+    def _some(self, txn: lmdb.Transaction[bytes], number: int, doc: int, dictionary: TermDictionary) -> int | None:
         """Makes the terms of some memories from this one on; gives the next one, None where there is none."""
         tables = self.environment.tables
         memories = list(_memories(txn, self.environment, number, doc))
@@ -107,16 +108,16 @@ class _Reanalysis:
             return None
         record = self.environment.project_record(txn, number)
         made = terms_of([pieces_of(as_draft(memory)) for _, memory in memories])
-        shelf, learning = Shelf(self.environment, txn, number, vocabulary), StoredRows(txn, tables, number)
-        lists = shelf.forward_lists(made, record)
+        batch, learning = WriteBatch(self.environment, txn, number, dictionary), StoredRows(txn, tables, number)
+        lists = batch.forward_lists(made, record)
         for (key, memory), one, stored in zip(memories, made, lists, strict=True):
             profile = learning.profile(memory.id)
             if profile is not None and profile.keywords:
-                (learned,) = shelf.forward_lists([learned_terms(profile.keywords)], record)
+                (learned,) = batch.forward_lists([learned_terms(profile.keywords)], record)
                 stored = with_learned(stored, learned)
             txn.put(key, stored, db=tables.terms)
             row = txn.get(key, b"", db=tables.column)
-            txn.put(key, relengthened(row, term_dictionary.length(one)), db=tables.column)
+            txn.put(key, relengthened(row, forward_lists.length(one)), db=tables.column)
         txn.put(keys.project_number_key(number), record_codec.encode(record), db=tables.project)
         next_doc = keys.doc_of_doc_key(memories[-1][0]) + 1
         noted = record_codec.Reanalysed(project=number, doc=next_doc)

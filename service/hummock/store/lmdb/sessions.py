@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.store.lmdb import keys
-from hummock.store.lmdb.environment import Environment, Tables
+from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.record_codec import Fields, decode_array, encode
-from hummock.store.views.view_cache import project_number
 
 _NUMBER = struct.Struct(">Q")
 _ORDER = struct.Struct(">BQ")

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import lmdb
 import numpy as np
 
 from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
@@ -21,24 +20,21 @@ from hummock.ports.models import Clock
 from hummock.ports.store import Generation, LearningReader, Neighbours, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, MAX_SUBSTRING_BYTES, StoreLimits
 from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb import keys as scan
 from hummock.store.lmdb.changes import events_behind, export_behind
-from hummock.store.lmdb.environment import Environment
+from hummock.store.lmdb.environment import Environment, project_number
 from hummock.store.lmdb.group import GroupCommit
 from hummock.store.lmdb.idempotency import RequestReads
 from hummock.store.lmdb.learning_log import StoredLearning
-from hummock.store.lmdb.memories import Outdated, ProjectReading, all_present, page_of
+from hummock.store.lmdb.reads import LmdbProject, LmdbProjects
 from hummock.store.lmdb.reanalyse import Say, reanalyse
 from hummock.store.lmdb.sessions import SessionReads
-from hummock.store.lmdb.settings_records import read_settings
-from hummock.store.lmdb.unit_of_work import doc_of, find_by_text
 from hummock.store.lmdb.writer import Writer
-from hummock.store.search.filters import Dictionary, passing
-from hummock.store.search.neighbours import Reading, Surroundings, record_bytes
-from hummock.store.search.search import Search, with_tokens
-from hummock.store.search.substrings import SubstringScan
+from hummock.store.search.filters import SubstringScan, page_of, passing
+from hummock.store.search.neighbours import neighbours_of
+from hummock.store.search.search import Search
+from hummock.store.views.stored import Outdated, all_present
 from hummock.store.views.view import ProjectView
-from hummock.store.views.view_cache import FollowingProjects, ResidentProjects, project_number
+from hummock.store.views.view_cache import FollowingViews, ViewCache
 
 Read = TypeVar("Read")
 
@@ -49,28 +45,24 @@ _ATTEMPTS = 16
 class StoreReads:
     """The reads of `ports.Store`, each at one moment."""
 
-    def __init__(self, environment: Environment, residents: ResidentProjects) -> None:
+    def __init__(self, environment: Environment, projects: LmdbProjects, views: ViewCache) -> None:
         self._environment = environment
         self._tables = environment.tables
-        self._residents = residents
-        self._dictionary = Dictionary(environment.tables)
+        self._projects = projects
+        self._views = views
         self.sessions = SessionReads(environment)
 
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         """What each query finds, read at one moment."""
 
         def gathered(view: ProjectView | None) -> Gathered:
-            seq = 0 if view is None else view.seq
-            if seq < min_seq:
-                raise SeqNotReached(min_seq, seq)
+            _require_seq(min_seq, 0 if view is None else view.seq)
             if view is None:
                 dim = self._environment.space.dim
                 empty = tuple(Candidates.empty(query.name, dim) for query in queries)
                 return Gathered(seq=0, content_seq=0, groups=empty)
-            with self._environment.reading() as txn:
-                reading = ProjectReading(self._environment, txn, view.number)
-                found = self._search(reading, view).gather(queries)
-                return with_tokens(found, queries, reading.tokens, self._environment.space.token_dim)
+            with self._projects.reading(view.number) as stored:
+                return Search(view, stored).gather(queries)
 
         return self._read(project, gathered)
 
@@ -80,26 +72,21 @@ class StoreReads:
         def read(view: ProjectView | None) -> Standing | None:
             if view is None:
                 return None
-            with self._environment.reading() as txn:
-                doc = doc_of(txn, self._environment, view.number, memory_id)
+            with self._projects.reading(view.number) as stored:
+                doc = stored.doc_of(memory_id)
                 if doc is None:
                     return None
                 ordinals = view.columns.ordinals(np.array([doc], np.int64))
                 if not len(ordinals):
                     raise Outdated
-                reading = ProjectReading(self._environment, txn, view.number)
-                return self._search(reading, view).standing(query, int(ordinals[0]))
+                return Search(view, stored).standing(query, int(ordinals[0]))
 
         return self._read(project, read)
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
-        with self._environment.reading() as txn:
-            number = project_number(txn, self._environment, project)
-            if number is None:
-                return [None] * len(docs)
-            reading = ProjectReading(self._environment, txn, number)
-            return [reading.memory(doc, full=full) for doc in docs]
+        with self._projects.reading_by_name(project) as stored:
+            return [None if stored is None else stored.memory(doc, full=full) for doc in docs]
 
     def neighbours(
         self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
@@ -109,36 +96,24 @@ class StoreReads:
         def read(view: ProjectView | None) -> list[Neighbours]:
             if view is None:
                 return [Neighbours()] * len(docs)
-            with self._environment.reading() as txn:
-                reading = ProjectReading(self._environment, txn, view.number)
-                surroundings = Surroundings(view, self._dictionary.of(txn, view.number), reading.payload)
-                records_of = partial(reading.records, full=full)
-                room_bytes = most_bytes - sum(record_bytes(records_of(doc)) for doc in docs)
-                neighbours = Reading(partial(reading.present_records, full=full), room_bytes)
-                return [neighbours.beside(surroundings.of(doc, count)) for doc in docs]
+            with self._projects.reading(view.number) as stored:
+                return neighbours_of(view, stored, docs, count, full=full, most_bytes=most_bytes)
 
         return self._read(project, read)
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none."""
-        with self._environment.reading() as txn:
-            number = project_number(txn, self._environment, project)
-            seq = 0 if number is None else self._environment.project_record(txn, number).seq
-            if seq < min_seq:
-                raise SeqNotReached(min_seq, seq)
-            if number is None:
+        with self._projects.reading_by_name(project) as stored:
+            _require_seq(min_seq, 0 if stored is None else stored.record().seq)
+            if stored is None:
                 return [None] * len(memory_ids)
-            docs = [doc_of(txn, self._environment, number, memory_id) for memory_id in memory_ids]
-            reading = ProjectReading(self._environment, txn, number)
-            return [None if doc is None else reading.memory(doc, full=full) for doc in docs]
+            docs = [stored.doc_of(memory_id) for memory_id in memory_ids]
+            return [None if doc is None else stored.memory(doc, full=full) for doc in docs]
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
         """The ids of the oldest memories that were put with these keys, in order."""
-        with self._environment.reading() as txn:
-            number = project_number(txn, self._environment, project)
-            if number is None:
-                return [None] * len(keys)
-            return [find_by_text(txn, self._environment, number, key) for key in keys]
+        with self._projects.reading_by_name(project) as stored:
+            return [None if stored is None else stored.find_by_text(key) for key in keys]
 
     def page(
         self,
@@ -156,37 +131,34 @@ class StoreReads:
         def read(view: ProjectView | None) -> Page:
             if view is None or limit <= 0:
                 return Page(memories=(), next_after=None)
-            with self._environment.reading() as txn:
-                allowed = passing(view, where, self._dictionary.of(txn, view.number))
-                docs = view.columns.doc.values[np.flatnonzero(allowed)]
-                reading = ProjectReading(self._environment, txn, view.number)
-                records_of = partial(reading.records, full=True)
-                scan = SubstringScan([contains], records_of, MAX_SUBSTRING_BYTES) if contains else None
+            with self._projects.reading(view.number) as stored:
+                docs = view.columns.doc.values[np.flatnonzero(passing(view, where, stored))]
+                scan = _scan_for(contains, stored) if contains else None
                 found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
-                memories = all_present([reading.memory(doc, full=full) for doc in found])
+                memories = all_present([stored.memory(doc, full=full) for doc in found])
             return Page(memories=memories, next_after=next_after)
 
         return self._read(project, read)
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`; see `ports.Store`."""
-        with self._environment.reading() as txn:
-            number = project_number(txn, self._environment, project)
-            if number is None:
+        with self._projects.reading_by_name(project) as stored:
+            if stored is None:
                 return EventPage(events=(), seq=0, is_reset=after > 0)
-            return events_behind(self._environment, txn, number, after, full=full)
+            return events_behind(self._environment, stored.txn, stored.number, after, full=full)
 
     def export(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> ExportPage:
         """All memories whole, page by page; see `ports.Store`."""
-        with self._environment.reading() as txn:
-            number = project_number(txn, self._environment, project)
-            if number is None:
+        with self._projects.reading_by_name(project) as stored:
+            if stored is None:
                 return ExportPage(memories=(), removed_ids=(), next_after=None, seq=0, is_reset=after_seq > 0)
-            return export_behind(self._environment, txn, number, after, after_seq, with_vectors=with_vectors)
+            return export_behind(
+                self._environment, stored.txn, stored.number, after, after_seq, with_vectors=with_vectors
+            )
 
     def inline_generation(self, project: str) -> Generation | None:
         """A project's newest generation, where a search takes a moment; see `ports.Recallable`."""
-        view = self._residents.view_at_hand(project)
+        view = self._views.view_at_hand(project)
         # Where an index is worth its while, a search keeps a core busy beside others; it is better off on a thread.
         if view is None or view.row_doc.size >= view.plans.sign_rows:
             return None
@@ -194,16 +166,14 @@ class StoreReads:
 
     def generation(self, project: str) -> Generation:
         """A project's newest generation; see `ports.Store`."""
-        view = self._residents.loaded_view(project)
+        view = self._views.loaded_view(project)
         if view is not None:
             return Generation(seq=view.seq, content_seq=view.content_seq, settings=view.settings)
-        with self._environment.reading() as txn:
-            number = project_number(txn, self._environment, project)
-            if number is None:
+        with self._projects.reading_by_name(project) as stored:
+            if stored is None:
                 return Generation(seq=0, content_seq=0)
-            record = self._environment.project_record(txn, number)
-            settings = read_settings(txn, self._tables, number)
-            return Generation(seq=record.seq, content_seq=record.content_seq, settings=settings)
+            record = stored.record()
+            return Generation(seq=record.seq, content_seq=record.content_seq, settings=stored.settings())
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """What is read of a project's learning at one moment."""
@@ -214,21 +184,19 @@ class StoreReads:
 
     def project(self, name: str) -> Project | None:
         """A project, or None."""
-        with self._environment.reading() as txn:
-            number = project_number(txn, self._environment, name)
-            return None if number is None else self._project(txn, number)
+        with self._projects.reading_by_name(name) as stored:
+            return None if stored is None else self._project(stored.record())
 
     def projects(self, after: str, limit: int) -> list[Project]:
         """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
         found: list[Project] = []
         start = keys.project_name_key(after)
         with self._environment.reading() as txn:
-            names = scan.entries(txn, self._tables.project, keys.project_name_key(""), start)
-            for key, value in names:
+            for key, value in keys.entries(txn, self._tables.project, keys.project_name_key(""), start):
                 if len(found) >= limit:
                     break
                 if key != start:
-                    found.append(self._project(txn, keys.unpack_project(value)))
+                    found.append(self._project(self._environment.project_record(txn, keys.unpack_project(value))))
         return found
 
     def _read(self, project: str, read: Callable[[ProjectView | None], Read]) -> Read:
@@ -239,22 +207,22 @@ class StoreReads:
         """
         for _ in range(_ATTEMPTS):
             try:
-                return read(self._residents.view(project))
+                return read(self._views.view(project))
             except Outdated:
-                self._residents.newer_view(project)
+                self._views.newer_view(project)
         raise Unavailable(f"project {project} is being changed all the time; try again")
 
-    def _search(self, reading: ProjectReading, view: ProjectView) -> Search:
-        return Search(
-            view,
-            self._dictionary.of(reading.txn, view.number),
-            reading.key_files,
-            partial(reading.records, full=True),
-            partial(view.domain_names.get, self._environment, reading.txn, view.number),
-        )
+    def _project(self, record: record_codec.ProjectRecord) -> Project:
+        return record_codec.project_of(record, self._environment.space.id)
 
-    def _project(self, txn: lmdb.Transaction[bytes], number: int) -> Project:
-        return record_codec.project_of(self._environment.project_record(txn, number), self._environment.space.id)
+
+def _require_seq(min_seq: int, seq: int) -> None:
+    if seq < min_seq:
+        raise SeqNotReached(min_seq, seq)
+
+
+def _scan_for(text: str, stored: LmdbProject) -> SubstringScan:
+    return SubstringScan([text], partial(stored.records, full=True), stored.decoded, MAX_SUBSTRING_BYTES)
 
 
 def open_store(
@@ -285,11 +253,12 @@ def open_store(
     environment = Environment(directory, space, map_bytes)
     try:
         reanalyse(environment, say)
-        residents = ResidentProjects(environment, memory_budget_bytes, limits)
+        projects = LmdbProjects(environment)
+        views = ViewCache(projects, memory_budget_bytes, limits)
         group = GroupCommit(environment, clock, quota_bytes, limits)
         requests = RequestReads(environment, clock, limits.request_kept_s)
-        writer = Writer(group, residents.publish, residents.catch_up_one, limits.group_jobs)
-        return EmbeddedStore(environment, residents, writer, requests, group.quota_bytes)
+        writer = Writer(group, views.publish, views.catch_up_one, limits.group_jobs)
+        return EmbeddedStore(environment, projects, views, writer, requests, group.quota_bytes)
     except BaseException:
         environment.close()
         raise
@@ -315,7 +284,8 @@ def open_reads(
     Raises: StartError: the directory is unusable, or of another space.
     """
     environment = Environment(directory, space, map_bytes, is_read_only=True)
-    return ReadOnlyStore(environment, FollowingProjects(environment, memory_budget_bytes, limits))
+    projects = LmdbProjects(environment)
+    return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits))
 
 
 class ReadOnlyStore(StoreReads):
@@ -323,7 +293,7 @@ class ReadOnlyStore(StoreReads):
 
     def close(self) -> None:
         """Lets go of the directory. Reads must have ended."""
-        self._residents.close()
+        self._views.close()
         self._environment.close()
 
 
@@ -333,12 +303,13 @@ class EmbeddedStore(StoreReads):
     def __init__(
         self,
         environment: Environment,
-        residents: ResidentProjects,
+        projects: LmdbProjects,
+        views: ViewCache,
         writer: Writer,
         requests: RequestReads,
         quota_bytes: int,
     ) -> None:
-        super().__init__(environment, residents)
+        super().__init__(environment, projects, views)
         self._writer = writer
         self._requests = requests
         self._quota_bytes = quota_bytes
@@ -363,7 +334,7 @@ class EmbeddedStore(StoreReads):
             used_bytes = self._environment.used_bytes(txn)
             # Each project has a name and a record.
             project_count = txn.stat(self._tables.project)["entries"] // 2
-        loaded_project_count, loaded_bytes = self._residents.usage()
+        loaded_project_count, loaded_bytes = self._views.usage()
         return StoreStatus(
             directory=str(self._environment.directory),
             used_bytes=used_bytes,
@@ -376,5 +347,5 @@ class EmbeddedStore(StoreReads):
     def close(self) -> None:
         """Finishes the queued writes and releases the directory. Reads must have ended."""
         self._writer.close()
-        self._residents.close()
+        self._views.close()
         self._environment.close()

@@ -1,221 +1,87 @@
-"""Which numbers terms have in a project, and the forward lists that hold them."""
+"""Which numbers terms have in their projects: what the writer remembers of them, and what readers do."""
 
 from __future__ import annotations
 
-import itertools
-from bisect import bisect_left
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
+import lmdb
 
-from hummock.core.memory import Terms
-from hummock_kernels.vocabulary import UNKNOWN, numbers_of, pack_lists, remember_numbers
+from hummock.store.lmdb import keys
+from hummock.store.lmdb.environment import Tables
+from hummock.store.lru import Lru
+from hummock.store.views.forward_lists import TermDictionary
 
-_FEWEST_SLOTS = 64
+MOST_TERMS = 32_768
+"""Of all projects together: some 6 MB."""
 
 
-class Vocabulary:
-    """Numbers by the keys of `core.terms.TermBatch`. It may lack any; what it has never changes. The writer's alone."""
-
-    def __init__(self) -> None:
-        self._slots = np.zeros(_FEWEST_SLOTS, np.uint64)
-        self._numbers = np.zeros(_FEWEST_SLOTS, np.uint32)
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self._slots.nbytes + self._numbers.nbytes
-
-    def numbers_of(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """The number of each key, UNKNOWN for those that it lacks."""
-        return numbers_of(self._slots, self._numbers, keys)
-
-    def remember(self, keys: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
-        """Puts numbers under keys."""
-        while 2 * (self._size + len(keys)) > len(self._slots):
-            self._grow()
-        self._size += remember_numbers(self._slots, self._numbers, keys, numbers)
-
-    def _grow(self) -> None:
-        used = np.flatnonzero(self._slots)
-        keys, numbers = self._slots[used], self._numbers[used]
-        self._slots = np.zeros(2 * len(self._slots), np.uint64)
-        self._numbers = np.zeros(len(self._slots), np.uint32)
-        remember_numbers(self._slots, self._numbers, keys, numbers)
-
-
-class Vocabularies:
-    """Those of the projects written to last, within a budget of memory."""
+class TermDictionaries:
+    """Those of the projects written to last, within a budget of memory. The writer's alone."""
 
     def __init__(self, budget_bytes: int) -> None:
-        self._budget_bytes = budget_bytes
-        self._by_project: OrderedDict[str, Vocabulary] = OrderedDict()
-        # What each was counted with, so that a group costs the same however many there are.
-        self._counted: dict[str, int] = {}
-        self._held = 0
+        self._by_project: dict[str, TermDictionary] = {}
+        self._recent = Lru(budget_bytes)
+        # Whose sizes may have changed, so that a group costs the same however many there are.
         self._used: set[str] = set()
 
-    def of(self, project: str) -> Vocabulary:
+    def of(self, project: str) -> TermDictionary:
         """The project's, which may be empty."""
-        vocabulary = self._by_project.get(project)
-        if vocabulary is None:
-            vocabulary = self._by_project[project] = Vocabulary()
-        self._by_project.move_to_end(project)
+        dictionary = self._by_project.get(project)
+        if dictionary is None:
+            dictionary = self._by_project[project] = TermDictionary()
+            self._recent.put(project, 0)
+        self._recent.use(project)
         self._used.add(project)
-        return vocabulary
+        return dictionary
 
     def forget(self, project: str) -> None:
         """Drops the project's, since a write that was undone may have added to it."""
-        if self._by_project.pop(project, None) is not None:
-            self._held -= self._counted.pop(project, 0)
+        self._by_project.pop(project, None)
+        self._recent.drop(project)
 
     def clear(self) -> None:
         """Drops all."""
-        self._by_project.clear()
-        self._counted.clear()
-        self._held = 0
+        for project in list(self._by_project):
+            self.forget(project)
 
     def keep_within_budget(self) -> None:
         """Drops those that were used longest ago."""
         for project in self._used & self._by_project.keys():
-            size = self._by_project[project].nbytes
-            self._held += size - self._counted.get(project, 0)
-            self._counted[project] = size
+            self._recent.put(project, self._by_project[project].nbytes)
         self._used.clear()
-        while self._held > self._budget_bytes:
-            self.forget(next(iter(self._by_project)))
+        while (oldest := self._recent.excess(keep=0)) is not None:
+            self.forget(oldest)
 
 
-_WORD = np.dtype("<u4")
+class TermNumbers:
+    """Terms' numbers by project. A term's number never changes, so any transaction, and any time, will do for any view.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ForwardLists:
-    """The forward lists of some memories.
-
-    Attributes:
-        indptr: (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the others.
-        term: (m,) uint32 terms, ascending within a memory.
-        counts: (m,) uint32, four saturating bytes, least significant first: title, tags, body, learned keywords. A
-            facet counts 0 everywhere.
+    Safe to call from several threads: what two of them look up is the same, and one that is counted twice goes earlier.
     """
 
-    indptr: NDArray[np.int64]
-    term: NDArray[np.uint32]
-    counts: NDArray[np.uint32]
+    def __init__(self, tables: Tables, most_terms: int = MOST_TERMS) -> None:
+        """Keeps at most so many, and some of each thread; then it begins again."""
+        self._tables = tables
+        self._most_terms = most_terms
+        self._known: dict[int, dict[str, int]] = {}
+        self._held = 0
 
-    @classmethod
-    def none(cls) -> ForwardLists:
-        """Of no memories."""
-        return cls(indptr=np.zeros(1, np.int64), term=np.empty(0, np.uint32), counts=np.empty(0, np.uint32))
+    def numbers_of(self, txn: lmdb.Transaction[bytes], project: int, terms: Sequence[str]) -> list[int | None]:
+        """The numbers of terms, in order; what is not known yet is read, what nothing has ever held is asked again."""
+        known = self._known.setdefault(project, {})
+        found = [known.get(term) for term in terms]
+        return [
+            self._read(txn, project, term) if number is None else number
+            for term, number in zip(terms, found, strict=True)
+        ]
 
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-
-def length(terms: Terms) -> int:
-    """Terms of all fields, with repetitions; facets do not count."""
-    return int(terms.batch.lengths[terms.place])
-
-
-def pack(
-    terms: Sequence[Terms], vocabulary: Vocabulary, look_up: Callable[[Sequence[str]], Sequence[int]]
-) -> list[bytes]:
-    """The forward list of each memory as it is stored: all terms, then all counts, little-endian u32.
-
-    Args:
-        terms: The memories'.
-        vocabulary: The project's; it learns what it lacks.
-        look_up: The numbers of some terms in the project, which makes those that it does not have. A term may be
-            given twice.
-    """
-    indptr, key, counts = _gathered(terms)
-    numbers = vocabulary.numbers_of(key)
-    missing = np.flatnonzero(numbers == UNKNOWN)
-    if len(missing):
-        new: dict[int, int] = {}
-        for unknown, place in zip(key[missing].tolist(), missing.tolist(), strict=True):
-            new.setdefault(unknown, place)
-        made = look_up(_spelt(terms, indptr, list(new.values())))
-        vocabulary.remember(np.array(list(new), np.uint64), np.array(made, np.uint32))
-        numbers[missing] = vocabulary.numbers_of(key[missing])
-    words, ends = pack_lists(indptr, numbers, counts)
-    stored = words.astype(_WORD, copy=False).tobytes()
-    edges = (ends * _WORD.itemsize).tolist()
-    return [stored[start:end] for start, end in itertools.pairwise(edges)]
-
-
-def _gathered(terms: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
-    """The memories' parts of their batches as one."""
-    batch, first, count = terms[0].batch, terms[0].place, len(terms)
-    if all(one.batch is batch and one.place == first + place for place, one in enumerate(terms)):
-        indptr = batch.indptr[first : first + count + 1]
-        start, end = int(indptr[0]), int(indptr[-1])
-        return indptr - start, batch.key[start:end], batch.counts[start:end]
-    slices = [_slice(one) for one in terms]
-    indptr = np.zeros(count + 1, np.int64)
-    np.cumsum([part.stop - part.start for part in slices], out=indptr[1:])
-    key = np.concatenate([one.batch.key[part] for one, part in zip(terms, slices, strict=True)])
-    counts = np.concatenate([one.batch.counts[part] for one, part in zip(terms, slices, strict=True)])
-    return indptr, key, counts
-
-
-def _slice(terms: Terms) -> slice:
-    start, end = terms.batch.indptr[terms.place : terms.place + 2].tolist()
-    return slice(start, end)
-
-
-def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], places: Sequence[int]) -> list[str]:
-    """The terms at some places, which ascend, of what was gathered; neighbours in a batch are spelt together."""
-    spelt: list[str] = []
-    ends = indptr.tolist()
-    start = 0
-    for _, several in itertools.groupby(enumerate(terms), lambda one: (id(one[1].batch), one[1].place - one[0])):
-        run = list(several)
-        owner, first = run[0]
-        end = bisect_left(places, ends[owner + len(run)], start)
-        if start < end:
-            shift = int(first.batch.indptr[first.place]) - ends[owner]
-            spelt += first.batch.spell([place + shift for place in places[start:end]])
-        start = end
-    return spelt
-
-
-def unpack_terms(value: bytes) -> NDArray[np.uint32]:
-    """The terms of a stored list."""
-    return np.frombuffer(value, _WORD, len(value) // (2 * _WORD.itemsize))
-
-
-def join(values: Sequence[bytes]) -> ForwardLists:
-    """Stored lists as one."""
-    lengths = np.fromiter((len(value) // (2 * _WORD.itemsize) for value in values), np.int64, len(values))
-    indptr = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    halves = [len(value) // 2 for value in values]
-    term = b"".join([value[:half] for value, half in zip(values, halves, strict=True)])
-    counts = b"".join([value[half:] for value, half in zip(values, halves, strict=True)])
-    return ForwardLists(indptr=indptr, term=np.frombuffer(term, _WORD), counts=np.frombuffer(counts, _WORD))
-
-
-def concatenated(parts: Sequence[ForwardLists]) -> ForwardLists:
-    """The lists of all parts, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    indptr = np.zeros(1 + sum(map(len, parts)), np.int64)
-    start, size = 1, 0
-    for part in parts:
-        indptr[start : start + len(part)] = part.indptr[1:] + size
-        start, size = start + len(part), size + len(part.term)
-    none = np.empty(0, np.uint32)
-    return ForwardLists(
-        indptr=indptr,
-        term=np.concatenate([none, *(part.term for part in parts)]),
-        counts=np.concatenate([none, *(part.counts for part in parts)]),
-    )
+    def _read(self, txn: lmdb.Transaction[bytes], project: int, term: str) -> int | None:
+        value = txn.get(keys.name_key(project, term), db=self._tables.term)
+        if value is None:
+            return None
+        number = int.from_bytes(value, "little")
+        if self._held >= self._most_terms:
+            self._known, self._held = {}, 0
+        self._known.setdefault(project, {})[term] = number
+        self._held += 1
+        return number

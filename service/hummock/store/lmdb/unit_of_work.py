@@ -15,9 +15,11 @@ from hummock.ports.store import LearningUnit, TextKey
 from hummock.store.lmdb import keys, op_log, record_codec
 from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.learning_log import LearningWriting
+from hummock.store.lmdb.reads import doc_of, find_by_text
 from hummock.store.lmdb.sessions import SessionUnit
 from hummock.store.lmdb.settings_records import read_settings, write_settings
-from hummock.store.lmdb.write_batch import Entry, Put, Shelf, Waiting, learned_of, move_doc, packed, with_learned
+from hummock.store.lmdb.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
+from hummock.store.views.forward_lists import learned_of, with_learned
 from hummock.text.terms import learned_terms
 
 
@@ -32,7 +34,7 @@ class Writing:
 class Unit:
     """The store's UnitOfWork. It changes tables and its project's record; the writer stores the record.
 
-    Memories that are put wait, and go to the shelf with `finish`: those of several requests are written together.
+    Memories that are put wait, and go to the batch with `finish`: those of several requests are written together.
     """
 
     def __init__(
@@ -41,17 +43,17 @@ class Unit:
         txn: lmdb.Transaction[bytes],
         number: int,
         record: record_codec.ProjectRecord,
-        shelf: Shelf,
+        batch: WriteBatch,
         writing: Writing,
         now: float,
     ) -> None:
-        """Args are the transaction, the project's number, record with the write's seq, shelf, mark and time."""
+        """Args are the transaction, the project's number, record with the write's seq, batch, mark and time."""
         self._environment = environment
         self._tables = environment.tables
         self._txn = txn
         self._number = number
         self._record = record
-        self._shelf = shelf
+        self._batch = batch
         self._writing = writing
         self._waiting = Waiting()
         self._sessions: dict[bytes, int] = {}
@@ -65,7 +67,7 @@ class Unit:
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory as this unit of work sees it, with its payload."""
-        waiting = self._waiting.ids.get(memory_id) or self._shelf.waiting.ids.get(memory_id)
+        waiting = self._waiting.ids.get(memory_id) or self._batch.waiting.ids.get(memory_id)
         if waiting is not None:
             return waiting.memory
         doc = self._doc(memory_id)
@@ -78,7 +80,7 @@ class Unit:
         """The id of the oldest memory that was put with this key."""
         stored = find_by_text(self._txn, self._environment, self._number, key)
         text = keys.text_bytes(key)
-        return stored or self._shelf.waiting.texts.get(text) or self._waiting.texts.get(text)
+        return stored or self._batch.waiting.texts.get(text) or self._waiting.texts.get(text)
 
     def put(
         self,
@@ -133,9 +135,9 @@ class Unit:
 
     def finish(self) -> None:
         """Hands over what is still to be written; the unit of work is over."""
-        self._shelf.put(self._tables.session, [(key, packed(turns)) for key, turns in sorted(self._sessions.items())])
-        self._shelf.put(self._tables.removed, self._removed)
-        self._shelf.waiting.take(self._waiting)
+        self._batch.put(self._tables.session, [(key, packed(turns)) for key, turns in sorted(self._sessions.items())])
+        self._batch.put(self._tables.removed, self._removed)
+        self._batch.waiting.take(self._waiting)
 
     def info(self) -> ProjectInfo:
         """The project's information."""
@@ -164,10 +166,10 @@ class Unit:
 
     def _doc(self, memory_id: str) -> int | None:
         """The document that has this id in the tables; one that waits is written first."""
-        if memory_id in self._waiting.ids or memory_id in self._shelf.waiting.ids:
+        if memory_id in self._waiting.ids or memory_id in self._batch.waiting.ids:
             self._writing.has_begun = True
-            self._shelf.waiting.take(self._waiting)
-            self._shelf.write(self._record)
+            self._batch.waiting.take(self._waiting)
+            self._batch.write(self._record)
         return doc_of(self._txn, self._environment, self._number, memory_id)
 
     def _memory(self, doc: int) -> record_codec.MemoryRecord:
@@ -185,7 +187,7 @@ class Unit:
         doc = self._doc(memory_id)
         if doc is None:
             return
-        learned = self._shelf.forward_lists([learned_terms(keywords)], self._record)[0]
+        learned = self._batch.forward_lists([learned_terms(keywords)], self._record)[0]
         old = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.terms)
         new = with_learned(old, learned)
         if new != old:
@@ -244,19 +246,3 @@ class Unit:
     def _op_key(self) -> bytes:
         """Of the next operation."""
         return keys.op_key(self._number, self._record.seq, self.operations)
-
-
-def doc_of(txn: lmdb.Transaction[bytes], environment: Environment, number: int, memory_id: str) -> int | None:
-    """The document that has a memory's id."""
-    value = txn.get(keys.name_key(number, memory_id), db=environment.tables.by_id)
-    return None if value is None else int.from_bytes(value, "little")
-
-
-def find_by_text(txn: lmdb.Transaction[bytes], environment: Environment, number: int, key: TextKey) -> str | None:
-    """The id of the oldest memory that was put with this key."""
-    prefix = keys.text_prefix(number, keys.text_bytes(key))
-    for found, _ in keys.entries(txn, environment.tables.by_text, prefix):
-        doc = keys.doc_of_text_key(found)
-        value = txn.get(keys.doc_key(number, doc), b"", db=environment.tables.memory)
-        return record_codec.decode_memory(value).memory.id
-    return None

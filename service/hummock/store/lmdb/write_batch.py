@@ -7,38 +7,13 @@ from dataclasses import dataclass, field
 
 import lmdb
 import numpy as np
-from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
-from hummock.store.lmdb import keys, record_codec, term_dictionary
+from hummock.store.lmdb import keys, record_codec
 from hummock.store.lmdb.environment import Environment, Tables
-from hummock.store.lmdb.term_dictionary import Vocabulary
 from hummock.store.views.columns import pack_row, renumbered
-from hummock_kernels.vocabulary import pack_lists
-
-_LEARNED = np.uint32(0xFF00_0000)
-_WORD = np.dtype("<u4")
-
-
-def learned_of(stored: bytes) -> bytes:
-    """The learned keywords in a stored list, as a list of their own; empty where there are none."""
-    term, counts = _halves(stored)
-    learned = counts & _LEARNED
-    held = learned != 0
-    return _stored(term[held], learned[held])
-
-
-def with_learned(stored: bytes, learned: bytes) -> bytes:
-    """A stored list with these learned keywords instead of its own."""
-    term, counts = _halves(stored)
-    own = counts & ~_LEARNED
-    # Facets count 0 everywhere; another term that would do so now was there for what had been learnt.
-    kept = (own != 0) | (counts == 0)
-    learned_term, learned_counts = _halves(learned)
-    terms = np.concatenate([term[kept], learned_term])
-    words, _ = pack_lists(np.array([0, len(terms)], np.int64), terms, np.concatenate([own[kept], learned_counts]))
-    return words.astype(_WORD, copy=False).tobytes()
+from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
 
 
 def move_doc(
@@ -64,16 +39,6 @@ def move_doc(
     if record.text:
         txn.put(keys.text_key(number, record.text, new), b"", db=tables.by_text)
     return record.memory
-
-
-def _halves(stored: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    words = np.frombuffer(stored, _WORD)
-    half = len(words) // 2
-    return words[:half], words[half:]
-
-
-def _stored(term: NDArray[np.uint32], counts: NDArray[np.uint32]) -> bytes:
-    return term.tobytes() + counts.tobytes()
 
 
 _NUMBER_BYTES = 8
@@ -130,18 +95,18 @@ class Waiting:
         self.puts, self.ids, self.texts, self.notes = [], {}, {}, []
 
 
-class Shelf:
+class WriteBatch:
     """What one transaction will write of a project's memories. NumPy's calls and LMDB's cost less by the dozen."""
 
     def __init__(
-        self, environment: Environment, txn: lmdb.Transaction[bytes], number: int, vocabulary: Vocabulary
+        self, environment: Environment, txn: lmdb.Transaction[bytes], number: int, dictionary: TermDictionary
     ) -> None:
-        """Args are the transaction, the project's number and its vocabulary."""
+        """Args are the transaction, the project's number and its dictionary."""
         self._environment = environment
         self._tables = environment.tables
         self._txn = txn
         self._number = number
-        self._vocabulary = vocabulary
+        self._dictionary = dictionary
         self.waiting = Waiting()
 
     def write(self, record: record_codec.ProjectRecord) -> None:
@@ -163,16 +128,13 @@ class Shelf:
 
     def forward_lists(self, several: Sequence[Terms], record: record_codec.ProjectRecord) -> list[bytes]:
         """What is stored of the terms of each memory; new terms are put, and counted in the record."""
-        return term_dictionary.pack(several, self._vocabulary, lambda spelt: self._term_numbers(spelt, record))
+        return pack(several, self._dictionary, lambda spelt: self._term_numbers(spelt, record))
 
     def _write(self, puts: Sequence[Put], record: record_codec.ProjectRecord) -> None:
         tables, number = self._tables, self._number
         doc_keys = [keys.doc_key(number, put.doc) for put in puts]
         records = [record_codec.encode_memory(put.memory, put.text, put.position) for put in puts]
-        rows = [
-            pack_row(put.memory, put.doc, term_dictionary.length(put.terms), put.position, len(put.embeddings))
-            for put in puts
-        ]
+        rows = [pack_row(put.memory, put.doc, length(put.terms), put.position, len(put.embeddings)) for put in puts]
         own = self.forward_lists([put.terms for put in puts], record)
         lists = [with_learned(one, put.learned) if put.learned else one for one, put in zip(own, puts, strict=True)]
         self.put(tables.memory, zip(doc_keys, records, strict=True))

@@ -24,7 +24,7 @@ class Writer:
         self,
         group: GroupCommit,
         publish: Callable[[Mapping[str, int]], None],
-        rest: Callable[[], bool],
+        idle: Callable[[], bool],
         group_jobs: int,
     ) -> None:
         """Starts the thread.
@@ -32,12 +32,12 @@ class Writer:
         Args:
             group: Commits.
             publish: Makes committed writes visible to readers, given how many operations each project has in them.
-            rest: Called while nothing is queued: does a little, or says that nothing is left to do.
+            idle: Called while nothing is queued: does a little, or says that nothing is left to do.
             group_jobs: Jobs of one group.
         """
         self._group = group
         self._publish = publish
-        self._rest = rest
+        self._idle = idle
         self._group_jobs = group_jobs
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._followers: tuple[Callable[[str, int], None], ...] = ()
@@ -79,7 +79,7 @@ class Writer:
 
     def _fill(self, pending: list[Job]) -> bool:
         """Takes jobs up to a group's size, waiting for the first; False when there are none and none will come."""
-        while not pending and self._queue.empty() and self._rest():
+        while not pending and self._queue.empty() and self._idle():
             pass
         while len(pending) < self._group_jobs:
             try:

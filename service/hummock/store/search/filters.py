@@ -1,32 +1,37 @@
-"""Which memories of a view pass a filter, and which turns are too recent to be recalled."""
+"""Which memories of a view pass: by a filter, by the turns of a session, by what stands in their texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import lmdb
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core import facets
 from hummock.core.candidates import SessionWindow
-from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.store.lmdb import keys
-from hummock.store.lmdb.environment import Tables
+from hummock.core.memory import (
+    CodeFragment,
+    DomainKnowledge,
+    Filter,
+    LearningRecord,
+    Memory,
+    MemoryKind,
+    Origin,
+)
 from hummock.store.views.columns import id_hash
+from hummock.store.views.stored import Records, StoredProject
 from hummock.store.views.view import ProjectView
 
 _EVERY_KIND = frozenset(MemoryKind)
 _EVERY_ORIGIN = frozenset(Origin)
 
 Flags = NDArray[np.uint8]
-TermNumbers = Callable[[Sequence[str]], list[int | None]]
-"""Terms' numbers in the project, in order; None for what nothing has ever held."""
 
 
-def passing(view: ProjectView, where: Filter, numbers_of: TermNumbers) -> Flags:
+def passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
     """(memories,) uint8, 1 for every memory that is there and passes."""
     columns = view.columns
     allowed = columns.alive.values.copy()
@@ -39,32 +44,30 @@ def passing(view: ProjectView, where: Filter, numbers_of: TermNumbers) -> Flags:
     if where.created_before is not None:
         allowed &= columns.create_time.values < where.created_before
     for tag in where.tags:
-        allowed &= holding(view, [facets.tag(tag)], numbers_of)
+        allowed &= holding(view, [facets.tag(tag)], stored)
     for facet, names in (
         (facets.session, where.session_ids),
         (facets.path, where.paths),
         (facets.speaker, where.speakers),
     ):
         if names:
-            allowed &= holding(view, [facet(name) for name in names], numbers_of)
+            allowed &= holding(view, [facet(name) for name in names], stored)
     _exclude(view, where.excluded_ids, allowed)
     return allowed
 
 
-def failed_conditions(view: ProjectView, where: Filter, numbers_of: TermNumbers, ordinal: int) -> tuple[str, ...]:
+def failed_conditions(view: ProjectView, where: Filter, stored: StoredProject, ordinal: int) -> tuple[str, ...]:
     """Names of the fields whose condition a memory does not meet."""
     none = Filter()
     alone = {name: replace(none, **{name: getattr(where, name)}) for name in Filter.__struct_fields__}
     return tuple(
-        name
-        for name, condition in alone.items()
-        if condition != none and not passing(view, condition, numbers_of)[ordinal]
+        name for name, condition in alone.items() if condition != none and not passing(view, condition, stored)[ordinal]
     )
 
 
-def holding(view: ProjectView, terms: Sequence[str], numbers_of: TermNumbers) -> Flags:
+def holding(view: ProjectView, terms: Sequence[str], stored: StoredProject) -> Flags:
     """(memories,) uint8, 1 for every memory that holds any of the terms, removed or not."""
-    return marked(view, (number for number in numbers_of(terms) if number is not None))
+    return marked(view, (number for number in stored.term_numbers(terms) if number is not None))
 
 
 def marked(view: ProjectView, numbers: Iterable[int]) -> Flags:
@@ -119,12 +122,12 @@ class LastTurns:
 _NONE = LastTurns(ordinals=np.empty(0, np.int64), turns_ago=np.empty(0, np.int64))
 
 
-def last_turns(view: ProjectView, window: SessionWindow | None, numbers_of: TermNumbers) -> LastTurns:
+def last_turns(view: ProjectView, window: SessionWindow | None, stored: StoredProject) -> LastTurns:
     """What was said in a window. A turn begins with each memory of origin USER_INPUT; other origins are in none."""
     if window is None:
         return _NONE
     columns = view.columns
-    said = np.flatnonzero(holding(view, [facets.session(window.session_id)], numbers_of) & columns.alive.values)
+    said = np.flatnonzero(holding(view, [facets.session(window.session_id)], stored) & columns.alive.values)
     origins = columns.origin.values[said]
     said = said[(origins == Origin.USER_INPUT) | (origins == Origin.AI_OUTPUT)]
     positions = columns.session_position.values[said]
@@ -134,43 +137,132 @@ def last_turns(view: ProjectView, window: SessionWindow | None, numbers_of: Term
     return LastTurns(ordinals=said[is_inside], turns_ago=turns_ago[is_inside])
 
 
-MOST_TERMS = 32_768
-"""Of all projects together: some 6 MB."""
+class SubstringScan:
+    """Reads texts until enough of them are found, or too much was read.
 
-
-class Dictionary:
-    """Terms' numbers by project. A term's number never changes, so any transaction, and any time, will do for any view.
-
-    Safe to call from several threads: what two of them look up is the same, and one that is counted twice goes earlier.
+    Letters of A to Z are the same in either case; else the strings must stand in the text as they are.
     """
 
-    def __init__(self, tables: Tables, most_terms: int = MOST_TERMS) -> None:
-        """Keeps at most so many, and some of each thread; then it begins again."""
-        self._tables = tables
-        self._most_terms = most_terms
-        self._known: dict[int, dict[str, int]] = {}
-        self._held = 0
+    def __init__(
+        self,
+        substrings: Sequence[str],
+        read: Callable[[int], Records],
+        decoded: Callable[[Records], Memory],
+        byte_limit: int,
+    ) -> None:
+        """Begins a scan.
 
-    def of(self, txn: lmdb.Transaction[bytes], project: int) -> TermNumbers:
-        """A project's, by its number; what is not known yet is read, what nothing has ever held is asked for again."""
-        known = self._known.setdefault(project, {})
+        Args:
+            substrings: What to look for, at most 32.
+            read: Reads a document; its records are empty when it was removed since.
+            decoded: Decodes its records.
+            byte_limit: How many bytes may be read.
+        """
+        self._wanted = [_folded(text.encode()) for text in substrings]
+        self._read = read
+        self._decoded = decoded
+        self._left = byte_limit
+        self._known: dict[int, int] = {}
 
-        def numbers_of(terms: Sequence[str]) -> list[int | None]:
-            found = [known.get(term) for term in terms]
-            return [
-                self._read(txn, project, term) if number is None else number
-                for term, number in zip(terms, found, strict=True)
-            ]
+    @property
+    def is_cut(self) -> bool:
+        """Whether there were texts that could not be read within the limit."""
+        return self._left < 0
 
-        return numbers_of
+    def first(self, docs: Sequence[int], limit: int) -> list[int]:
+        """The first of these documents that hold any of the strings, in order."""
+        found: list[int] = []
+        for doc in docs:
+            if len(found) >= limit or self.is_cut:
+                break
+            if self.held(doc):
+                found.append(doc)
+        return found
 
-    def _read(self, txn: lmdb.Transaction[bytes], project: int, term: str) -> int | None:
-        value = txn.get(keys.name_key(project, term), db=self._tables.term)
-        if value is None:
-            return None
-        number = int.from_bytes(value, "little")
-        if self._held >= self._most_terms:
-            self._known, self._held = {}, 0
-        self._known.setdefault(project, {})[term] = number
-        self._held += 1
-        return number
+    def held(self, doc: int) -> int:
+        """Bit i is set when the document holds string i; 0 for what is beyond the limit."""
+        if doc not in self._known and not self.is_cut:
+            self._known[doc] = self._look(doc)
+        return self._known.get(doc, 0)
+
+    def _look(self, doc: int) -> int:
+        records = self._read(doc)
+        self._left -= sum(map(len, records))
+        # The records hold more than is searched; but what they do not hold need not be decoded.
+        if self.is_cut or not self._bits(_folded(record) for record in records):
+            return 0
+        return self._bits(_folded(text.encode()) for text in _searched(self._decoded(records)))
+
+    def _bits(self, texts: Iterator[bytes]) -> int:
+        bits = 0
+        for text in texts:
+            for place, wanted in enumerate(self._wanted):
+                if wanted in text:
+                    bits |= 1 << place
+        return bits
+
+
+def holds_name(stored: StoredProject, doc: int, name: str) -> bool:
+    """Whether a document's text holds a name as it is written, and not as a part of a longer one."""
+    records = stored.records(doc, full=True)
+    if not any(name.encode() in record for record in records):
+        return False
+    whole = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])")
+    return any(whole.search(text) for text in _searched(stored.decoded(records)))
+
+
+def _folded(text: bytes) -> bytes:
+    """UTF-8 with A to Z in small letters; no other character has bytes of theirs."""
+    return text.lower()
+
+
+def _searched(memory: Memory) -> Iterator[str]:
+    """What a memory is found by: not its raw text, its files, its id or its session."""
+    yield from (memory.index.title, *memory.index.tags)
+    if memory.payload is None:
+        return
+    yield memory.payload.content
+    match memory.payload.detail:
+        case LearningRecord(question=question, answer=answer):
+            yield from (question, answer)
+        case DomainKnowledge(domain=domain, aliases=aliases, summary=summary):
+            yield from (domain, *aliases, summary)
+        case CodeFragment(path=path, symbol=symbol):
+            yield from (path, symbol)
+        case None:
+            pass
+
+
+def page_of(
+    docs: NDArray[np.int64], after: int, limit: int, *, newest_first: bool, scan: SubstringScan | None
+) -> tuple[list[int], int | None]:
+    """The documents of a page, and behind which document the next one begins; None when there is no next one.
+
+    Args:
+        docs: Those that pass the filter, ascending.
+        after: Where the page before ended; 0 for the first.
+        limit: At least 1.
+        newest_first: Whether the page goes down.
+        scan: Tells which texts hold what is looked for; when it has read enough, the page ends early.
+    """
+    if newest_first:
+        ordered = docs[: np.searchsorted(docs, after) if after else None][::-1]
+    else:
+        ordered = docs[np.searchsorted(docs, after, side="right") :]
+    if scan is None:
+        found = ordered[: limit + 1].tolist()
+        return found[:limit], found[limit - 1] if len(found) > limit else None
+    return _holding(ordered, after, limit, scan)
+
+
+def _holding(ordered: NDArray[np.int64], after: int, limit: int, scan: SubstringScan) -> tuple[list[int], int | None]:
+    found: list[int] = []
+    read = after
+    for doc in map(int, ordered):
+        is_held = bool(scan.held(doc))
+        if scan.is_cut or (is_held and len(found) == limit):
+            return found, read
+        if is_held:
+            found.append(doc)
+        read = doc
+    return found, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
@@ -12,17 +12,33 @@ import numpy as np
 from hummock.core import facets
 from hummock.core.memory import CodeFragment, Memory, MemoryKind, Payload
 from hummock.ports.store import Neighbours
-from hummock.store.lmdb import record_codec
-from hummock.store.search.filters import TermNumbers, holding
-from hummock.store.search.substrings import ReadRecords
+from hummock.store.search.filters import holding
+from hummock.store.views.stored import Outdated, Records, StoredProject
 from hummock.store.views.view import ProjectView
 
-ReadPayload = Callable[[int], Payload | None]
-"""A document's payload; None when it was removed since."""
+
+def neighbours_of(
+    view: ProjectView, stored: StoredProject, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
+) -> list[Neighbours]:
+    """What stands before and behind each of these documents.
+
+    Args:
+        view: Where to look.
+        stored: The same project, in a transaction that began after the view was made.
+        docs: In the order in which their neighbours are read.
+        count: At most so many on either side.
+        full: Whether memories are read with their payloads.
+        most_bytes: Of the records of all documents and of all their neighbours.
+
+    Raises: Outdated.
+    """
+    room_bytes = most_bytes - sum(_bytes_of(stored.records(doc, full=full)) for doc in docs)
+    surroundings, reading = _Surroundings(view, stored), _Reading(stored, room_bytes, full=full)
+    return [reading.memories(surroundings.of(doc, count)) for doc in docs]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class _Window:
     """Documents before one and behind it, in their order."""
 
     before: Sequence[int] = ()
@@ -37,16 +53,15 @@ class Window:
         return len(self.before) + len(self.after)
 
 
-class Surroundings:
+class _Surroundings:
     """Finds what stands beside documents of one view; a file is looked through once."""
 
-    def __init__(self, view: ProjectView, numbers_of: TermNumbers, read: ReadPayload) -> None:
+    def __init__(self, view: ProjectView, stored: StoredProject) -> None:
         self._view = view
-        self._numbers_of = numbers_of
-        self._read = read
+        self._stored = stored
         self._files: dict[str, list[tuple[int, int]]] = {}
 
-    def of(self, doc: int, count: int) -> Window:
+    def of(self, doc: int, count: int) -> _Window:
         """At most so many documents on either side; none where the view does not know it.
 
         Fragments of code have the others of their file, by line; all else the turns of its session, up to one that was
@@ -55,11 +70,11 @@ class Surroundings:
         columns = self._view.columns
         found = columns.ordinals(np.array([doc], np.int64))
         if not len(found) or count <= 0:
-            return Window()
+            return _Window()
         if columns.kind.values[found[0]] == MemoryKind.CODE_FRAGMENT:
             return self._in_file(doc, count)
         before, after = (self._in_session(int(found[0]), step, count) for step in (0, 1))
-        return Window(before[::-1], after)
+        return _Window(before[::-1], after)
 
     def _in_session(self, ordinal: int, step: int, count: int) -> list[int]:
         """Documents from an ordinal on, nearest first; step 0 goes back, 1 goes on."""
@@ -73,38 +88,39 @@ class Surroundings:
             docs.append(int(columns.doc.values[at[0]]))
         return docs
 
-    def _in_file(self, doc: int, count: int) -> Window:
-        own = _fragment(self._read(doc))
+    def _in_file(self, doc: int, count: int) -> _Window:
+        own = _fragment(self._stored.payload(doc))
         if own is None:
-            return Window()
+            return _Window()
         if own.path not in self._files:
             self._files[own.path] = self._pieces(own.path)
         pieces = self._files[own.path]
         place = bisect_left(pieces, (own.start_line, doc))
         docs = [other for _, other in pieces[max(0, place - count) : place + 1 + count]]
         middle = min(place, count)
-        return Window(docs[:middle], docs[middle + 1 :])
+        return _Window(docs[:middle], docs[middle + 1 :])
 
     def _pieces(self, path: str) -> list[tuple[int, int]]:
         """First line and document of each fragment of a file, in order."""
         columns = self._view.columns
         # The facet is also that of longer paths which end in this one.
-        holders = holding(self._view, [facets.path(path)], self._numbers_of) & columns.alive.values
+        holders = holding(self._view, [facets.path(path)], self._stored) & columns.alive.values
         docs = columns.doc.values[np.flatnonzero(holders)].tolist()
-        pieces = [(_fragment(self._read(doc)), doc) for doc in docs]
+        pieces = [(_fragment(self._stored.payload(doc)), doc) for doc in docs]
         return sorted((piece.start_line, doc) for piece, doc in pieces if piece is not None and piece.path == path)
 
 
-class Reading:
+class _Reading:
     """Reads each document once, however many it stands beside, and none any more once one has not found room."""
 
-    def __init__(self, records_of: ReadRecords, room_bytes: int) -> None:
-        """Args are what reads a document's records, without a payload for memories without, and the room for them."""
-        self._records_of = records_of
+    def __init__(self, stored: StoredProject, room_bytes: int, *, full: bool) -> None:
+        """Args are the project, the room for records, and whether they are read with their payloads."""
+        self._stored = stored
         self._room_bytes = room_bytes
+        self._full = full
         self._read: dict[int, tuple[Memory, int]] = {}
 
-    def beside(self, window: Window) -> Neighbours:
+    def memories(self, window: _Window) -> Neighbours:
         """The window's memories, the nearest first; one that stands in several windows takes its room in each."""
         taken: dict[int, Memory] = {}
         for doc in window.nearest_first():
@@ -116,23 +132,24 @@ class Reading:
         return Neighbours(before=before, after=after, is_cut=len(taken) < len(window))
 
     def _take(self, doc: int) -> Memory | None:
-        """None where it finds no room. Records are decoded only when they do."""
+        """None where it finds no room. Records are decoded only when they do. Raises: Outdated."""
         if self._room_bytes <= 0:
             return None
         known = self._read.get(doc)
-        records = (b"", b"") if known else self._records_of(doc)
-        nbytes = known[1] if known else record_bytes(records)
+        records = (b"", b"") if known else self._stored.records(doc, full=self._full)
+        if known is None and not records[0]:
+            raise Outdated
+        nbytes = known[1] if known else _bytes_of(records)
         if nbytes > self._room_bytes:
             self._room_bytes = 0
             return None
         self._room_bytes -= nbytes
         if known is None:
-            memory, payload = records
-            known = self._read[doc] = record_codec.memory_of(memory, payload or None), nbytes
+            known = self._read[doc] = self._stored.decoded(records), nbytes
         return known[0]
 
 
-def record_bytes(records: tuple[bytes, bytes]) -> int:
+def _bytes_of(records: Records) -> int:
     """Bytes of a memory's records."""
     memory, payload = records
     return len(memory) + len(payload)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -11,38 +12,24 @@ from numpy.typing import NDArray
 
 from hummock.core import facets
 from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery, Standing, TokenVectors
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import DomainKnowledge, MemoryKind
 from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
-from hummock.store.search.filters import Flags, TermNumbers, failed_conditions, holding, last_turns, marked, passing
+from hummock.store.search.filters import (
+    Flags,
+    SubstringScan,
+    failed_conditions,
+    holding,
+    holds_name,
+    last_turns,
+    marked,
+    passing,
+)
 from hummock.store.search.nearest import nearest
-from hummock.store.search.substrings import ReadRecords, SubstringScan, holds_name
-from hummock.store.views.domain_names import DomainNames
 from hummock.store.views.postings import NO_TERM, AskedTerms
+from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
 from hummock_kernels.cosine import Chunks, best_chunks, scan
-
-ReadTokens = Callable[[int, int], bytes]
-"""The token vectors of a chunk, given its memory's number and its own; empty when there are none."""
-
-
-def with_tokens(gathered: Gathered, queries: Sequence[GroupQuery], read: ReadTokens, token_dim: int) -> Gathered:
-    """The same candidates, with the token vectors of their best chunks in the groups that asked for them."""
-    groups = tuple(
-        replace(group, tokens=_tokens(group, read, token_dim)) if query.with_tokens else group
-        for group, query in zip(gathered.groups, queries, strict=True)
-    )
-    return replace(gathered, groups=groups)
-
-
-def _tokens(found: Candidates, read: ReadTokens, token_dim: int) -> TokenVectors:
-    chunks = [read(doc, chunk) for doc, chunk in zip(found.doc.tolist(), found.best_chunk.tolist(), strict=True)]
-    counts = (len(chunk) // token_dim for chunk in chunks)
-    return TokenVectors(
-        values=np.frombuffer(b"".join(chunks), np.int8).reshape(-1, token_dim),
-        start=np.fromiter(itertools.accumulate(counts, initial=0), np.int64, len(chunks) + 1),
-    )
-
 
 Ordinals = NDArray[np.int64]
 
@@ -57,48 +44,34 @@ _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 class Search:
     """The groups of one call on one view; later groups know what earlier ones found."""
 
-    def __init__(
-        self,
-        view: ProjectView,
-        numbers_of: TermNumbers,
-        key_files_of: Callable[[Sequence[int]], list[str]],
-        records_of: ReadRecords,
-        domain_names: Callable[[], DomainNames],
-    ) -> None:
-        """Opens a search.
-
-        Args:
-            view: Where to look.
-            numbers_of: Its dictionary.
-            key_files_of: Reads the key files of some domains, given their documents.
-            records_of: Reads a document's records.
-            domain_names: Gives the names of its domains.
-        """
+    def __init__(self, view: ProjectView, stored: StoredProject) -> None:
+        """Args are where to look, and the project as a transaction sees it that began after the view was made."""
         self._view = view
-        self._numbers_of = numbers_of
-        self._key_files_of = key_files_of
-        self._records_of = records_of
-        self._domain_names = domain_names
+        self._stored = stored
         self._domains: list[Ordinals] = []
         self._asked: dict[tuple[str, ...], AskedTerms] = {}
         self._names_held: dict[tuple[int, str], bool] = {}
 
     def gather(self, queries: Sequence[GroupQuery]) -> Gathered:
-        """What each query finds."""
-        groups = tuple(self._group(query) for query in queries)
-        return Gathered(seq=self._view.seq, content_seq=self._view.content_seq, groups=groups)
+        """What each query finds; with the token vectors of the best chunks in the groups that ask for them."""
+        groups = [self._group(query) for query in queries]
+        with_tokens = tuple(
+            replace(group, tokens=self._tokens(group)) if query.with_tokens else group
+            for group, query in zip(groups, queries, strict=True)
+        )
+        return Gathered(seq=self._view.seq, content_seq=self._view.content_seq, groups=with_tokens)
 
     def standing(self, query: GroupQuery, ordinal: int) -> Standing:
         """Where one memory stands among all that pass the query's filter."""
-        allowed = passing(self._view, query.filter, self._numbers_of)
-        window = last_turns(self._view, query.window, self._numbers_of)
+        allowed = passing(self._view, query.filter, self._stored)
+        window = last_turns(self._view, query.window, self._stored)
         window.leave_out(allowed)
         searched = int(np.count_nonzero(allowed))
         allowed[ordinal] = 1
         cosine, vector_rank = self._standing_by_vector(query, allowed, ordinal)
         keyword, matched, keyword_rank = self._standing_by_keyword(query, allowed, ordinal)
         return Standing(
-            failed=failed_conditions(self._view, query.filter, self._numbers_of, ordinal),
+            failed=failed_conditions(self._view, query.filter, self._stored, ordinal),
             turns_ago=window.turn_of(ordinal),
             searched=searched,
             cosine=cosine,
@@ -119,7 +92,7 @@ class Search:
 
     def _standing_by_keyword(self, query: GroupQuery, allowed: Flags, ordinal: int) -> tuple[float, int, int]:
         if query.substrings:
-            scan_of = SubstringScan(query.substrings, self._records_of, MAX_SUBSTRING_BYTES)
+            scan_of = self._scan_for(query.substrings)
             order = self._newest_holding(scan_of, replace(query, pool=len(self._view.columns)), allowed)
             place = np.flatnonzero(order == ordinal)
             matched = scan_of.held(int(self._view.columns.doc.values[ordinal]))
@@ -137,12 +110,12 @@ class Search:
         dim = self._view.vectors.buffer.shape[1]
         if query.vector is not None and query.vector.shape != (dim,):
             raise ValueError(f"the query vector has shape {query.vector.shape}; the store's dim is {dim}")
-        allowed = passing(self._view, query.filter, self._numbers_of)
-        in_window = last_turns(self._view, query.window, self._numbers_of).leave_out(allowed)
+        allowed = passing(self._view, query.filter, self._stored)
+        in_window = last_turns(self._view, query.window, self._stored).leave_out(allowed)
         # Before the look-up below: the domains of this very group do not count.
         key_files = self._by_key_file(query, allowed)
         domain_names, by_domain = self._by_domain(query, allowed)
-        texts = SubstringScan(query.substrings, self._records_of, MAX_SUBSTRING_BYTES) if query.substrings else None
+        texts = self._scan_for(query.substrings) if query.substrings else None
         asked = None if texts else self._asked_for(query.terms)
         by_vector = self._by_vector(query, allowed)
         by_keyword = self._newest_holding(texts, query, allowed) if texts else _by_keyword(query, allowed, asked)
@@ -154,7 +127,7 @@ class Search:
             FoundBy.KEY_FILE: key_files,
         }
         if query.with_neighbours:
-            found[FoundBy.NEIGHBOUR] = self._beside([by_vector, by_keyword], allowed)
+            found[FoundBy.NEIGHBOUR] = self._neighbours([by_vector, by_keyword], allowed)
         searched = int(np.count_nonzero(allowed))
         candidates = self._candidates(query, searched, found, asked, domain_names)
         if in_window:
@@ -167,6 +140,10 @@ class Search:
         # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
+
+    def _scan_for(self, substrings: Sequence[str]) -> SubstringScan:
+        read = partial(self._stored.records, full=True)
+        return SubstringScan(substrings, read, self._stored.decoded, MAX_SUBSTRING_BYTES)
 
     def _newest_holding(self, scan: SubstringScan, query: GroupQuery, allowed: Flags) -> Ordinals:
         """The newest that hold a substring, by the time at which they were made (S0-11)."""
@@ -192,7 +169,7 @@ class Search:
     def _with_all(self, terms: Sequence[str]) -> Flags:
         """Those that have all of these terms or facets."""
         holders = np.ones(len(self._view.columns), np.uint8)
-        for number in self._numbers_of(terms):
+        for number in self._stored.term_numbers(terms):
             holders &= 0 if number is None else marked(self._view, [number])
         return holders
 
@@ -210,17 +187,17 @@ class Search:
     def _holds(self, doc: int, name: str) -> bool:
         """Groups ask about the same records."""
         if (doc, name) not in self._names_held:
-            self._names_held[doc, name] = holds_name(self._records_of(doc), name)
+            self._names_held[doc, name] = holds_name(self._stored, doc, name)
         return self._names_held[doc, name]
 
-    def _beside(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:
-        """What stands beside the best of each path in a session."""
+    def _neighbours(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:
+        """The turns before and behind the best of each path."""
         if not self._view.columns.turns.has_any:
             return _NOTHING
         places = np.concatenate([ordinals[:NEIGHBOURS_OF] for ordinals in best])
-        beside = self._view.columns.neighbours(places).ravel()
-        beside = beside[beside >= 0]
-        passing_ones: Ordinals = beside[allowed[beside] != 0]
+        found = self._view.columns.neighbours(places).ravel()
+        found = found[found >= 0]
+        passing_ones: Ordinals = found[allowed[found] != 0]
         return passing_ones
 
     def _asked_for(self, terms: tuple[str, ...]) -> AskedTerms | None:
@@ -228,7 +205,7 @@ class Search:
         if not terms:
             return None
         if terms not in self._asked:
-            numbers = self._numbers_of(terms[:MAX_QUERY_TERMS])
+            numbers = self._stored.term_numbers(terms[:MAX_QUERY_TERMS])
             words = np.array([NO_TERM if number is None else number for number in numbers], np.uint32)
             columns = self._view.columns
             mean_length = columns.live_length / columns.live if columns.live else 0.0
@@ -239,7 +216,7 @@ class Search:
         """The names that name an allowed domain, and the newest of those domains."""
         if not query.domain_names and not query.domain_text:
             return (), _NOTHING
-        known = self._domain_names()
+        known = self._view.domain_names.get(self._stored)
         asked = known.among(query.domain_names) | known.within(query.domain_text)
         if not asked:
             return (), _NOTHING
@@ -254,11 +231,22 @@ class Search:
         if not query.with_key_files or not self._domains:
             return _NOTHING
         docs = self._view.columns.doc.values[np.unique(np.concatenate(self._domains))]
-        paths = self._key_files_of(docs.tolist())
-        holders = holding(self._view, [facets.path(path) for path in paths], self._numbers_of) & allowed
+        details = [payload.detail for payload in all_present([self._stored.payload(doc) for doc in docs.tolist()])]
+        paths = [path for detail in details if isinstance(detail, DomainKnowledge) for path in detail.key_files]
+        holders = holding(self._view, [facets.path(path) for path in paths], self._stored) & allowed
         if query.vector is not None:
             return nearest(self._view, holders, query.vector, _NO_MINIMUM, query.pool)
         return np.flatnonzero(holders)[: query.pool]
+
+    def _tokens(self, found: Candidates) -> TokenVectors:
+        chosen = zip(found.doc.tolist(), found.best_chunk.tolist(), strict=True)
+        chunks = [self._stored.tokens(doc, chunk) for doc, chunk in chosen]
+        token_dim = self._stored.token_dim
+        counts = (len(chunk) // token_dim for chunk in chunks)
+        return TokenVectors(
+            values=np.frombuffer(b"".join(chunks), np.int8).reshape(-1, token_dim),
+            start=np.fromiter(itertools.accumulate(counts, initial=0), np.int64, len(chunks) + 1),
+        )
 
     def _candidates(
         self,

@@ -27,7 +27,7 @@ _LARGE_BYTES = 1024 * 1024
 class Growing(Generic[Scalar]):
     """The first `size` rows of a buffer that may have room for more.
 
-    What one holder sees never changes. Rows behind it belong to whoever appends, so only the newest of a line of
+    What one holder sees never changes. Rows behind it belong to whoever appends, so only the newest of a lineage of
     arrays may be extended, by one thread at a time.
     """
 

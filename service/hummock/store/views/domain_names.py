@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
-import lmdb
-
 from hummock.core import facets
-from hummock.store.lmdb import keys
-from hummock.store.lmdb.environment import Environment
+from hummock.store.views.stored import StoredProject
 from hummock.text.normalise import CJK, prose
 
 MAX_CHARACTERS: Final = 512
@@ -96,11 +93,9 @@ class DomainNames:
     lengths: Mapping[str, frozenset[int]]
 
     @classmethod
-    def read(cls, environment: Environment, txn: lmdb.Transaction[bytes], project: int) -> DomainNames:
+    def read(cls, stored: StoredProject) -> DomainNames:
         """All names that the transaction sees."""
-        prefix = keys.name_key(project, _FACET)
-        entries = keys.entries(txn, environment.tables.term, prefix)
-        numbers = {key[len(prefix) :].decode(): int.from_bytes(value, "little") for key, value in entries}
+        numbers = stored.numbers_behind(_FACET)
         lengths: dict[str, set[int]] = {}
         for name in filter(None, numbers):
             lengths.setdefault(name[0], set()).add(len(name))
@@ -132,10 +127,10 @@ class LazyDomainNames:
         self._names: DomainNames | None = None
         self._reading = Lock()
 
-    def get(self, environment: Environment, txn: lmdb.Transaction[bytes], project: int) -> DomainNames:
+    def get(self, stored: StoredProject) -> DomainNames:
         """The names; the transaction began after the view was made, so it sees all that the view holds."""
         if self._names is None:
             with self._reading:
                 if self._names is None:
-                    self._names = DomainNames.read(environment, txn, project)
+                    self._names = DomainNames.read(stored)
         return self._names

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.limits import FREQUENT_ONE_IN
-from hummock.store.lmdb.term_dictionary import ForwardLists
 from hummock.store.views.columns import Growing
+from hummock.store.views.forward_lists import ForwardLists
 from hummock_kernels.bm25 import Query, Saturation, bm25_scores, greatest_shares
 from hummock_kernels.maxscore import best_by_bm25
 from hummock_kernels.postings import (
@@ -110,7 +110,7 @@ class TermCounts:
     def changed(self, terms: NDArray[np.uint32], by: int) -> TermCounts:
         """With `by` added for every occurrence of a term. Takes time by the terms given, on average.
 
-        Only the newest of a line of counts may be changed, by one thread at a time.
+        Only the newest of a lineage of counts may be changed, by one thread at a time.
         """
         if not len(terms):
             return self

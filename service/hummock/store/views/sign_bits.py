@@ -24,7 +24,7 @@ class SignBits:
     """The bits of the first `size` rows of blocks that may have room for more.
 
     What one holder sees never changes: rows behind it may share a word with its last ones, and are written without
-    touching their bits. As with `Growing`, only the newest of a line may be extended, by one thread at a time.
+    touching their bits. As with `Growing`, only the newest of a lineage may be extended, by one thread at a time.
     """
 
     blocks: NDArray[np.uint64]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,94 +11,11 @@ from hummock.core.memory import MemoryKind
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store.errors import RecordDamaged
 from hummock.store.limits import PlanLimits, StoreLimits
-from hummock.store.lmdb import keys, op_log, record_codec, term_dictionary
-from hummock.store.lmdb.environment import Environment
-from hummock.store.lmdb.settings_records import read_settings
-from hummock.store.lmdb.term_dictionary import ForwardLists
-from hummock.store.views.columns import ROW, Columns, Growing, unpack_rows
+from hummock.store.views.columns import Columns, Growing
 from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.postings import Postings
 from hummock.store.views.sign_bits import SignBits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Stored:
-    """Some memories in the order of their documents.
-
-    Attributes:
-        rows: (memories,) of `columns.ROW`.
-        ids: Of the memories.
-        lists: Their forward lists.
-        halves: (chunks, dim) float16 in uint16; the chunks of a memory are neighbours.
-    """
-
-    rows: NDArray[np.void]
-    ids: list[str]
-    lists: ForwardLists
-    halves: Growing[np.uint16]
-
-
-def read_all(
-    environment: Environment, txn: lmdb.Transaction[bytes], number: int, record: record_codec.ProjectRecord
-) -> Stored:
-    """All memories of a project, read slice by slice: what is no array takes little memory, and not for long.
-
-    Raises: RecordDamaged: the parts are not of the same memories.
-    """
-    tables = environment.tables
-    prefix = keys.project_prefix(number)
-    rows_of_slices, ids = [np.empty(0, ROW)], []
-    for values in keys.slices(txn, tables.column, prefix, sum(record.kinds.values())):
-        some_rows, some_ids = unpack_rows(values)
-        rows_of_slices.append(some_rows)
-        ids.extend(some_ids)
-    rows = np.concatenate(rows_of_slices)
-    lists = [term_dictionary.join(values) for values in keys.slices(txn, tables.terms, prefix, len(rows))]
-    chunks = int(rows["chunk_count"].sum(dtype=np.int64))
-    halves = _vectors(environment, txn, keys.space_prefix(number, record.active_space), chunks)
-    return _checked(number, Stored(rows=rows, ids=ids, lists=term_dictionary.concatenated(lists), halves=halves))
-
-
-def read_docs(
-    environment: Environment, txn: lmdb.Transaction[bytes], number: int, space: int, docs: list[int]
-) -> Stored:
-    """These memories, whose documents ascend. Raises: RecordDamaged."""
-    columns: list[bytes] = []
-    lists: list[bytes] = []
-    vectors: list[bytes] = []
-    tables = environment.tables
-    for doc in docs:
-        key = keys.doc_key(number, doc)
-        columns.append(txn.get(key, b"", db=tables.column))
-        lists.append(txn.get(key, b"", db=tables.terms))
-        chunks = keys.chunks_prefix(number, space, doc)
-        vectors.extend(value for _, value in keys.entries(txn, tables.vector, chunks))
-    rows, ids = unpack_rows(columns)
-    halves = Growing.of(_halves(vectors, environment.space.dim))
-    return _checked(number, Stored(rows=rows, ids=ids, lists=term_dictionary.join(lists), halves=halves))
-
-
-def _vectors(environment: Environment, txn: lmdb.Transaction[bytes], space: bytes, expected: int) -> Growing[np.uint16]:
-    dim = environment.space.dim
-    grown: Growing[np.uint16] = Growing.with_room(expected, (dim,), np.uint16)
-    for values in keys.slices(txn, environment.tables.vector, space, expected):
-        grown = grown.extended(_halves(values, dim))
-    return grown
-
-
-def _halves(values: list[bytes], dim: int) -> NDArray[np.uint16]:
-    return np.frombuffer(b"".join(values), "<u2").reshape(-1, dim)
-
-
-def _checked(number: int, stored: Stored) -> Stored:
-    chunks = int(stored.rows["chunk_count"].sum(dtype=np.int64))
-    if len(stored.lists) != len(stored.rows) or chunks != stored.halves.size:
-        raise RecordDamaged(
-            number,
-            f"{len(stored.rows)} memories of {chunks} chunks have {len(stored.lists)} term lists and "
-            f"{stored.halves.size} vectors",
-        )
-    return stored
+from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,7 +33,7 @@ class ProjectView:
         domain_names: Of the project's domains, removed ones too.
         plans: How its nearest vectors are found.
         signs: The vectors' sign bits; None in a project that is small, or has only just grown.
-        line: The same in views that have the same memories in the same places, but for those added at the end.
+        lineage: The same in views that have the same memories in the same places, but for those added at the end.
         settings: What the project sets for itself.
     """
 
@@ -131,7 +47,7 @@ class ProjectView:
     domain_names: LazyDomainNames
     plans: PlanLimits
     signs: SignBits | None = None
-    line: object = field(default_factory=object)
+    lineage: object = field(default_factory=object)
     settings: ProjectSettings = NO_SETTINGS
 
     @property
@@ -141,78 +57,80 @@ class ProjectView:
         return self.columns.nbytes + self.vectors.nbytes + self.row_doc.nbytes + self.postings.nbytes + signs
 
 
-def load(
-    environment: Environment,
-    txn: lmdb.Transaction[bytes],
-    number: int,
-    record: record_codec.ProjectRecord,
-    limits: StoreLimits,
-) -> ProjectView:
-    """The view of a project as the transaction sees it."""
-    stored = read_all(environment, txn, number, record)
-    ordinals = np.arange(len(stored.rows), dtype=np.int32)
-    row_doc = np.repeat(ordinals, stored.rows["chunk_count"])
+def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
+    """The view of a project as the transaction sees it. Raises: RecordDamaged."""
+    progress = stored.progress()
+    memories = _whole(stored.number, stored.memories())
+    row_doc = np.repeat(np.arange(len(memories.rows), dtype=np.int32), memories.rows["chunk_count"])
     return ProjectView(
-        number=number,
-        seq=record.seq,
-        content_seq=record.content_seq,
-        settings=read_settings(txn, environment.tables, number),
-        columns=Columns.empty().extended(stored.rows, stored.ids, 0),
-        vectors=stored.halves,
+        number=stored.number,
+        seq=progress.seq,
+        content_seq=progress.content_seq,
+        settings=stored.settings(),
+        columns=Columns.empty().extended(memories.rows, memories.ids, 0),
+        vectors=memories.halves,
         row_doc=Growing.of(row_doc[:0]).extended(row_doc),
         postings=Postings.of(
-            stored.lists, stored.rows["length"].astype(np.float32), inverted=len(stored.rows) > limits.delta_docs
+            memories.lists, memories.rows["length"].astype(np.float32), inverted=len(memories.rows) > limits.delta_docs
         ),
         domain_names=LazyDomainNames(),
         plans=limits.plans,
-        signs=SignBits.of(stored.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
+        signs=SignBits.of(memories.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
     )
 
 
-def is_too_old(view: ProjectView, environment: Environment, txn: lmdb.Transaction[bytes]) -> bool:
+def is_too_old(view: ProjectView, stored: StoredProject) -> bool:
     """Whether the operations that the view lacks are no longer kept, so that it cannot be caught up."""
-    return view.seq < environment.project_record(txn, view.number).ops_after
+    return view.seq < stored.progress().ops_after
 
 
-def catch_up(
-    view: ProjectView, environment: Environment, txn: lmdb.Transaction[bytes], limits: StoreLimits
-) -> ProjectView:
+def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
     """The view after all writes that the transaction sees.
 
     Operations that the view lacks are applied; when they are no longer kept, the project is loaded anew.
     """
-    tables = environment.tables
-    record = environment.project_record(txn, view.number)
-    if record.seq == view.seq:
+    progress = stored.progress()
+    if progress.seq == view.seq:
         return view
-    if view.seq < record.ops_after:
-        return load(environment, txn, view.number, record, limits)
-    prefix = keys.project_prefix(view.number)
-    start = keys.op_key(view.number, view.seq + 1, 0)
-    changes = op_log.net(value for _, value in keys.entries(txn, tables.ops, prefix, start))
-    settings = read_settings(txn, tables, view.number)
-    newer = replace(_reduced(view, changes), seq=record.seq, content_seq=record.content_seq, settings=settings)
+    if view.seq < progress.ops_after:
+        return load(stored, limits)
+    changes = stored.changes(view.seq)
+    newer = replace(
+        _reduced(view, changes), seq=progress.seq, content_seq=progress.content_seq, settings=stored.settings()
+    )
     if changes.put:
-        newer = _extended(newer, read_docs(environment, txn, view.number, record.active_space, changes.put))
+        newer = _extended(newer, _whole(view.number, stored.memories_of(changes.put)))
         if (newer.columns.kind.values[len(view.columns) :] == MemoryKind.DOMAIN_KNOWLEDGE).any():
             newer = replace(newer, domain_names=LazyDomainNames())
     return newer
 
 
-def _extended(view: ProjectView, stored: Stored) -> ProjectView:
-    ordinals: NDArray[np.int64] = np.arange(len(view.columns), len(view.columns) + len(stored.rows))
-    halves = stored.halves.values
+def _whole(number: int, memories: StoredMemories) -> StoredMemories:
+    """The same, once its parts are seen to be of the same memories."""
+    chunks = int(memories.rows["chunk_count"].sum(dtype=np.int64))
+    if len(memories.lists) != len(memories.rows) or chunks != memories.halves.size:
+        raise RecordDamaged(
+            number,
+            f"{len(memories.rows)} memories of {chunks} chunks have {len(memories.lists)} term lists and "
+            f"{memories.halves.size} vectors",
+        )
+    return memories
+
+
+def _extended(view: ProjectView, memories: StoredMemories) -> ProjectView:
+    ordinals: NDArray[np.int64] = np.arange(len(view.columns), len(view.columns) + len(memories.rows))
+    halves = memories.halves.values
     return replace(
         view,
-        columns=view.columns.extended(stored.rows, stored.ids, view.row_doc.size),
+        columns=view.columns.extended(memories.rows, memories.ids, view.row_doc.size),
         vectors=view.vectors.extended(halves),
         signs=None if view.signs is None else view.signs.extended(halves),
-        row_doc=view.row_doc.extended(np.repeat(ordinals, stored.rows["chunk_count"])),
-        postings=view.postings.extended(stored.lists),
+        row_doc=view.row_doc.extended(np.repeat(ordinals, memories.rows["chunk_count"])),
+        postings=view.postings.extended(memories.lists),
     )
 
 
-def _reduced(view: ProjectView, changes: op_log.Changes) -> ProjectView:
+def _reduced(view: ProjectView, changes: Changes) -> ProjectView:
     if not len(changes.removed):
         return view
     ordinals = view.columns.ordinals(changes.removed)
@@ -233,29 +151,20 @@ def has_many_dead(view: ProjectView, limits: StoreLimits) -> bool:
 
 
 def rebuilt(view: ProjectView, limits: StoreLimits) -> ProjectView:
-    """The same memories, indexed; of the same line as the view only when all of them have kept their places."""
+    """The same memories, indexed; of the same lineage as the view only when all of them have kept their places."""
     return _compacted(view) if has_many_dead(view, limits) else _indexed(view)
 
 
-def caught_up(
-    made: ProjectView,
-    newest: ProjectView,
-    environment: Environment,
-    txn: lmdb.Transaction[bytes],
-    limits: StoreLimits,
-) -> ProjectView:
+def caught_up(made: ProjectView, newest: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
     """What was rebuilt, after all writes that the transaction sees.
 
     Args:
         made: By `rebuilt`.
-        newest: What readers have, of the line that `made` was made of.
-        environment: Of the store.
-        txn: Sees every write that `newest` knows of.
+        newest: What readers have, of the lineage that `made` was made of.
+        stored: Knows every write that `newest` knows of.
         limits: Of the store.
     """
-    if made.line is newest.line:
-        return _joined(made, newest)
-    return catch_up(made, environment, txn, limits)
+    return _joined(made, newest) if made.lineage is newest.lineage else catch_up(made, stored, limits)
 
 
 def _indexed(view: ProjectView) -> ProjectView:
@@ -267,7 +176,7 @@ def _indexed(view: ProjectView) -> ProjectView:
 
 
 def _joined(made: ProjectView, newest: ProjectView) -> ProjectView:
-    """The newest view with the index of an older one of its line."""
+    """The newest view with the index of an older one of its lineage."""
     signs = newest.signs
     if signs is None and made.signs is not None:
         signs = made.signs.extended(newest.vectors.values[made.signs.size :])
@@ -284,7 +193,7 @@ def _compacted(view: ProjectView) -> ProjectView:
     row_doc.values[:] = places[row_doc.values]
     return replace(
         view,
-        line=object(),
+        lineage=object(),
         columns=view.columns.compacted(),
         vectors=vectors,
         signs=SignBits.of(vectors.values) if vectors.size >= view.plans.sign_rows else None,

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from hummock.core.memory import Filter
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.limits import PlanLimits
-from hummock.store.lmdb.term_dictionary import ForwardLists
 from hummock.store.search.nearest import Plan, nearest, plan_for
 from hummock.store.views.columns import ROW, Columns, Growing
 from hummock.store.views.domain_names import LazyDomainNames
+from hummock.store.views.forward_lists import ForwardLists
 from hummock.store.views.postings import Postings
 from hummock.store.views.sign_bits import SignBits, packed_query
 from hummock.store.views.view import ProjectView
@@ -187,7 +187,7 @@ EXACT = StoreLimits(delta_docs=8, dead_docs=4, dead_share=0.2, plans=SCAN)
 
 
 def view(store: EmbeddedStore) -> ProjectView:
-    found = store._residents.view("p")
+    found = store._views.view("p")
     assert found is not None
     return found
 

@@ -56,8 +56,8 @@ def test_the_project_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:
     with opened(tmp_path, memory_budget_bytes=2 * each + each // 2) as store:
         for project in ("p", "q", "p", "r"):
             ask(store, project, seed=1)
-        loaded = store._residents._slots
-        assert {name for name, slot in loaded.items() if slot.view is not None} == {"p", "r"}
+        loaded = store._views._entries
+        assert {name for name, entry in loaded.items() if entry.view is not None} == {"p", "r"}
 
 
 def test_small_projects_leave_memory_to_large_ones(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_small_projects_leave_memory_to_large_ones(tmp_path: Path) -> None:
     with opened(tmp_path, memory_budget_bytes=budget_bytes, limits=limits) as store:
         for project in ("large", "p", "q", "p", "r"):
             ask(store, project, seed=1)
-        shown = {name for name, slot in store._residents._slots.items() if slot.view is not None}
+        shown = {name for name, entry in store._views._entries.items() if entry.view is not None}
         assert shown == {"large", "p", "r"}
         # One that has grown leaves its share to others.
         put(store, "p", *large)
@@ -89,7 +89,7 @@ def test_a_view_in_use_outlives_its_eviction(tmp_path: Path) -> None:
     with opened(tmp_path, memory_budget_bytes=1) as store:
         put(store, "p", Entry(id="a"))
         put(store, "q", Entry(id="b"))
-        view = store._residents.view("p")
+        view = store._views.view("p")
         ask(store, "q", seed=1)
         assert view is not None
         assert view.columns.ids == ["a"]
@@ -102,7 +102,7 @@ def test_a_project_is_never_loaded_while_the_writer_waits(tmp_path: Path, monkey
         waits = []
 
         def loaded_then_outdated(*arguments: Any) -> ProjectView:
-            waits.append(store._residents._slots["p"].changing.locked())
+            waits.append(store._views._entries["p"].changing.locked())
             view = load(*arguments)
             if len(waits) == 1:
                 for number in range(6):
@@ -169,7 +169,7 @@ def test_writes_during_a_rebuild_are_in_the_view(tmp_path: Path, monkeypatch: py
         before = answers(store)
         go_on.set()
         rebuild(store)
-        view = store._residents.view("p")
+        view = store._views.view("p")
         assert view is not None
         assert view.postings.base == 6
         assert answers(store) == before
@@ -215,7 +215,7 @@ def test_a_view_that_cannot_follow_is_loaded_anew(
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
-        monkeypatch.setattr(store._writer, "_rest", lambda: False)
+        monkeypatch.setattr(store._writer, "_idle", lambda: False)
         failures = iter([MemoryError()])
 
         def broken_once(*arguments: Any) -> ProjectView:
@@ -236,7 +236,7 @@ def test_writes_that_nobody_reads_add_up_and_the_next_read_sees_them_all(
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
-        monkeypatch.setattr(store._writer, "_rest", lambda: False)
+        monkeypatch.setattr(store._writer, "_idle", lambda: False)
         monkeypatch.setattr(view_cache, "_MOST_BEHIND", 4)
         changes: list[int] = []
 
@@ -259,7 +259,7 @@ def test_a_reader_beside_one_that_catches_up_sees_what_was_acknowledged(
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
-        monkeypatch.setattr(store._writer, "_rest", lambda: False)
+        monkeypatch.setattr(store._writer, "_idle", lambda: False)
         put(store, "p", Entry(id="b"))
         catching_up, go_on = Event(), Event()
 
@@ -302,7 +302,7 @@ def test_memory_stays_within_the_budget_and_every_answer_is_that_of_unlimited_me
                 assert is_write or answers(store, project) == answers(unlimited, project)
                 status = store.status()
                 assert status.loaded_bytes <= budget_bytes or status.loaded_project_count == 1
-                shown = [slot.view for slot in store._residents._slots.values()]
+                shown = [entry.view for entry in store._views._entries.values()]
                 assert status.loaded_bytes == sum(view.nbytes for view in shown if view is not None)
 
 
@@ -318,10 +318,10 @@ def test_a_view_that_was_loaded_anew_during_a_rebuild_is_kept(tmp_path: Path, mo
         ask(store, "q", seed=1)
         put(store, "p", Entry(id="late"))
         ask(store, "p", seed=1)
-        anew = store._residents.view("p")
+        anew = store._views.view("p")
         go_on.set()
         rebuild(store)
-        assert store._residents.view("p") is anew
+        assert store._views.view("p") is anew
         assert ids(ask(store, "p", seed=1)) == {"a", "late", *(f"m{number}" for number in range(4))}
 
 
@@ -331,9 +331,9 @@ def test_an_index_made_in_the_background_copies_no_vectors(tmp_path: Path) -> No
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
         put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
-        before = store._residents.view("p")
+        before = store._views.view("p")
         rebuild(store)
-        after = store._residents.view("p")
+        after = store._views.view("p")
         assert before is not None
         assert after is not None
         assert (after.postings.base, after.postings.delta) == (5, 0)
@@ -345,9 +345,9 @@ def test_a_project_that_is_larger_than_the_budget_stays_while_it_is_the_last_one
     with opened(tmp_path, memory_budget_bytes=1) as store:
         put(store, "p", Entry(id="a"))
         ask(store, "p", seed=1)
-        view = store._residents.view("p")
+        view = store._views.view("p")
         put(store, "q", Entry(id="b"))
-        assert store._residents.view("p") is view
+        assert store._views.view("p") is view
         put(store, "p", Entry(id="c"))
         assert store.status().loaded_project_count == 1
         assert ids(ask(store, "p", seed=1)) == {"a", "c"}

@@ -1,0 +1,193 @@
+"""A project as one transaction sees it: what its views are made of, the operations they follow, and its memories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import lmdb
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.memory import Memory, Payload
+from hummock.core.settings import ProjectSettings
+from hummock.ports.store import TextKey
+from hummock.store.lmdb import keys, op_log, record_codec
+from hummock.store.lmdb.environment import Environment, project_number
+from hummock.store.lmdb.settings_records import read_settings
+from hummock.store.lmdb.term_dictionary import TermNumbers
+from hummock.store.views import forward_lists
+from hummock.store.views.columns import ROW, Growing, unpack_rows
+from hummock.store.views.stored import Changes, Progress, Records, StoredMemories
+
+
+class LmdbProjects:
+    """The `StoredProjects` of an environment."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._term_numbers = TermNumbers(environment.tables)
+
+    def number_of(self, project: str) -> int | None:
+        """A project's number; None when there is no such project."""
+        with self._environment.reading() as txn:
+            return project_number(txn, self._environment, project)
+
+    def seq(self, number: int) -> int:
+        """The writes that a project has accepted."""
+        with self._environment.reading() as txn:
+            return self._environment.project_record(txn, number).seq
+
+    @contextmanager
+    def reading(self, number: int) -> Iterator[LmdbProject]:
+        """A project as it is now, to be left soon: meanwhile no page is reused."""
+        with self._environment.reading() as txn:
+            yield LmdbProject(self._environment, txn, number, self._term_numbers)
+
+    @contextmanager
+    def reading_by_name(self, project: str) -> Iterator[LmdbProject | None]:
+        """The same; None when there is no such project."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            yield None if number is None else LmdbProject(self._environment, txn, number, self._term_numbers)
+
+    def last_commit(self) -> int:
+        """The number of the newest transaction, of whatever process."""
+        return self._environment.last_commit()
+
+
+class LmdbProject:
+    """A `StoredProject`; it lives no longer than its transaction."""
+
+    __slots__ = ("_environment", "_known_record", "_tables", "_term_numbers", "number", "txn")
+
+    def __init__(
+        self, environment: Environment, txn: lmdb.Transaction[bytes], number: int, term_numbers: TermNumbers
+    ) -> None:
+        self.txn = txn
+        self.number = number
+        self._environment = environment
+        self._tables = environment.tables
+        self._term_numbers = term_numbers
+        self._known_record: record_codec.ProjectRecord | None = None
+
+    @property
+    def token_dim(self) -> int:
+        """Components of a token vector."""
+        return self._environment.space.token_dim
+
+    def record(self) -> record_codec.ProjectRecord:
+        """What is recorded of the project."""
+        if self._known_record is None:
+            self._known_record = self._environment.project_record(self.txn, self.number)
+        return self._known_record
+
+    def progress(self) -> Progress:
+        """How far the project has come."""
+        record = self.record()
+        return Progress(seq=record.seq, content_seq=record.content_seq, ops_after=record.ops_after)
+
+    def settings(self) -> ProjectSettings:
+        """What the project sets for itself."""
+        return read_settings(self.txn, self._tables, self.number)
+
+    def memories(self) -> StoredMemories:
+        """All memories, read slice by slice: what is no array takes little memory, and not for long."""
+        prefix = keys.project_prefix(self.number)
+        rows_of_slices, ids = [np.empty(0, ROW)], []
+        for values in keys.slices(self.txn, self._tables.column, prefix, sum(self.record().kinds.values())):
+            some_rows, some_ids = unpack_rows(values)
+            rows_of_slices.append(some_rows)
+            ids.extend(some_ids)
+        rows = np.concatenate(rows_of_slices)
+        lists = [forward_lists.join(some) for some in keys.slices(self.txn, self._tables.terms, prefix, len(rows))]
+        dim, chunks = self._environment.space.dim, int(rows["chunk_count"].sum(dtype=np.int64))
+        halves: Growing[np.uint16] = Growing.with_room(chunks, (dim,), np.uint16)
+        space = keys.space_prefix(self.number, self.record().active_space)
+        for values in keys.slices(self.txn, self._tables.vector, space, chunks):
+            halves = halves.extended(_halves(values, dim))
+        return StoredMemories(rows=rows, ids=ids, lists=forward_lists.concatenated(lists), halves=halves)
+
+    def memories_of(self, docs: Sequence[int]) -> StoredMemories:
+        """These memories, all of which are there; their documents ascend."""
+        columns: list[bytes] = []
+        lists: list[bytes] = []
+        vectors: list[bytes] = []
+        space = self.record().active_space
+        for doc in docs:
+            key = keys.doc_key(self.number, doc)
+            columns.append(self.txn.get(key, b"", db=self._tables.column))
+            lists.append(self.txn.get(key, b"", db=self._tables.terms))
+            chunks = keys.chunks_prefix(self.number, space, doc)
+            vectors.extend(value for _, value in keys.entries(self.txn, self._tables.vector, chunks))
+        rows, ids = unpack_rows(columns)
+        halves = Growing.of(_halves(vectors, self._environment.space.dim))
+        return StoredMemories(rows=rows, ids=ids, lists=forward_lists.join(lists), halves=halves)
+
+    def changes(self, after_seq: int) -> Changes:
+        """What the operations behind this write come to."""
+        prefix, start = keys.project_prefix(self.number), keys.op_key(self.number, after_seq + 1, 0)
+        return op_log.net(value for _, value in keys.entries(self.txn, self._tables.ops, prefix, start))
+
+    def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
+        """The numbers of terms, in order; None for what nothing has ever held."""
+        return self._term_numbers.numbers_of(self.txn, self.number, terms)
+
+    def numbers_behind(self, prefix: str) -> dict[str, int]:
+        """The rest of every term that begins so, and its number."""
+        begin = keys.name_key(self.number, prefix)
+        entries = keys.entries(self.txn, self._tables.term, begin)
+        return {key[len(begin) :].decode(): int.from_bytes(value, "little") for key, value in entries}
+
+    def memory(self, doc: int, *, full: bool) -> Memory | None:
+        """A memory, with its payload if it is asked for in full; None where there is none."""
+        records = self.records(doc, full=full)
+        return self.decoded(records) if records[0] else None
+
+    def records(self, doc: int, *, full: bool) -> Records:
+        """A memory and, if it is asked for in full, its payload; nothing of one that was removed."""
+        key = keys.doc_key(self.number, doc)
+        payload = self.txn.get(key, b"", db=self._tables.payload) if full else b""
+        return self.txn.get(key, b"", db=self._tables.memory), payload
+
+    def decoded(self, records: Records) -> Memory:
+        """The memory of its records; without a payload where there is no record of one."""
+        return record_codec.memory_of(*records)
+
+    def payload(self, doc: int) -> Payload | None:
+        """A memory's payload; None when it was removed."""
+        value = self.txn.get(keys.doc_key(self.number, doc), db=self._tables.payload)
+        return None if value is None else record_codec.decode_payload(value)
+
+    def tokens(self, doc: int, chunk: int) -> bytes:
+        """A chunk's token vectors, int8; nothing where a write removed it: it is missed when the memory is loaded."""
+        key = keys.chunk_key(self.number, self._environment.space_number, doc, chunk)
+        return self.txn.get(key, b"", db=self._tables.token)
+
+    def find_by_text(self, key: TextKey) -> str | None:
+        """The id of the oldest memory that was put with this key."""
+        return find_by_text(self.txn, self._environment, self.number, key)
+
+    def doc_of(self, memory_id: str) -> int | None:
+        """The document that has a memory's id."""
+        return doc_of(self.txn, self._environment, self.number, memory_id)
+
+
+def doc_of(txn: lmdb.Transaction[bytes], environment: Environment, number: int, memory_id: str) -> int | None:
+    """The document that has a memory's id."""
+    value = txn.get(keys.name_key(number, memory_id), db=environment.tables.by_id)
+    return None if value is None else int.from_bytes(value, "little")
+
+
+def find_by_text(txn: lmdb.Transaction[bytes], environment: Environment, number: int, key: TextKey) -> str | None:
+    """The id of the oldest memory that was put with this key."""
+    prefix = keys.text_prefix(number, keys.text_bytes(key))
+    for found, _ in keys.entries(txn, environment.tables.by_text, prefix):
+        doc = keys.doc_of_text_key(found)
+        value = txn.get(keys.doc_key(number, doc), b"", db=environment.tables.memory)
+        return record_codec.decode_memory(value).memory.id
+    return None
+
+
+def _halves(values: list[bytes], dim: int) -> NDArray[np.uint16]:
+    return np.frombuffer(b"".join(values), "<u2").reshape(-1, dim)

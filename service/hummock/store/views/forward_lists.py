@@ -1,0 +1,206 @@
+"""Forward lists: which terms a memory holds, by their numbers, and how often in each field.
+
+A list is stored as all its terms, ascending, then all its counts, little-endian u32.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.memory import Terms
+from hummock_kernels.vocabulary import UNKNOWN, numbers_of, pack_lists, remember_numbers
+
+_WORD = np.dtype("<u4")
+_LEARNED = np.uint32(0xFF00_0000)
+_FEWEST_SLOTS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ForwardLists:
+    """The forward lists of some memories.
+
+    Attributes:
+        indptr: (n + 1,) int64 from 0: memory i has the slice indptr[i]:indptr[i + 1] of the others.
+        term: (m,) uint32 terms, ascending within a memory.
+        counts: (m,) uint32, four saturating bytes, least significant first: title, tags, body, learned keywords. A
+            facet counts 0 everywhere.
+    """
+
+    indptr: NDArray[np.int64]
+    term: NDArray[np.uint32]
+    counts: NDArray[np.uint32]
+
+    @classmethod
+    def none(cls) -> ForwardLists:
+        """Of no memories."""
+        return cls(indptr=np.zeros(1, np.int64), term=np.empty(0, np.uint32), counts=np.empty(0, np.uint32))
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+
+def join(values: Sequence[bytes]) -> ForwardLists:
+    """Stored lists as one."""
+    lengths = np.fromiter((len(value) // (2 * _WORD.itemsize) for value in values), np.int64, len(values))
+    indptr = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    halves = [len(value) // 2 for value in values]
+    term = b"".join([value[:half] for value, half in zip(values, halves, strict=True)])
+    counts = b"".join([value[half:] for value, half in zip(values, halves, strict=True)])
+    return ForwardLists(indptr=indptr, term=np.frombuffer(term, _WORD), counts=np.frombuffer(counts, _WORD))
+
+
+def concatenated(parts: Sequence[ForwardLists]) -> ForwardLists:
+    """The lists of all parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    indptr = np.zeros(1 + sum(map(len, parts)), np.int64)
+    start, size = 1, 0
+    for part in parts:
+        indptr[start : start + len(part)] = part.indptr[1:] + size
+        start, size = start + len(part), size + len(part.term)
+    none = np.empty(0, np.uint32)
+    return ForwardLists(
+        indptr=indptr,
+        term=np.concatenate([none, *(part.term for part in parts)]),
+        counts=np.concatenate([none, *(part.counts for part in parts)]),
+    )
+
+
+def unpack_terms(stored: bytes) -> NDArray[np.uint32]:
+    """The terms of a stored list."""
+    return _unpacked(stored)[0]
+
+
+def learned_of(stored: bytes) -> bytes:
+    """The learned keywords in a stored list, as a list of their own; empty where there are none."""
+    term, counts = _unpacked(stored)
+    learned = counts & _LEARNED
+    held = learned != 0
+    return bytes(term[held].tobytes() + learned[held].tobytes())
+
+
+def with_learned(stored: bytes, learned: bytes) -> bytes:
+    """A stored list with these learned keywords instead of its own."""
+    term, counts = _unpacked(stored)
+    own = counts & ~_LEARNED
+    # Facets count 0 everywhere; another term that would do so now was there for what had been learnt.
+    kept = (own != 0) | (counts == 0)
+    learned_term, learned_counts = _unpacked(learned)
+    terms = np.concatenate([term[kept], learned_term])
+    words, _ = pack_lists(np.array([0, len(terms)], np.int64), terms, np.concatenate([own[kept], learned_counts]))
+    return words.astype(_WORD, copy=False).tobytes()
+
+
+def _unpacked(stored: bytes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    words = np.frombuffer(stored, _WORD)
+    half = len(words) // 2
+    return words[:half], words[half:]
+
+
+class TermDictionary:
+    """Numbers by the keys of a `TermBatch`. It may lack any; what it has never changes. The writer's alone."""
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(_FEWEST_SLOTS, np.uint64)
+        self._numbers = np.zeros(_FEWEST_SLOTS, np.uint32)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._slots.nbytes + self._numbers.nbytes
+
+    def numbers_of(self, keys: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """The number of each key, UNKNOWN for those that it lacks."""
+        return numbers_of(self._slots, self._numbers, keys)
+
+    def remember(self, keys: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
+        """Puts numbers under keys."""
+        while 2 * (self._size + len(keys)) > len(self._slots):
+            self._grow()
+        self._size += remember_numbers(self._slots, self._numbers, keys, numbers)
+
+    def _grow(self) -> None:
+        used = np.flatnonzero(self._slots)
+        keys, numbers = self._slots[used], self._numbers[used]
+        self._slots = np.zeros(2 * len(self._slots), np.uint64)
+        self._numbers = np.zeros(len(self._slots), np.uint32)
+        remember_numbers(self._slots, self._numbers, keys, numbers)
+
+
+def length(terms: Terms) -> int:
+    """Terms of all fields, with repetitions; facets do not count."""
+    return int(terms.batch.lengths[terms.place])
+
+
+def pack(
+    terms: Sequence[Terms], dictionary: TermDictionary, look_up: Callable[[Sequence[str]], Sequence[int]]
+) -> list[bytes]:
+    """The forward list of each memory as it is stored.
+
+    Args:
+        terms: The memories'.
+        dictionary: The project's; it learns what it lacks.
+        look_up: The numbers of some terms in the project, which makes those that it does not have. A term may be
+            given twice.
+    """
+    indptr, key, counts = _gathered(terms)
+    numbers = dictionary.numbers_of(key)
+    missing = np.flatnonzero(numbers == UNKNOWN)
+    if len(missing):
+        new: dict[int, int] = {}
+        for unknown, place in zip(key[missing].tolist(), missing.tolist(), strict=True):
+            new.setdefault(unknown, place)
+        made = look_up(_spelt(terms, indptr, list(new.values())))
+        dictionary.remember(np.array(list(new), np.uint64), np.array(made, np.uint32))
+        numbers[missing] = dictionary.numbers_of(key[missing])
+    words, ends = pack_lists(indptr, numbers, counts)
+    stored = words.astype(_WORD, copy=False).tobytes()
+    edges = (ends * _WORD.itemsize).tolist()
+    return [stored[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def _gathered(terms: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
+    """The memories' parts of their batches as one."""
+    batch, first, count = terms[0].batch, terms[0].place, len(terms)
+    if all(one.batch is batch and one.place == first + place for place, one in enumerate(terms)):
+        indptr = batch.indptr[first : first + count + 1]
+        start, end = int(indptr[0]), int(indptr[-1])
+        return indptr - start, batch.key[start:end], batch.counts[start:end]
+    slices = [_slice(one) for one in terms]
+    indptr = np.zeros(count + 1, np.int64)
+    np.cumsum([part.stop - part.start for part in slices], out=indptr[1:])
+    key = np.concatenate([one.batch.key[part] for one, part in zip(terms, slices, strict=True)])
+    counts = np.concatenate([one.batch.counts[part] for one, part in zip(terms, slices, strict=True)])
+    return indptr, key, counts
+
+
+def _slice(terms: Terms) -> slice:
+    start, end = terms.batch.indptr[terms.place : terms.place + 2].tolist()
+    return slice(start, end)
+
+
+def _spelt(terms: Sequence[Terms], indptr: NDArray[np.int64], places: Sequence[int]) -> list[str]:
+    """The terms at some places, which ascend, of what was gathered; neighbours in a batch are spelt together."""
+    spelt: list[str] = []
+    ends = indptr.tolist()
+    start = 0
+    for _, several in itertools.groupby(enumerate(terms), lambda one: (id(one[1].batch), one[1].place - one[0])):
+        run = list(several)
+        owner, first = run[0]
+        end = bisect_left(places, ends[owner + len(run)], start)
+        if start < end:
+            shift = int(first.batch.indptr[first.place]) - ends[owner]
+            spelt += first.batch.spell([place + shift for place in places[start:end]])
+        start = end
+    return spelt

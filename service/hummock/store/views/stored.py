@@ -1,0 +1,144 @@
+"""What views and searches ask of a store: the parts that a view is made of, the operations that it follows, records.
+
+Whatever keeps projects answers this; views and searches know nothing else of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.memory import Memory, Payload
+from hummock.core.settings import ProjectSettings
+from hummock.store.views.columns import Growing
+from hummock.store.views.forward_lists import ForwardLists
+
+Records = tuple[bytes, bytes]
+"""A memory and its payload as they are stored."""
+
+Present = TypeVar("Present")
+
+
+class Outdated(Exception):
+    """A view names what has been removed since: what was asked of it is asked again of a newer one."""
+
+
+def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
+    """What was found. Raises Outdated when something is missing."""
+    present = tuple(value for value in found if value is not None)
+    if len(present) < len(found):
+        raise Outdated
+    return present
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredMemories:
+    """What views hold of some memories, in the order of their documents.
+
+    Attributes:
+        rows: (memories,) of `columns.ROW`.
+        ids: Of the memories.
+        lists: Their forward lists.
+        halves: (chunks, dim) float16 in uint16; the chunks of a memory are neighbours.
+    """
+
+    rows: NDArray[np.void]
+    ids: list[str]
+    lists: ForwardLists
+    halves: Growing[np.uint16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Changes:
+    """What some operations come to.
+
+    Attributes:
+        put: Documents that are new and still there, ascending.
+        removed: int64 documents that were there before and are gone.
+        removed_terms: uint32 terms that those held, one after the other.
+    """
+
+    put: list[int]
+    removed: NDArray[np.int64]
+    removed_terms: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a project has come.
+
+    Attributes:
+        seq: Writes accepted.
+        content_seq: The generation of its content.
+        ops_after: Operations of all later writes are kept.
+    """
+
+    seq: int
+    content_seq: int
+    ops_after: int
+
+
+class StoredProject(Protocol):
+    """A project as one read transaction sees it, and no longer than that lasts."""
+
+    @property
+    def number(self) -> int:
+        """The project's, which never changes."""
+
+    @property
+    def token_dim(self) -> int:
+        """Components of a token vector."""
+
+    def progress(self) -> Progress:
+        """How far the project has come."""
+
+    def settings(self) -> ProjectSettings:
+        """What the project sets for itself."""
+
+    def memories(self) -> StoredMemories:
+        """All memories."""
+
+    def memories_of(self, docs: Sequence[int]) -> StoredMemories:
+        """These memories, all of which are there; their documents ascend."""
+
+    def changes(self, after_seq: int) -> Changes:
+        """What the operations behind this write come to, which must all be kept."""
+
+    def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
+        """The numbers of terms, in order; None for what nothing has ever held."""
+
+    def numbers_behind(self, prefix: str) -> dict[str, int]:
+        """The rest of every term that begins so, and its number."""
+
+    def records(self, doc: int, *, full: bool) -> Records:
+        """A memory and, if it is asked for in full, its payload; nothing of one that was removed."""
+
+    def decoded(self, records: Records) -> Memory:
+        """The memory of its records; without a payload where there is no record of one."""
+
+    def payload(self, doc: int) -> Payload | None:
+        """A memory's payload; None when it was removed."""
+
+    def tokens(self, doc: int, chunk: int) -> bytes:
+        """A chunk's token vectors, int8; nothing when there are none."""
+
+
+class StoredProjects(Protocol):
+    """All projects. Safe to call from several threads."""
+
+    def number_of(self, project: str) -> int | None:
+        """A project's number; None when there is no such project."""
+
+    def seq(self, number: int) -> int:
+        """The writes that a project has accepted."""
+
+    def reading(self, number: int) -> AbstractContextManager[StoredProject]:
+        """A project as it is now."""
+
+    def last_commit(self) -> int:
+        """A number that is another one whenever anything was written."""
