@@ -98,7 +98,7 @@ def test_pages_hold_each_memory_once_in_the_order_that_is_asked(
 def test_a_page_ends_early_where_much_must_be_read_and_the_next_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest_first: bool
 ) -> None:
-    monkeypatch.setattr("hummock.store.lmdb.store.MAX_SUBSTRING_BYTES", 1000)
+    monkeypatch.setattr("hummock.store.search.filters.MAX_SUBSTRING_BYTES", 1000)
     with opened(tmp_path) as store:
         put(
             store,

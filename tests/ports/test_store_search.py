@@ -8,7 +8,7 @@ import pytest
 from hummock.core.candidates import Candidates, FoundBy, GroupQuery
 from hummock.core.memory import Filter, Origin
 from hummock.ports.store import Store
-from hummock.store.search import search
+from hummock.store.search import filters
 from tests.ports.asking import gather, put
 from tests.strategies import Entry, delete_request, unit_vector
 
@@ -94,7 +94,7 @@ def test_the_newest_that_hold_a_string_are_candidates(store: Store) -> None:
 def test_a_search_for_strings_that_is_cut_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """S0-11, 1.1-13: the newest are looked at first."""
     put(store, "p", *(Entry(id=f"m{n}", words=("RepaymentPlan",), create_time=1e9 - n) for n in range(5)))
-    monkeypatch.setattr(search, "MAX_SUBSTRING_BYTES", 500)
+    monkeypatch.setattr(filters, "MAX_SUBSTRING_BYTES", 500)
     found = group(store, substrings=("mentpl",))
     assert found.is_cut
     assert 0 < len(found) < 5

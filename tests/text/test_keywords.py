@@ -4,12 +4,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.store.views.domain_names import MAX_CHARACTERS, domain_windows, names_within
+from hummock.store.views import domain_names
+from hummock.store.views.domain_names import MAX_CHARACTERS, names_within
 from hummock.text.keywords import keywords
 from hummock.text.normalise import prose
 from hummock.text.word_lists import CHINESE_STOP_WORDS, ENGLISH_STOP_WORDS
 
 MIXED = st.text(st.sampled_from("还款的目和平在线先本后息aB1 ,。-_.+'/#’\n"), max_size=40)
+
+
+def domain_windows(text: str) -> frozenset[str]:
+    """Every stretch of the text that may be a domain's name or alias, in the form of `normalise.prose`."""
+    normal_form = domain_names._normal_form(text)
+    units = list(domain_names._UNIT.finditer(normal_form))
+    each = (domain_names._windows_from(normal_form, units, first) for first in range(len(units)))
+    return frozenset(window for windows in each for window in windows)
 
 
 @pytest.mark.parametrize(

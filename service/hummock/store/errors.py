@@ -6,18 +6,6 @@ from pathlib import Path
 
 from hummock.core.errors import HummockError, StartError, StorageFull
 
-__all__ = [
-    "AnalyzerTooNew",
-    "DirectoryInUse",
-    "DirectoryUnusable",
-    "DiskFull",
-    "MapFull",
-    "OpenedInOtherProcess",
-    "RecordDamaged",
-    "SchemaTooNew",
-    "SpaceDiffers",
-]
-
 
 class DirectoryInUse(StartError):
     """Another process has the directory."""
@@ -49,7 +37,7 @@ class SpaceDiffers(StartError):
     reason = "EMB_SPACE_MISMATCH"
 
     def __init__(self, directory: Path, recorded: tuple[str, str], given: tuple[str, str]) -> None:
-        """Args are the directory and (model name, emb_space) of what it recorded and of what was given."""
+        """`recorded` and `given` are each a model's name and its emb_space."""
         super().__init__(
             f"data directory {directory} was made with model {recorded[0]} (emb_space {recorded[1]}); this start uses "
             f"model {given[0]} (emb_space {given[1]}); choose model {recorded[0]} as it was then, or another directory"

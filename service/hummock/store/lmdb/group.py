@@ -18,7 +18,7 @@ from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
 from hummock.store.lmdb import idempotency, keys, op_log, record_codec
 from hummock.store.lmdb.environment import Environment, is_full
 from hummock.store.lmdb.term_dictionary import TermDictionaries
-from hummock.store.lmdb.unit_of_work import Unit, Writing
+from hummock.store.lmdb.unit_of_work import Unit
 from hummock.store.lmdb.write_batch import WriteBatch
 
 _NEXT_PROJECT_KEY = b"next_project"
@@ -36,7 +36,14 @@ class _OpenProject:
 
 
 class GroupTransaction:
-    """Applies requests to a transaction. What they put is written by `finish`; until then it waits."""
+    """Applies requests to a transaction. What they put is written by `finish`; until then it waits.
+
+    Attributes:
+        has_begun: Whether the request that was applied last has changed anything in the transaction.
+        operations: How many it has noted.
+        has_grown: Whether any request wrote what takes room.
+        put_bytes: About what the memories and messages take that were put.
+    """
 
     def __init__(
         self,
@@ -53,14 +60,16 @@ class GroupTransaction:
         self._clock = clock
         self._limits = limits
         self._projects: dict[str, _OpenProject] = {}
+        self.has_begun = False
+        self.operations = 0
         self.has_grown = False
         self.put_bytes = 0
-        """About what the memories and messages take that were put."""
 
-    def apply(self, project: str, request: WriteRequest[Reply], writing: Writing) -> Written[Reply]:
+    def apply(self, project: str, request: WriteRequest[Reply]) -> Written[Reply]:
         """Applies a request, or finds what it was answered before. One that fails leaves no trace in what waits."""
+        self.has_begun, self.operations = False, 0
         now = self._clock.now()
-        opened = self._projects.get(project) or self._open(project, now, writing)
+        opened = self._projects.get(project) or self._open(project, now)
         oldest = now - self._limits.request_kept_s
         earlier = idempotency.earlier(
             self._txn, self._tables, opened.number, request.request_id, request.fingerprint, oldest
@@ -68,9 +77,9 @@ class GroupTransaction:
         if earlier is not None:
             return idempotency.written(earlier, request.reply_type)
         record = msgspec.structs.replace(opened.record, seq=opened.record.seq + 1, kinds=dict(opened.record.kinds))
-        unit = Unit(self._environment, self._txn, opened.number, record, opened.batch, writing, now)
+        unit = Unit(self._tables, self._txn, opened.number, record, opened.batch, self._begin, now)
         reply = request.apply(unit)
-        writing.has_begun = True
+        self._begin()
         unit.finish()
         record.content_seq += unit.has_changed
         if request.request_id:
@@ -78,7 +87,7 @@ class GroupTransaction:
             idempotency.remember(self._txn, self._tables, opened.number, request.request_id, kept)
         opened.record, opened.is_written_to = record, True
         opened.operations += unit.operations
-        writing.operations = unit.operations
+        self.operations = unit.operations
         self.has_grown |= unit.has_grown
         self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
         return Written(seq=record.seq, reply=reply)
@@ -97,13 +106,16 @@ class GroupTransaction:
                 keys.project_number_key(opened.number), record_codec.encode(opened.record), db=self._tables.project
             )
 
-    def _open(self, name: str, now: float, writing: Writing) -> _OpenProject:
-        number, record = self._number_and_record(name, now, writing)
+    def _begin(self) -> None:
+        self.has_begun = True
+
+    def _open(self, name: str, now: float) -> _OpenProject:
+        number, record = self._number_and_record(name, now)
         batch = WriteBatch(self._environment, self._txn, number, self._dictionaries.of(name))
         opened = self._projects[name] = _OpenProject(number=number, record=record, batch=batch)
         return opened
 
-    def _number_and_record(self, name: str, now: float, writing: Writing) -> tuple[int, record_codec.ProjectRecord]:
+    def _number_and_record(self, name: str, now: float) -> tuple[int, record_codec.ProjectRecord]:
         """The project's number and record; a new one is made."""
         known = self._txn.get(keys.project_name_key(name), db=self._tables.project)
         if known is not None:
@@ -111,7 +123,7 @@ class GroupTransaction:
             return number, self._environment.project_record(self._txn, number)
         if not name or len(name.encode()) > MAX_PROJECT_BYTES:
             raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
-        writing.has_begun = True
+        self._begin()
         number = int.from_bytes(self._txn.get(_NEXT_PROJECT_KEY, b"\x01", db=self._tables.meta), "big")
         self._txn.put(_NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self._tables.meta)
         self._txn.put(keys.project_name_key(name), keys.pack_project(number), db=self._tables.project)
@@ -199,15 +211,14 @@ class GroupCommit:
         group = self._group(txn)
         outcomes: list[Outcome] = []
         for job in jobs:
-            writing = Writing()
             try:
-                written = group.apply(job.project, job.request, writing)
+                written = group.apply(job.project, job.request)
             except Exception as error:
-                if writing.has_begun:
+                if group.has_begun:
                     raise _Spoilt(error) from error
                 outcomes.append(self._failed(job, error))
             else:
-                outcomes.append(Outcome(job=job, written=written, operations=writing.operations))
+                outcomes.append(Outcome(job=job, written=written, operations=group.operations))
             if group.put_bytes > self._limits.group_bytes:
                 break
         try:
@@ -222,18 +233,19 @@ class GroupCommit:
         put_bytes = 0
         for job in jobs:
             known = len(self._dictionaries.of(job.project))
-            writing = Writing()
             try:
                 with self._environment.writing(txn) as nested:
                     group = self._group(nested)
-                    written = group.apply(job.project, job.request, writing)
+                    written = group.apply(job.project, job.request)
                     self._finish(group, nested)
             except Exception as error:
-                self._forget_since(job.project, known)
+                # Numbers that an undone write gave to terms are given again, to others.
+                if len(self._dictionaries.of(job.project)) != known:
+                    self._dictionaries.forget(job.project)
                 outcomes.append(self._failed(job, error))
             else:
                 put_bytes += group.put_bytes
-                outcomes.append(Outcome(job=job, written=written, operations=writing.operations))
+                outcomes.append(Outcome(job=job, written=written, operations=group.operations))
             if put_bytes > self._limits.group_bytes:
                 break
         return outcomes
@@ -258,11 +270,6 @@ class GroupCommit:
 
     def _failed(self, job: Job, error: Exception) -> Outcome:
         return Outcome(job=job, error=self._full(error) if isinstance(error, lmdb.Error) and is_full(error) else error)
-
-    def _forget_since(self, project: str, known: int) -> None:
-        """Numbers that an undone write gave to terms are given again, to others."""
-        if len(self._dictionaries.of(project)) != known:
-            self._dictionaries.forget(project)
 
     def _full(self, cause: lmdb.Error) -> StorageFull:
         with self._environment.reading() as txn:

@@ -13,7 +13,7 @@ from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
 from hummock.store.lmdb import keys, op_log, record_codec
-from hummock.store.lmdb.environment import Environment, project_number
+from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.settings_records import read_settings
 from hummock.store.lmdb.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
@@ -85,7 +85,7 @@ class LmdbProject:
     def progress(self) -> Progress:
         """How far the project has come."""
         record = self.record()
-        return Progress(seq=record.seq, content_seq=record.content_seq, ops_after=record.ops_after)
+        return Progress(record.seq, record.content_seq, record.ops_after)
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
@@ -164,27 +164,19 @@ class LmdbProject:
         key = keys.chunk_key(self.number, self._environment.space_number, doc, chunk)
         return self.txn.get(key, b"", db=self._tables.token)
 
-    def find_by_text(self, key: TextKey) -> str | None:
-        """The id of the oldest memory that was put with this key."""
-        return find_by_text(self.txn, self._environment, self.number, key)
 
-    def doc_of(self, memory_id: str) -> int | None:
-        """The document that has a memory's id."""
-        return doc_of(self.txn, self._environment, self.number, memory_id)
-
-
-def doc_of(txn: lmdb.Transaction[bytes], environment: Environment, number: int, memory_id: str) -> int | None:
+def doc_of(txn: lmdb.Transaction[bytes], tables: Tables, number: int, memory_id: str) -> int | None:
     """The document that has a memory's id."""
-    value = txn.get(keys.name_key(number, memory_id), db=environment.tables.by_id)
+    value = txn.get(keys.name_key(number, memory_id), db=tables.by_id)
     return None if value is None else int.from_bytes(value, "little")
 
 
-def find_by_text(txn: lmdb.Transaction[bytes], environment: Environment, number: int, key: TextKey) -> str | None:
+def find_by_text(txn: lmdb.Transaction[bytes], tables: Tables, number: int, key: TextKey) -> str | None:
     """The id of the oldest memory that was put with this key."""
     prefix = keys.text_prefix(number, keys.text_bytes(key))
-    for found, _ in keys.entries(txn, environment.tables.by_text, prefix):
+    for found, _ in keys.entries(txn, tables.by_text, prefix):
         doc = keys.doc_of_text_key(found)
-        value = txn.get(keys.doc_key(number, doc), b"", db=environment.tables.memory)
+        value = txn.get(keys.doc_key(number, doc), b"", db=tables.memory)
         return record_codec.decode_memory(value).memory.id
     return None
 

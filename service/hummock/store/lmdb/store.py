@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,18 +17,18 @@ from hummock.core.project import Project, StoreStatus
 from hummock.core.transfer import ExportPage
 from hummock.ports.models import Clock
 from hummock.ports.store import Generation, LearningReader, Neighbours, Page, Reply, TextKey, WriteRequest, Written
-from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, MAX_SUBSTRING_BYTES, StoreLimits
+from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb import keys, record_codec
 from hummock.store.lmdb.changes import events_behind, export_behind
 from hummock.store.lmdb.environment import Environment, project_number
 from hummock.store.lmdb.group import GroupCommit
 from hummock.store.lmdb.idempotency import RequestReads
 from hummock.store.lmdb.learning_log import StoredLearning
-from hummock.store.lmdb.reads import LmdbProject, LmdbProjects
+from hummock.store.lmdb.reads import LmdbProject, LmdbProjects, doc_of, find_by_text
 from hummock.store.lmdb.reanalyse import Say, reanalyse
 from hummock.store.lmdb.sessions import SessionReads
 from hummock.store.lmdb.writer import Writer
-from hummock.store.search.filters import SubstringScan, page_of, passing
+from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search
 from hummock.store.views.stored import Outdated, all_present
@@ -55,31 +54,28 @@ class StoreReads:
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         """What each query finds, read at one moment."""
 
-        def gathered(view: ProjectView | None) -> Gathered:
-            _require_seq(min_seq, 0 if view is None else view.seq)
-            if view is None:
-                dim = self._environment.space.dim
-                empty = tuple(Candidates.empty(query.name, dim) for query in queries)
-                return Gathered(seq=0, content_seq=0, groups=empty)
-            with self._projects.reading(view.number) as stored:
-                return Search(view, stored).gather(queries)
+        def gathered(view: ProjectView, stored: LmdbProject) -> Gathered:
+            _require_seq(min_seq, view.seq)
+            return Search(view, stored).gather(queries)
 
-        return self._read(project, gathered)
+        found = self._read(project, gathered)
+        if found is not None:
+            return found
+        _require_seq(min_seq, 0)
+        empty = tuple(Candidates.empty(query.name, self._environment.space.dim) for query in queries)
+        return Gathered(seq=0, content_seq=0, groups=empty)
 
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
         """Where one memory stands among all that pass the query's filter; see `ports.Store`."""
 
-        def read(view: ProjectView | None) -> Standing | None:
-            if view is None:
+        def read(view: ProjectView, stored: LmdbProject) -> Standing | None:
+            doc = doc_of(stored.txn, self._tables, stored.number, memory_id)
+            if doc is None:
                 return None
-            with self._projects.reading(view.number) as stored:
-                doc = stored.doc_of(memory_id)
-                if doc is None:
-                    return None
-                ordinals = view.columns.ordinals(np.array([doc], np.int64))
-                if not len(ordinals):
-                    raise Outdated
-                return Search(view, stored).standing(query, int(ordinals[0]))
+            ordinals = view.columns.ordinals(np.array([doc], np.int64))
+            if not len(ordinals):
+                raise Outdated
+            return Search(view, stored).standing(query, int(ordinals[0]))
 
         return self._read(project, read)
 
@@ -93,13 +89,10 @@ class StoreReads:
     ) -> list[Neighbours]:
         """At most `count` memories on either side of each of these numbers; see `ports.Store`."""
 
-        def read(view: ProjectView | None) -> list[Neighbours]:
-            if view is None:
-                return [Neighbours()] * len(docs)
-            with self._projects.reading(view.number) as stored:
-                return neighbours_of(view, stored, docs, count, full=full, most_bytes=most_bytes)
+        def read(view: ProjectView, stored: LmdbProject) -> list[Neighbours]:
+            return neighbours_of(view, stored, docs, count, full=full, most_bytes=most_bytes)
 
-        return self._read(project, read)
+        return self._read(project, read) or [Neighbours()] * len(docs)
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none."""
@@ -107,13 +100,15 @@ class StoreReads:
             _require_seq(min_seq, 0 if stored is None else stored.record().seq)
             if stored is None:
                 return [None] * len(memory_ids)
-            docs = [stored.doc_of(memory_id) for memory_id in memory_ids]
+            docs = [doc_of(stored.txn, self._tables, stored.number, memory_id) for memory_id in memory_ids]
             return [None if doc is None else stored.memory(doc, full=full) for doc in docs]
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
         """The ids of the oldest memories that were put with these keys, in order."""
         with self._projects.reading_by_name(project) as stored:
-            return [None if stored is None else stored.find_by_text(key) for key in keys]
+            if stored is None:
+                return [None] * len(keys)
+            return [find_by_text(stored.txn, self._tables, stored.number, key) for key in keys]
 
     def page(
         self,
@@ -128,17 +123,14 @@ class StoreReads:
     ) -> Page:
         """Memories behind position `after`, a document's number; see `ports.Store`."""
 
-        def read(view: ProjectView | None) -> Page:
-            if view is None or limit <= 0:
-                return Page(memories=(), next_after=None)
-            with self._projects.reading(view.number) as stored:
-                docs = view.columns.doc.values[np.flatnonzero(passing(view, where, stored))]
-                scan = _scan_for(contains, stored) if contains else None
-                found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
-                memories = all_present([stored.memory(doc, full=full) for doc in found])
-            return Page(memories=memories, next_after=next_after)
+        def read(view: ProjectView, stored: LmdbProject) -> Page:
+            docs = view.columns.doc.values[np.flatnonzero(passing(view, where, stored))]
+            scan = scan_for([contains], stored) if contains else None
+            found, next_after = page_of(docs, after, limit, newest_first=newest_first, scan=scan)
+            return Page(memories=all_present([stored.memory(doc, full=full) for doc in found]), next_after=next_after)
 
-        return self._read(project, read)
+        found = self._read(project, read) if limit > 0 else None
+        return found or Page(memories=(), next_after=None)
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`; see `ports.Store`."""
@@ -199,15 +191,19 @@ class StoreReads:
                     found.append(self._project(self._environment.project_record(txn, keys.unpack_project(value))))
         return found
 
-    def _read(self, project: str, read: Callable[[ProjectView | None], Read]) -> Read:
-        """What is read with the project's view and a transaction that began after it.
+    def _read(self, project: str, read: Callable[[ProjectView, LmdbProject], Read]) -> Read | None:
+        """What is read with the project's view and a transaction that began after it; None when there is no project.
 
         A write in between may have removed what the view names, perhaps to put a newer version of it: then it is read
         again with a view that knows of the write.
         """
         for _ in range(_ATTEMPTS):
+            view = self._views.view(project)
+            if view is None:
+                return None
             try:
-                return read(self._views.view(project))
+                with self._projects.reading(view.number) as stored:
+                    return read(view, stored)
             except Outdated:
                 self._views.newer_view(project)
         raise Unavailable(f"project {project} is being changed all the time; try again")
@@ -219,10 +215,6 @@ class StoreReads:
 def _require_seq(min_seq: int, seq: int) -> None:
     if seq < min_seq:
         raise SeqNotReached(min_seq, seq)
-
-
-def _scan_for(text: str, stored: LmdbProject) -> SubstringScan:
-    return SubstringScan([text], partial(stored.records, full=True), stored.decoded, MAX_SUBSTRING_BYTES)
 
 
 def open_store(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import lmdb
 
@@ -13,7 +12,7 @@ from hummock.core.project import ProjectInfo
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import LearningUnit, TextKey
 from hummock.store.lmdb import keys, op_log, record_codec
-from hummock.store.lmdb.environment import Environment
+from hummock.store.lmdb.environment import Tables
 from hummock.store.lmdb.learning_log import LearningWriting
 from hummock.store.lmdb.reads import doc_of, find_by_text
 from hummock.store.lmdb.sessions import SessionUnit
@@ -21,14 +20,6 @@ from hummock.store.lmdb.settings_records import read_settings, write_settings
 from hummock.store.lmdb.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
 from hummock.store.views.forward_lists import learned_of, with_learned
 from hummock.text.terms import learned_terms
-
-
-@dataclass(slots=True, eq=False)
-class Writing:
-    """Whether a write has changed anything in its transaction yet, and in the end how many operations it noted."""
-
-    has_begun: bool = False
-    operations: int = 0
 
 
 class Unit:
@@ -39,31 +30,30 @@ class Unit:
 
     def __init__(
         self,
-        environment: Environment,
+        tables: Tables,
         txn: lmdb.Transaction[bytes],
         number: int,
         record: record_codec.ProjectRecord,
         batch: WriteBatch,
-        writing: Writing,
+        begin: Callable[[], None],
         now: float,
     ) -> None:
-        """Args are the transaction, the project's number, record with the write's seq, batch, mark and time."""
-        self._environment = environment
-        self._tables = environment.tables
+        """`record` has the write's seq; `begin` is called before anything is changed; `now` is in Unix seconds."""
+        self._tables = tables
         self._txn = txn
         self._number = number
         self._record = record
         self._batch = batch
-        self._writing = writing
+        self._begin = begin
         self._waiting = Waiting()
         self._sessions: dict[bytes, int] = {}
-        self._learning = LearningWriting(txn, environment.tables, number, now, self._set_learned)
+        self._learning = LearningWriting(txn, tables, number, now, self._set_learned)
         self._removed: list[Entry] = []
         self.operations = 0
         self.has_put = False
         self.put_bytes = 0
         self.has_changed = False
-        self.sessions = SessionUnit(txn, environment.tables, number, self._begin)
+        self.sessions = SessionUnit(txn, tables, number, begin)
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory as this unit of work sees it, with its payload."""
@@ -78,7 +68,7 @@ class Unit:
 
     def find_by_text(self, key: TextKey) -> str | None:
         """The id of the oldest memory that was put with this key."""
-        stored = find_by_text(self._txn, self._environment, self._number, key)
+        stored = find_by_text(self._txn, self._tables, self._number, key)
         text = keys.text_bytes(key)
         return stored or self._batch.waiting.texts.get(text) or self._waiting.texts.get(text)
 
@@ -114,7 +104,7 @@ class Unit:
         doc = self._doc(memory_id)
         if doc is None:
             return False
-        self._writing.has_begun = True
+        self._begin()
         is_entry = self._memory(doc).memory.kind is MemoryKind.ENTRY
         self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
         self._remove(doc)
@@ -125,7 +115,7 @@ class Unit:
     def learning(self) -> LearningUnit:
         """What the project has learnt of its memories."""
         # Whoever asks for it may write.
-        self._writing.has_begun = True
+        self._begin()
         return self._learning
 
     @property
@@ -161,16 +151,13 @@ class Unit:
         self._begin()
         write_settings(self._txn, self._tables, self._number, settings)
 
-    def _begin(self) -> None:
-        self._writing.has_begun = True
-
     def _doc(self, memory_id: str) -> int | None:
         """The document that has this id in the tables; one that waits is written first."""
         if memory_id in self._waiting.ids or memory_id in self._batch.waiting.ids:
-            self._writing.has_begun = True
+            self._begin()
             self._batch.waiting.take(self._waiting)
             self._batch.write(self._record)
-        return doc_of(self._txn, self._environment, self._number, memory_id)
+        return doc_of(self._txn, self._tables, self._number, memory_id)
 
     def _memory(self, doc: int) -> record_codec.MemoryRecord:
         return record_codec.decode_memory(self._stored(doc))
@@ -203,7 +190,7 @@ class Unit:
 
     def _remove(self, doc: int) -> bytes:
         """Removes all of a document but its id, which may name another one from now on; gives its forward list."""
-        self._writing.has_begun = True
+        self._begin()
         record = self._memory(doc)
         doc_key = keys.doc_key(self._number, doc)
         forward_list = self._txn.get(doc_key, b"", db=self._tables.terms)

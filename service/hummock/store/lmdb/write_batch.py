@@ -101,7 +101,7 @@ class WriteBatch:
     def __init__(
         self, environment: Environment, txn: lmdb.Transaction[bytes], number: int, dictionary: TermDictionary
     ) -> None:
-        """Args are the transaction, the project's number and its dictionary."""
+        """`number` and `dictionary` are the project's."""
         self._environment = environment
         self._tables = environment.tables
         self._txn = txn

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from hummock.core.memory import (
     MemoryKind,
     Origin,
 )
+from hummock.store.limits import MAX_SUBSTRING_BYTES
 from hummock.store.views.columns import id_hash
 from hummock.store.views.stored import Records, StoredProject
 from hummock.store.views.view import ProjectView
@@ -150,14 +152,7 @@ class SubstringScan:
         decoded: Callable[[Records], Memory],
         byte_limit: int,
     ) -> None:
-        """Begins a scan.
-
-        Args:
-            substrings: What to look for, at most 32.
-            read: Reads a document; its records are empty when it was removed since.
-            decoded: Decodes its records.
-            byte_limit: How many bytes may be read.
-        """
+        """Looks for at most 32 strings. What `read` gives of a document that was removed since is empty."""
         self._wanted = [_folded(text.encode()) for text in substrings]
         self._read = read
         self._decoded = decoded
@@ -200,6 +195,11 @@ class SubstringScan:
                 if wanted in text:
                     bits |= 1 << place
         return bits
+
+
+def scan_for(substrings: Sequence[str], stored: StoredProject) -> SubstringScan:
+    """A scan of a project's texts, as far as a group may read them."""
+    return SubstringScan(substrings, partial(stored.records, full=True), stored.decoded, MAX_SUBSTRING_BYTES)
 
 
 def holds_name(stored: StoredProject, doc: int, name: str) -> bool:

@@ -20,17 +20,9 @@ from hummock.store.views.view import ProjectView
 def neighbours_of(
     view: ProjectView, stored: StoredProject, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
 ) -> list[Neighbours]:
-    """What stands before and behind each of these documents.
+    """What stands before and behind each of these documents, within the room that they leave.
 
-    Args:
-        view: Where to look.
-        stored: The same project, in a transaction that began after the view was made.
-        docs: In the order in which their neighbours are read.
-        count: At most so many on either side.
-        full: Whether memories are read with their payloads.
-        most_bytes: Of the records of all documents and of all their neighbours.
-
-    Raises: Outdated.
+    `stored` is the same project, in a transaction that began after the view was made. Raises: Outdated.
     """
     room_bytes = most_bytes - sum(_bytes_of(stored.records(doc, full=full)) for doc in docs)
     surroundings, reading = _Surroundings(view, stored), _Reading(stored, room_bytes, full=full)
@@ -114,7 +106,7 @@ class _Reading:
     """Reads each document once, however many it stands beside, and none any more once one has not found room."""
 
     def __init__(self, stored: StoredProject, room_bytes: int, *, full: bool) -> None:
-        """Args are the project, the room for records, and whether they are read with their payloads."""
+        """`room_bytes` is for records; `full` reads them with their payloads."""
         self._stored = stored
         self._room_bytes = room_bytes
         self._full = full

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from hummock.core import facets
 from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery, Standing, TokenVectors
 from hummock.core.memory import DomainKnowledge, MemoryKind
-from hummock.store.limits import MAX_QUERY_TERMS, MAX_SUBSTRING_BYTES, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
+from hummock.store.limits import MAX_QUERY_TERMS, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
 from hummock.store.search.filters import (
     Flags,
     SubstringScan,
@@ -23,6 +22,7 @@ from hummock.store.search.filters import (
     last_turns,
     marked,
     passing,
+    scan_for,
 )
 from hummock.store.search.nearest import nearest
 from hummock.store.views.postings import NO_TERM, AskedTerms
@@ -45,7 +45,7 @@ class Search:
     """The groups of one call on one view; later groups know what earlier ones found."""
 
     def __init__(self, view: ProjectView, stored: StoredProject) -> None:
-        """Args are where to look, and the project as a transaction sees it that began after the view was made."""
+        """`stored` is the same project, in a transaction that began after the view was made."""
         self._view = view
         self._stored = stored
         self._domains: list[Ordinals] = []
@@ -92,7 +92,7 @@ class Search:
 
     def _standing_by_keyword(self, query: GroupQuery, allowed: Flags, ordinal: int) -> tuple[float, int, int]:
         if query.substrings:
-            scan_of = self._scan_for(query.substrings)
+            scan_of = scan_for(query.substrings, self._stored)
             order = self._newest_holding(scan_of, replace(query, pool=len(self._view.columns)), allowed)
             place = np.flatnonzero(order == ordinal)
             matched = scan_of.held(int(self._view.columns.doc.values[ordinal]))
@@ -115,7 +115,7 @@ class Search:
         # Before the look-up below: the domains of this very group do not count.
         key_files = self._by_key_file(query, allowed)
         domain_names, by_domain = self._by_domain(query, allowed)
-        texts = self._scan_for(query.substrings) if query.substrings else None
+        texts = scan_for(query.substrings, self._stored) if query.substrings else None
         asked = None if texts else self._asked_for(query.terms)
         by_vector = self._by_vector(query, allowed)
         by_keyword = self._newest_holding(texts, query, allowed) if texts else _by_keyword(query, allowed, asked)
@@ -140,10 +140,6 @@ class Search:
         # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
-
-    def _scan_for(self, substrings: Sequence[str]) -> SubstringScan:
-        read = partial(self._stored.records, full=True)
-        return SubstringScan(substrings, read, self._stored.decoded, MAX_SUBSTRING_BYTES)
 
     def _newest_holding(self, scan: SubstringScan, query: GroupQuery, allowed: Flags) -> Ordinals:
         """The newest that hold a substring, by the time at which they were made (S0-11)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Generic, Self, TypeVar
 
@@ -113,16 +113,6 @@ class TurnIndex:
         self.taken[0] += add_turns(self.slots, session, session_position, first)
         return self
 
-    def neighbours(
-        self,
-        session: NDArray[np.uint64],
-        session_position: NDArray[np.int32],
-        alive: NDArray[np.uint8],
-        ordinals: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        """(n,) ordinals -> (n, 2), the turns before and after each; -1 where there is none, or it was removed."""
-        return neighbours(self.slots, session, session_position, alive, ordinals)
-
     @property
     def has_any(self) -> bool:
         """Whether there is any turn at all."""
@@ -203,6 +193,15 @@ def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
     return np.frombuffer(b"".join(rows), ROW), ids
 
 
+_COLUMNS: dict[str, Any] = {name: ROW[name] for name in ROW.names or ()} | {
+    "length": np.float32,
+    "chunk_start": np.int64,
+    "chunk_count": np.int32,
+    "alive": np.uint8,
+}
+"""The types of a view's columns: those of a row, and of what is counted from rows."""
+
+
 def id_hash(memory_id: str) -> int:
     """64 bits of the id of a memory or a session."""
     return int.from_bytes(blake2b(memory_id.encode(), digest_size=8).digest(), "little")
@@ -257,25 +256,8 @@ class Columns:
     @classmethod
     def empty(cls) -> Columns:
         """No memories."""
-        return cls(
-            doc=Growing.of(np.empty(0, np.int64)),
-            kind=Growing.of(np.empty(0, np.uint8)),
-            origin=Growing.of(np.empty(0, np.uint8)),
-            create_time=Growing.of(np.empty(0, np.float64)),
-            update_time=Growing.of(np.empty(0, np.float64)),
-            event_time=Growing.of(np.empty(0, np.float64)),
-            text_hash=Growing.of(np.empty(0, np.uint64)),
-            id_hash=Growing.of(np.empty(0, np.uint64)),
-            length=Growing.of(np.empty(0, np.float32)),
-            session=Growing.of(np.empty(0, np.uint64)),
-            session_position=Growing.of(np.empty(0, np.int32)),
-            asks=Growing.of(np.empty(0, np.uint8)),
-            chunk_start=Growing.of(np.empty(0, np.int64)),
-            chunk_count=Growing.of(np.empty(0, np.int32)),
-            alive=Growing.of(np.empty(0, np.uint8)),
-            turns=TurnIndex.of(np.empty(0, np.uint64), np.empty(0, np.int32)),
-            ids=[],
-        )
+        columns: dict[str, Any] = {name: Growing.of(np.empty(0, dtype)) for name, dtype in _COLUMNS.items()}
+        return cls(**columns, turns=TurnIndex.of(np.empty(0, np.uint64), np.empty(0, np.int32)), ids=[])
 
     def __len__(self) -> int:
         return self.doc.size
@@ -331,7 +313,8 @@ class Columns:
 
     def neighbours(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
         """(n,) ordinals -> (n, 2), what stands before and behind each in its session; -1 where there is nothing."""
-        return self.turns.neighbours(self.session.values, self.session_position.values, self.alive.values, ordinals)
+        session, position = self.session.values, self.session_position.values
+        return neighbours(self.turns.slots, session, position, self.alive.values, ordinals)
 
     @property
     def nbytes(self) -> int:
@@ -339,8 +322,4 @@ class Columns:
         return sum(column.nbytes for _, column in self._columns()) + self.turns.nbytes + 128 * len(self.ids)
 
     def _columns(self) -> list[tuple[str, Growing[Any]]]:
-        return [(name, getattr(self, name)) for name in _GROWING]
-
-
-# Told once: every write asks each project that it changes, twice.
-_GROWING = tuple(field.name for field in fields(Columns) if str(field.type).startswith("Growing["))
+        return [(name, getattr(self, name)) for name in _COLUMNS]

@@ -21,23 +21,12 @@ _UNIT = re.compile(rf"(?P<cjk>[{CJK}])|[^\W{CJK}]+(?:\+\+|#)?")
 _GAPS = frozenset({"", " ", "-", ".", "/", "&", "·", "'"})
 
 
-def domain_windows(text: str) -> frozenset[str]:
-    """Every stretch of the text that may be a domain's name or alias, in the form of `normalise.prose`.
+def names_within(text: str, names: Container[str], lengths: Mapping[str, Container[int]]) -> set[str]:
+    """Those of the names that stand in a text, at a cost that does not grow with their number.
 
-    Meant for set membership. A stretch is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`,
+    A stretch that may be a name is 2 to 12 CJK characters, 1 to 5 words, or a mixture within both limits (`b超`,
     `4s店 管理`), joined by nothing, one space, or a mark that occurs inside names. Only the first 512 characters of
     the text are looked at.
-    """
-    normal_form = _normal_form(text)
-    units = list(_UNIT.finditer(normal_form))
-    windows: set[str] = set()
-    for i in range(len(units)):
-        windows.update(_windows_from(normal_form, units, i))
-    return frozenset(windows)
-
-
-def names_within(text: str, names: Container[str], lengths: Mapping[str, Container[int]]) -> set[str]:
-    """Those of the names that are among `domain_windows(text)`, at a cost that does not grow with their number.
 
     Args:
         text: As it was written.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,15 +68,8 @@ class Changes:
     removed_terms: NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a project has come.
-
-    Attributes:
-        seq: Writes accepted.
-        content_seq: The generation of its content.
-        ops_after: Operations of all later writes are kept.
-    """
+class Progress(NamedTuple):
+    """How far a project has come. Operations of all writes behind `ops_after` are kept."""
 
     seq: int
     content_seq: int

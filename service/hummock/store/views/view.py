@@ -59,13 +59,13 @@ class ProjectView:
 
 def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
     """The view of a project as the transaction sees it. Raises: RecordDamaged."""
-    progress = stored.progress()
+    seq, content_seq, _ = stored.progress()
     memories = _whole(stored.number, stored.memories())
     row_doc = np.repeat(np.arange(len(memories.rows), dtype=np.int32), memories.rows["chunk_count"])
     return ProjectView(
         number=stored.number,
-        seq=progress.seq,
-        content_seq=progress.content_seq,
+        seq=seq,
+        content_seq=content_seq,
         settings=stored.settings(),
         columns=Columns.empty().extended(memories.rows, memories.ids, 0),
         vectors=memories.halves,
@@ -89,15 +89,13 @@ def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> P
 
     Operations that the view lacks are applied; when they are no longer kept, the project is loaded anew.
     """
-    progress = stored.progress()
-    if progress.seq == view.seq:
+    seq, content_seq, ops_after = stored.progress()
+    if seq == view.seq:
         return view
-    if view.seq < progress.ops_after:
+    if view.seq < ops_after:
         return load(stored, limits)
     changes = stored.changes(view.seq)
-    newer = replace(
-        _reduced(view, changes), seq=progress.seq, content_seq=progress.content_seq, settings=stored.settings()
-    )
+    newer = replace(_reduced(view, changes), seq=seq, content_seq=content_seq, settings=stored.settings())
     if changes.put:
         newer = _extended(newer, _whole(view.number, stored.memories_of(changes.put)))
         if (newer.columns.kind.values[len(view.columns) :] == MemoryKind.DOMAIN_KNOWLEDGE).any():
