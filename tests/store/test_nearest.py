@@ -15,11 +15,11 @@ from hummock.core.memory import Filter
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.limits import PlanLimits
 from hummock.store.search.nearest import Plan, nearest, plan_for
-from hummock.store.views.columns import ROW, Columns, Growing
+from hummock.store.views.columns import ROW, Columns
 from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.forward_lists import ForwardLists
+from hummock.store.views.growing import Growing, SignBits, packed_query
 from hummock.store.views.postings import Postings
-from hummock.store.views.sign_bits import SignBits, packed_query
 from hummock.store.views.view import ProjectView
 from hummock_kernels import reference
 from hummock_kernels.cosine import Chunks, scan

@@ -22,7 +22,7 @@ from hummock.core.memory import Filter, MemoryKind
 from hummock.store import DEFAULT_LIMITS, EmbeddedStore, StoreLimits
 from hummock.store.errors import RecordDamaged
 from hummock.store.lmdb import keys
-from hummock.store.views.columns import Growing
+from hummock.store.views.growing import Growing
 from hummock.store.views.view import ProjectView
 from tests.ports.asking import ask, gather, ids, put
 from tests.store.answering import answers, rebuild

@@ -17,7 +17,8 @@ from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.settings_records import read_settings
 from hummock.store.lmdb.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
-from hummock.store.views.columns import ROW, Growing, unpack_rows
+from hummock.store.views.columns import ROW, unpack_rows
+from hummock.store.views.growing import Growing
 from hummock.store.views.stored import Changes, Progress, Records, StoredMemories
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.limits import FREQUENT_ONE_IN
-from hummock.store.views.columns import Growing
 from hummock.store.views.forward_lists import ForwardLists
+from hummock.store.views.growing import Growing
 from hummock_kernels.bm25 import Query, Saturation, bm25_scores, greatest_shares
 from hummock_kernels.maxscore import best_by_bm25
 from hummock_kernels.postings import (

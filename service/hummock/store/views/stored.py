@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
-from hummock.store.views.columns import Growing
 from hummock.store.views.forward_lists import ForwardLists
+from hummock.store.views.growing import Growing
 
 Records = tuple[bytes, bytes]
 """A memory and its payload as they are stored."""

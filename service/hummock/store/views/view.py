@@ -11,10 +11,10 @@ from hummock.core.memory import MemoryKind
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store.errors import RecordDamaged
 from hummock.store.limits import PlanLimits, StoreLimits
-from hummock.store.views.columns import Columns, Growing
+from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import LazyDomainNames
+from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.postings import Postings
-from hummock.store.views.sign_bits import SignBits
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 
 

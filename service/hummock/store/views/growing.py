@@ -1,0 +1,141 @@
+"""What older and newer views share: arrays that grow at the end, and the sign bits of vector rows.
+
+A holder sees what it was made with, whatever is appended behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hummock_kernels.signbit import BLOCK_ROWS, LANES, nearest_signs, put_signs, sign_bits
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+_STEP = 0.67
+"""Of the query's root mean square: the values for which one sign more or less counts 1, 2 and 3 lie so far apart."""
+
+_HEAVIEST = 3
+
+_LARGE_BYTES = 1024 * 1024
+"""Of so large an array, pages that nothing was written to take no memory."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Growing(Generic[Scalar]):
+    """The first `size` rows of a buffer that may have room for more.
+
+    What one holder sees never changes. Rows behind it belong to whoever appends, so only the newest of a lineage of
+    arrays may be extended, by one thread at a time.
+    """
+
+    buffer: NDArray[Scalar]
+    size: int
+
+    @classmethod
+    def of(cls, values: NDArray[Scalar]) -> Self:
+        """An array of these rows."""
+        return cls(values, len(values))
+
+    @property
+    def values(self) -> NDArray[Scalar]:
+        """The rows; not to be written to."""
+        return self.buffer[: self.size]
+
+    @classmethod
+    def with_room(cls, count: int, shape: tuple[int, ...], dtype: DTypeLike) -> Self:
+        """No rows, and a buffer that takes at least so many."""
+        return cls(np.empty((_capacity(count, 0, shape, dtype), *shape), dtype), 0)
+
+    def taken(self, places: NDArray[np.int64]) -> Growing[Scalar]:
+        """The rows of these places, which must be there, with room behind them: the next append copies none."""
+        buffer = Growing[Scalar].with_room(len(places), self.buffer.shape[1:], self.buffer.dtype).buffer
+        # To check each place, NumPy would make a copy of the result first.
+        np.take(self.values, places, axis=0, out=buffer[: len(places)], mode="clip")
+        return Growing(buffer, len(places))
+
+    def extended(self, rows: NDArray[Any]) -> Growing[Scalar]:
+        """This array with more rows behind it; the buffer at least doubles when it has no room."""
+        size = self.size + len(rows)
+        buffer = self.buffer
+        # A read-only buffer lies over foreign bytes.
+        if size > len(buffer) or not buffer.flags.writeable:
+            shape = buffer.shape[1:]
+            buffer = np.empty((_capacity(size, self.size, shape, buffer.dtype), *shape), buffer.dtype)
+            buffer[: self.size] = self.values
+        buffer[self.size : size] = rows
+        return Growing(buffer, size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows; the room behind them takes address space."""
+        return self.values.nbytes
+
+
+def _capacity(count: int, before: int, shape: tuple[int, ...], dtype: DTypeLike) -> int:
+    """Rows of a buffer for `count` of them, of which there were `before`."""
+    if count * math.prod(shape) * np.dtype(dtype).itemsize >= _LARGE_BYTES:
+        return 2 * count
+    return max(count, 2 * before)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignBits:
+    """The sign bits of the first `size` vector rows, for views that are large enough to need them.
+
+    Rows behind them may share a word with the last ones, and are written without touching their bits. As with
+    `Growing`, only the newest of a lineage may be extended, by one thread at a time.
+
+    A row's bits are of that row alone, so a view answers the same after any number of appends and rebuilds. After a
+    restart it does too, but where removed rows alone had made it large enough: then every row is scored.
+    """
+
+    blocks: NDArray[np.uint64]
+    size: int
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.uint16]) -> SignBits:
+        """Those of (rows, dim) float16 in uint16."""
+        return cls(np.empty((0, vectors.shape[1] + 1, LANES), np.uint64), 0).extended(vectors)
+
+    def extended(self, vectors: NDArray[np.uint16]) -> SignBits:
+        """These and those of more rows behind them; the blocks at least double when they have no room."""
+        size = self.size + len(vectors)
+        blocks = self.blocks
+        if size > len(blocks) * BLOCK_ROWS:
+            used = -(-self.size // BLOCK_ROWS)
+            blocks = np.empty((max(-(-size // BLOCK_ROWS), 2 * used), *blocks.shape[1:]), np.uint64)
+            blocks[:used] = self.blocks[:used]
+        put_signs(vectors, self.size, blocks)
+        return SignBits(blocks, size)
+
+    def nearest(
+        self, row_doc: NDArray[np.int32], allowed: NDArray[np.uint8], query: NDArray[np.float32], keep: int
+    ) -> NDArray[np.int64]:
+        """At most `keep` rows of allowed memories, ascending, that are near the query as far as their signs tell.
+
+        Args:
+            row_doc: (rows,) the memory of each.
+            allowed: (memories,) nonzero for those that may be found.
+            query: (dim,) finite.
+            keep: Upper bound on the result.
+        """
+        return nearest_signs(self.blocks, row_doc, allowed, packed_query(query), keep)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows; the room behind them takes address space."""
+        return self.blocks[: -(-self.size // BLOCK_ROWS)].nbytes
+
+
+def packed_query(query: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """(3, words) uint64: the query's signs and the two bits of the weight of each dim, 0 to 3."""
+    spread = np.sqrt(np.mean(query * query)) * _STEP
+    weight = np.minimum(np.rint(np.abs(query) / max(spread, np.finfo(np.float32).tiny)), _HEAVIEST).astype(np.uint16)
+    # A bit of a weight is moved to where `sign_bits` looks for a sign.
+    planes = np.stack([query.astype(np.float16).view(np.uint16), weight << 15, weight >> 1 << 15])
+    return sign_bits(planes)
