@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.views.view import ProjectView
-from hummock_kernels.cosine import Chunks, scan, score_rows
+from hummock_kernels.cosine import scan, score_rows
 from hummock_kernels.topk import top_k
 
 Flags = NDArray[np.uint8]
@@ -48,13 +48,10 @@ def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k:
         k: 0 or less gives nothing.
     """
     allowed_count = int(np.count_nonzero(allowed))
-    plan = plan_for(view, allowed_count)
-    found = (
-        _by_signs(view, allowed, _passing_rows(view, allowed_count), query, minimum, k) if plan is Plan.SIGNS else None
-    )
-    if found is None:
-        return _scanned(view, allowed, query, minimum, k)
-    return found
+    found = None
+    if plan_for(view, allowed_count) is Plan.SIGNS:
+        found = _by_signs(view, allowed, _passing_rows(view, allowed_count), query, minimum, k)
+    return scan(view.chunks, allowed, query, minimum, k)[0] if found is None else found
 
 
 def _by_signs(
@@ -76,12 +73,6 @@ def _by_signs(
 def _passing_rows(view: ProjectView, allowed_count: int) -> int:
     """About how many rows these memories have."""
     return view.row_doc.size * allowed_count // max(len(view.columns), 1)
-
-
-def _scanned(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
-    columns = view.columns
-    chunks = Chunks(view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
-    return scan(chunks, allowed, query, minimum, k)[0]
 
 
 def _best(view: ProjectView, picks: NDArray[np.int64], query: Vector, minimum: float, k: int) -> tuple[Ordinals, int]:

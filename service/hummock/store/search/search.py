@@ -29,7 +29,7 @@ from hummock.store.views.postings import NO_TERM, AskedTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
-from hummock_kernels.cosine import Chunks, best_chunks, scan
+from hummock_kernels.cosine import best_chunks, scan
 
 Ordinals = NDArray[np.int64]
 
@@ -84,9 +84,7 @@ class Search:
     def _standing_by_vector(self, query: GroupQuery, allowed: Flags, ordinal: int) -> tuple[float, int]:
         if query.vector is None:
             return np.nan, 0
-        columns = self._view.columns
-        chunks = Chunks(self._view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
-        order, cosine = scan(chunks, allowed, query.vector, _NO_MINIMUM, len(columns))
+        order, cosine = scan(self._view.chunks, allowed, query.vector, _NO_MINIMUM, len(allowed))
         place = np.flatnonzero(order == ordinal)
         return (float(cosine[place[0]]), int(place[0]) + 1) if len(place) else (np.nan, 0)
 
@@ -254,9 +252,8 @@ class Search:
     ) -> Candidates:
         columns = self._view.columns
         at, found_by = _united(found)
-        chunks = Chunks(self._view.vectors.values, columns.chunk_start.values, columns.chunk_count.values)
         nearest_to = _NO_VECTOR if query.vector is None else query.vector
-        cosine, best_chunk, vector = best_chunks(chunks, at, nearest_to)
+        cosine, best_chunk, vector = best_chunks(self._view.chunks, at, nearest_to)
         keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)
         if asked is not None:
             keyword, matched = asked.scores(at)

@@ -1,4 +1,4 @@
-"""The words of a view: a compressed matrix with a small delta, exact counts, bits for frequent terms."""
+"""The words of a view: an inverted index with a small delta beside it, exact counts, and bits for frequent terms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hummock.store.limits import FREQUENT_ONE_IN
 from hummock.store.views.forward_lists import ForwardLists
-from hummock.store.views.growing import Growing
+from hummock.store.views.growing import Growing, TermCounts
 from hummock_kernels.bm25 import Query, Saturation, bm25_scores, greatest_shares
 from hummock_kernels.maxscore import best_by_bm25
 from hummock_kernels.postings import (
@@ -19,126 +19,8 @@ from hummock_kernels.postings import (
     invert,
     mark_term,
     merge_postings,
-    paged_counts,
     presence_of,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FrequentTerms:
-    """Of one inverted index.
-
-    Attributes:
-        greatest: (terms,) float32, the greatest share of its gain that each term gives to a memory.
-        mean_length: Of the memories, for which these shares hold.
-        numbers: (frequent,) int64, the terms that many memories hold, ascending.
-        presence: Who holds each of these.
-    """
-
-    greatest: NDArray[np.float32]
-    mean_length: float
-    numbers: NDArray[np.int64]
-    presence: Presence
-
-    @classmethod
-    def of(
-        cls,
-        index: Index,
-        lengths: NDArray[np.float32],
-        k1: float,
-        b: float,
-    ) -> FrequentTerms:
-        """Of an index, given the lengths of all memories in it."""
-        mean_length = float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0
-        least = max(1, len(lengths) // FREQUENT_ONE_IN)
-        numbers = np.flatnonzero(np.diff(index.indptr) >= least)
-        presence = presence_of(index, numbers, len(lengths))
-        greatest = greatest_shares(index, Saturation(lengths, mean_length, k1, b))
-        return cls(greatest=greatest, mean_length=mean_length, numbers=numbers, presence=presence)
-
-    def shares(self, terms: NDArray[np.uint32], mean_length: float) -> NDArray[np.float32]:
-        """The greatest share of each of these terms, for another mean length as well; 1 where nothing is known."""
-        if not len(self.greatest) or mean_length <= 0:
-            return np.ones(len(terms), np.float32)
-        known = self.greatest[np.minimum(terms, len(self.greatest) - 1)]
-        # Where memories are longer on average counts saturate later, but at most by as much later.
-        growth = max(1.0, mean_length / self.mean_length) if self.mean_length > 0 else 1.0
-        shares: NDArray[np.float32] = np.minimum(known * np.float32(growth), np.float32(1))
-        return shares
-
-    def rows(self, terms: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """The row of each of these terms in `presence`, -1 for those that are not frequent."""
-        if not len(self.numbers):
-            return np.full(len(terms), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.numbers, terms), len(self.numbers) - 1)
-        found: NDArray[np.int64] = np.where(self.numbers[at] == terms, at, -1)
-        return found
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self.greatest.nbytes + self.numbers.nbytes + sum(part.nbytes for part in self.presence)
-
-
-_PAGE_TERMS = 64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TermCounts:
-    """A number for each term. It never changes: `changed` makes another one, which shares the pages that stay.
-
-    Attributes:
-        pages: (pages, 64) int32; those behind what this holder knows belong to whoever changes the newest one.
-        place: (terms / 64,) int32, the page of each run of 64 terms. Page 0 is all zeros.
-    """
-
-    pages: Growing[np.int32]
-    place: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, counts: NDArray[np.int32]) -> TermCounts:
-        """The counts of the first terms; all others have none."""
-        runs = -(-len(counts) // _PAGE_TERMS)
-        pages = np.zeros((1 + runs, _PAGE_TERMS), np.int32)
-        pages[1:].reshape(-1)[: len(counts)] = counts
-        return cls(pages=Growing.of(pages), place=np.arange(1, 1 + runs, dtype=np.int32))
-
-    def at(self, terms: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """The counts of these terms."""
-        return paged_counts(self.pages.buffer, self.place, terms)
-
-    def changed(self, terms: NDArray[np.uint32], by: int) -> TermCounts:
-        """With `by` added for every occurrence of a term. Takes time by the terms given, on average.
-
-        Only the newest of a lineage of counts may be changed, by one thread at a time.
-        """
-        if not len(terms):
-            return self
-        run, column = np.divmod(terms, np.uint32(_PAGE_TERMS))
-        place = np.zeros(max(len(self.place), int(run.max()) + 1), np.int32)
-        place[: len(self.place)] = self.place
-        is_touched = np.zeros(len(place), np.bool_)
-        is_touched[run] = True
-        runs = np.flatnonzero(is_touched)
-        newer = self.pages.buffer[place[runs]]
-        place[runs] = np.arange(len(runs), dtype=np.int32)
-        np.add.at(newer, (place[run], column), np.int32(by))
-        place[runs] += np.int32(self.pages.size)
-        pages = self.pages.extended(newer)
-        if pages.size > 2 * len(place) + _PAGE_TERMS:
-            # More than half of the pages are older counts': those that are not are copied.
-            return TermCounts(pages=pages, place=place).copied()
-        return TermCounts(pages=pages, place=place)
-
-    def copied(self) -> TermCounts:
-        """The same counts in pages of their own."""
-        return TermCounts.of(self.pages.buffer[self.place].reshape(-1))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self.pages.nbytes + self.place.nbytes
-
 
 K1 = 1.2
 B = 0.75
@@ -183,10 +65,10 @@ class Postings:
             none = np.empty(0, np.int32)
             index = Index(np.zeros(1, np.int64), none, none.view(np.float32))
             df = TermCounts.of(np.bincount(lists.term, minlength=terms).astype(np.int32))
-            return cls._of(index, _known_of(index, lengths[:0]), 0, lists, df)
+            return cls._of(index, FrequentTerms.of(index, lengths[:0]), 0, lists, df)
         index = invert(lists.indptr, lists.term, lists.counts, FIELD_WEIGHTS, terms)
         df = TermCounts.of(np.diff(index.indptr).astype(np.int32))
-        return cls._of(index, _known_of(index, lengths), len(lists), ForwardLists.none(), df)
+        return cls._of(index, FrequentTerms.of(index, lengths), len(lists), ForwardLists.none(), df)
 
     @classmethod
     def _of(cls, index: Index, frequent: FrequentTerms, base: int, delta: ForwardLists, df: TermCounts) -> Postings:
@@ -231,7 +113,7 @@ class Postings:
         merged = merge_postings(self._index, newer, self.base, np.where(kept, numbers, np.int32(-1)))
         if renumbered:
             lengths = lengths[kept]
-        return self._of(merged, _known_of(merged, lengths), len(lengths), ForwardLists.none(), self.df.copied())
+        return self._of(merged, FrequentTerms.of(merged, lengths), len(lengths), ForwardLists.none(), self.df.copied())
 
     def behind(self, base: Postings) -> Postings:
         """These on a newer base, whose memories are the first ones of these in the same places."""
@@ -313,9 +195,54 @@ class AskedTerms:
         return bm25_scores(self.index, self.delta, self.presence, self.query, self.saturation, ordinals)
 
 
-def _known_of(index: Index, lengths: NDArray[np.float32]) -> FrequentTerms:
-    """What is known of the terms of an index, given the lengths of all memories in it."""
-    return FrequentTerms.of(index, lengths, K1, B)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrequentTerms:
+    """Of one inverted index.
+
+    Attributes:
+        greatest: (terms,) float32, the greatest share of its gain that each term gives to a memory.
+        mean_length: Of the memories, for which these shares hold.
+        numbers: (frequent,) int64, the terms that many memories hold, ascending.
+        presence: Who holds each of these.
+    """
+
+    greatest: NDArray[np.float32]
+    mean_length: float
+    numbers: NDArray[np.int64]
+    presence: Presence
+
+    @classmethod
+    def of(cls, index: Index, lengths: NDArray[np.float32]) -> FrequentTerms:
+        """Of an index, given the lengths of all memories in it."""
+        mean_length = float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0
+        least = max(1, len(lengths) // FREQUENT_ONE_IN)
+        numbers = np.flatnonzero(np.diff(index.indptr) >= least)
+        presence = presence_of(index, numbers, len(lengths))
+        greatest = greatest_shares(index, Saturation(lengths, mean_length, K1, B))
+        return cls(greatest=greatest, mean_length=mean_length, numbers=numbers, presence=presence)
+
+    def shares(self, terms: NDArray[np.uint32], mean_length: float) -> NDArray[np.float32]:
+        """The greatest share of each of these terms, for another mean length as well; 1 where nothing is known."""
+        if not len(self.greatest) or mean_length <= 0:
+            return np.ones(len(terms), np.float32)
+        known = self.greatest[np.minimum(terms, len(self.greatest) - 1)]
+        # Where memories are longer on average counts saturate later, but at most by as much later.
+        growth = max(1.0, mean_length / self.mean_length) if self.mean_length > 0 else 1.0
+        shares: NDArray[np.float32] = np.minimum(known * np.float32(growth), np.float32(1))
+        return shares
+
+    def rows(self, terms: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """The row of each of these terms in `presence`, -1 for those that are not frequent."""
+        if not len(self.numbers):
+            return np.full(len(terms), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.numbers, terms), len(self.numbers) - 1)
+        found: NDArray[np.int64] = np.where(self.numbers[at] == terms, at, -1)
+        return found
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.greatest.nbytes + self.numbers.nbytes + sum(part.nbytes for part in self.presence)
 
 
 def _terms_of(term: NDArray[np.uint32]) -> int:

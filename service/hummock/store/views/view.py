@@ -16,6 +16,7 @@ from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.postings import Postings
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
+from hummock_kernels.cosine import Chunks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,6 +50,11 @@ class ProjectView:
     signs: SignBits | None = None
     lineage: object = field(default_factory=object)
     settings: ProjectSettings = NO_SETTINGS
+
+    @property
+    def chunks(self) -> Chunks:
+        """The vector rows, by memory."""
+        return Chunks(self.vectors.values, self.columns.chunk_start.values, self.columns.chunk_count.values)
 
     @property
     def nbytes(self) -> int:
