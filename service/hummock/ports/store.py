@@ -149,7 +149,7 @@ class LearningUnit(LearningRows, Protocol):
     def append(self, event: LearningEvent, changes: LearningChanges) -> None:
         """Logs an event and stores what it changes; `changes.state.events` is its number.
 
-        `learn.record` is the way to do it: it folds the event.
+        `log.record` is the way to do it: it folds the event.
         """
 
 

@@ -110,14 +110,14 @@ class Tables:
         payload: Doc to PayloadRecord.
         vector: Chunk to float16 components.
         token: Chunk to int8 token vectors.
-        terms: Doc to its forward list (`terms.py`).
+        terms: Doc to its forward list (`forward_lists.py`).
         term: Term to its number in the project, little-endian u32.
         column: Doc to its row of columns (`columns.py`).
         by_id: Memory id to doc.
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.
         settings: Project to SettingsRecord (`settings_records.py`).
-        ops: Seq and number to an operation (`operations.py`).
+        ops: Seq and number to an operation (`op_log.py`).
         removed: Seq and number of an operation to the id of the memory that it removed.
         request: Request id to RequestRecord.
         request_age: Time and seq to request id.
