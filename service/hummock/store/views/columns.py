@@ -256,7 +256,7 @@ class Columns:
     @property
     def nbytes(self) -> int:
         """Bytes held, ids estimated."""
-        return sum(column.nbytes for _, column in self._columns()) + self.turns.nbytes + 128 * len(self.ids)
+        return sum(column.nbytes for _, column in self._columns()) + self.turns.nbytes + 128 * len(self)
 
     def _columns(self) -> list[tuple[str, Growing[Any]]]:
         return [(name, getattr(self, name)) for name in _COLUMNS]
