@@ -142,8 +142,8 @@ class LmdbProject:
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:
         """A memory, with its payload if it is asked for in full; None where there is none."""
-        records = self.records(doc, full=full)
-        return self.decoded(records) if records[0] else None
+        memory, payload = self.records(doc, full=full)
+        return record_codec.memory_of(memory, payload if full else None) if memory else None
 
     def records(self, doc: int, *, full: bool) -> Records:
         """A memory and, if it is asked for in full, its payload; nothing of one that was removed."""
@@ -153,7 +153,8 @@ class LmdbProject:
 
     def decoded(self, records: Records) -> Memory:
         """The memory of its records; without a payload where there is no record of one."""
-        return record_codec.memory_of(*records)
+        memory, payload = records
+        return record_codec.memory_of(memory, payload or None)
 
     def payload(self, doc: int) -> Payload | None:
         """A memory's payload; None when it was removed."""
