@@ -21,95 +21,15 @@ FAILURES = 5
 OPEN_S = 30.0
 """How long; then one call may try."""
 
-
-class Breaker:
-    """Counts failures in a row. Safe to call from several threads."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        """Closed; `monotonic` gives seconds from some start."""
-        self._monotonic = monotonic
-        self._failures = 0
-        self._open_until_s = 0.0
-        self._lock = Lock()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a call would not be tried now; to ask uses up no attempt."""
-        with self._lock:
-            return self._is_open()
-
-    def lets_through(self) -> bool:
-        """Whether a call may be tried; while it is open, one every OPEN_S."""
-        with self._lock:
-            if self._is_open():
-                return False
-            if self._failures >= FAILURES:
-                self._open_until_s = self._monotonic() + OPEN_S
-            return True
-
-    def succeeded(self) -> None:
-        """Closes it."""
-        with self._lock:
-            self._failures = 0
-
-    def failed(self) -> None:
-        """Counts a failure."""
-        with self._lock:
-            self._failures += 1
-            if self._failures == FAILURES:
-                self._open_until_s = self._monotonic() + OPEN_S
-
-    def _is_open(self) -> bool:
-        return self._failures >= FAILURES and self._monotonic() < self._open_until_s
-
-
-_MOST_TOKENS = 1 << 32
-"""Of one reply; what is more is no count."""
-
-
-class Meter:
-    """Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._usage = LlmUsage()
-        self._lock = Lock()
-
-    @property
-    def usage(self) -> LlmUsage:
-        """So far."""
-        return self._usage
-
-    def asked(self) -> None:
-        """A question was sent."""
-        with self._lock:
-            self._usage = replace(self._usage, requests=self._usage.requests + 1)
-
-    def answered(self, reply: object) -> None:
-        """An answer came, usable or not: its tokens were paid for."""
-        with self._lock:
-            self._usage = replace(
-                self._usage,
-                prompt_tokens=self._usage.prompt_tokens + _tokens(reply, "prompt_tokens"),
-                completion_tokens=self._usage.completion_tokens + _tokens(reply, "completion_tokens"),
-            )
-
-    def was_usable(self) -> None:
-        """The last answer was."""
-        with self._lock:
-            self._usage = replace(self._usage, replies=self._usage.replies + 1)
-
-
-def _tokens(reply: object, name: str) -> int:
-    usage = reply.get("usage") if isinstance(reply, dict) else None
-    count = usage.get(name) if isinstance(usage, dict) else None
-    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < _MOST_TOKENS else 0
-
-
 ATTEMPTS = 3
+
 FIRST_PAUSE_S = 0.05
 """Before the second attempt; twice as long before the third."""
 
 MAX_REPLY_BYTES = 256 * 1024
+
+_MOST_TOKENS = 1 << 32
+"""Of one reply; what is more is no count."""
 
 # Each takes time in proportion to the text, whatever it is: no other thread runs while one looks.
 _FENCE = re.compile(r"```(?:json)?[^\S\n]*\n")
@@ -124,10 +44,6 @@ class Endpoint:
     model: str
     timeout_s: float
     api_key: str = field(default="", repr=False)
-
-
-class _Transient(LlmFailed):
-    """A failure that may be gone at the next attempt."""
 
 
 class OpenAiCompatible:
@@ -236,6 +152,83 @@ class OpenAiCompatible:
         return bytes(read)
 
 
+class _Transient(LlmFailed):
+    """A failure that may be gone at the next attempt."""
+
+
+class Breaker:
+    """Counts failures in a row. Safe to call from several threads."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        """Closed; `monotonic` gives seconds from some start."""
+        self._monotonic = monotonic
+        self._failures = 0
+        self._open_until_s = 0.0
+        self._lock = Lock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call would not be tried now; to ask uses up no attempt."""
+        with self._lock:
+            return self._is_open()
+
+    def lets_through(self) -> bool:
+        """Whether a call may be tried; while it is open, one every OPEN_S."""
+        with self._lock:
+            if self._is_open():
+                return False
+            if self._failures >= FAILURES:
+                self._open_until_s = self._monotonic() + OPEN_S
+            return True
+
+    def succeeded(self) -> None:
+        """Closes it."""
+        with self._lock:
+            self._failures = 0
+
+    def failed(self) -> None:
+        """Counts a failure."""
+        with self._lock:
+            self._failures += 1
+            if self._failures == FAILURES:
+                self._open_until_s = self._monotonic() + OPEN_S
+
+    def _is_open(self) -> bool:
+        return self._failures >= FAILURES and self._monotonic() < self._open_until_s
+
+
+class Meter:
+    """Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._usage = LlmUsage()
+        self._lock = Lock()
+
+    @property
+    def usage(self) -> LlmUsage:
+        """So far."""
+        return self._usage
+
+    def asked(self) -> None:
+        """A question was sent."""
+        with self._lock:
+            self._usage = replace(self._usage, requests=self._usage.requests + 1)
+
+    def answered(self, reply: object) -> None:
+        """An answer came, usable or not: its tokens were paid for."""
+        with self._lock:
+            self._usage = replace(
+                self._usage,
+                prompt_tokens=self._usage.prompt_tokens + _tokens(reply, "prompt_tokens"),
+                completion_tokens=self._usage.completion_tokens + _tokens(reply, "completion_tokens"),
+            )
+
+    def was_usable(self) -> None:
+        """The last answer was."""
+        with self._lock:
+            self._usage = replace(self._usage, replies=self._usage.replies + 1)
+
+
 def _request(model: str, question: LlmQuestion, *, with_schema: bool) -> Mapping[str, object]:
     schema = {"name": question.name, "strict": True, "schema": question.schema}
     in_words = f"{question.instructions}\nReply with one JSON value of this schema and nothing else: "
@@ -276,3 +269,9 @@ def _json_of(content: str) -> object:
     except (ValueError, RecursionError):
         raise LlmFailed("its reply is not JSON") from None
     return value
+
+
+def _tokens(reply: object, name: str) -> int:
+    usage = reply.get("usage") if isinstance(reply, dict) else None
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < _MOST_TOKENS else 0

@@ -6,6 +6,10 @@ import re
 from dataclasses import dataclass
 from hashlib import blake2b
 
+MAX_ID_BYTES = 256
+_DIGEST_BYTES = 8
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
@@ -33,11 +37,6 @@ class SourceFile:
         name = self.path.rpartition("/")[2]
         stem, dot, extension = name.rpartition(".")
         return f".{extension.lower()}" if dot and stem else ""
-
-
-MAX_ID_BYTES = 256
-_DIGEST_BYTES = 8
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-
 _MAX_NAME_CHARACTERS = 120
+NameOf: TypeAlias = Callable[["Node", bytes], str]
 
 
 def plain(node: Node | None, source: bytes) -> str:
@@ -63,9 +63,6 @@ def declared_name(node: Node, source: bytes) -> str:
             name = inner
         inner = deeper
     return plain(name, source).replace("::", ".")
-
-
-NameOf: TypeAlias = Callable[["Node", bytes], str]
 
 
 def _kinds(words: str) -> frozenset[str]:

@@ -10,56 +10,13 @@ from functools import lru_cache
 
 from hummock.indexing.fragment import SourceFile, distinct, located_id
 
-MAX_KEY_FILES = 20
-# Letters, digits and `_` of any script, and what else stands in paths.
-_PATH_LIKE = re.compile(r"[\w./@+-]+")
-
-
-def mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tuple[str, ...]:
-    """Known paths that the text mentions, in order of first mention, at most 20.
-
-    A mention is the path from the root, the path from the document's folder, or the file's bare name where one file
-    alone has it.
-    """
-    folder = posixpath.dirname(document_path)
-    names = _unique_names(frozenset(known_paths))
-    found: dict[str, None] = {}
-    for match in _PATH_LIKE.finditer(text):
-        word = match.group().rstrip(".").removeprefix("./")
-        path = _resolved(word, folder, known_paths, names)
-        if path is not None and path != document_path:
-            found[path] = None
-        if len(found) == MAX_KEY_FILES:
-            break
-    return tuple(found)
-
-
-def _resolved(word: str, folder: str, known_paths: Set[str], names: dict[str, str]) -> str | None:
-    beside = posixpath.normpath(posixpath.join(folder, word))
-    for candidate in (beside, word):
-        if candidate in known_paths:
-            return candidate
-    # `README` without an extension is more often a word than a file.
-    return names.get(word) if "." in word else None
-
-
-@lru_cache(maxsize=4)
-def _unique_names(known_paths: frozenset[str]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    shared: set[str] = set()
-    for path in known_paths:
-        name = posixpath.basename(path)
-        if name in names:
-            shared.add(name)
-        names[name] = path
-    return {name: path for name, path in names.items() if name not in shared}
-
-
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 MAX_SUMMARY_CHARACTERS = 500
+MAX_KEY_FILES = 20
 # A section longer than a memory may be is parted; the limit for text is 256 KiB.
 _MAX_CONTENT_BYTES = 200_000
 _MAX_DOMAIN_CHARACTERS = 120
+_MAX_ALIAS_CHARACTERS = 60
 _SECTION_LEVELS = 2
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
@@ -71,7 +28,8 @@ _NOT_PROSE = ("#", "|", "<", "```", "~~~", "---", "===", "***")
 _SENTENCE_ENDS = "。！？.!?；;"
 _NUMBERING = re.compile(r"^(?:\d{1,3}[.．、)]){1,6}(?:\d{1,3}(?=\s))?\s*|^[一二三四五六七八九十]{1,3}、\s*")
 _ALIAS_PARTS = re.compile(r"[()（）|·、]|\s/\s")
-_MAX_ALIAS_CHARACTERS = 60
+# Letters, digits and `_` of any script, and what else stands in paths.
+_PATH_LIKE = re.compile(r"[\w./@+-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,3 +250,43 @@ def _cut(paragraph: str) -> str:
     head = paragraph[:MAX_SUMMARY_CHARACTERS]
     end = max(head.rfind(mark) for mark in _SENTENCE_ENDS) + 1
     return head[:end] if end > MAX_SUMMARY_CHARACTERS // 2 else f"{head[:-1]}…"
+
+
+def mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tuple[str, ...]:
+    """Known paths that the text mentions, in order of first mention, at most 20.
+
+    A mention is the path from the root, the path from the document's folder, or the file's bare name where one file
+    alone has it.
+    """
+    folder = posixpath.dirname(document_path)
+    names = _unique_names(frozenset(known_paths))
+    found: dict[str, None] = {}
+    for match in _PATH_LIKE.finditer(text):
+        word = match.group().rstrip(".").removeprefix("./")
+        path = _resolved(word, folder, known_paths, names)
+        if path is not None and path != document_path:
+            found[path] = None
+        if len(found) == MAX_KEY_FILES:
+            break
+    return tuple(found)
+
+
+def _resolved(word: str, folder: str, known_paths: Set[str], names: dict[str, str]) -> str | None:
+    beside = posixpath.normpath(posixpath.join(folder, word))
+    for candidate in (beside, word):
+        if candidate in known_paths:
+            return candidate
+    # `README` without an extension is more often a word than a file.
+    return names.get(word) if "." in word else None
+
+
+@lru_cache(maxsize=4)
+def _unique_names(known_paths: frozenset[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    shared: set[str] = set()
+    for path in known_paths:
+        name = posixpath.basename(path)
+        if name in names:
+            shared.add(name)
+        names[name] = path
+    return {name: path for name, path in names.items() if name not in shared}

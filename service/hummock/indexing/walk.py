@@ -26,113 +26,9 @@ from hummock.indexing.skips import (
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a file that turned into a FIFO between the look and the opening must not hang us.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-class Refused(Exception):
-    """A path beneath the root that is not read, and the reason."""
-
-    def __init__(self, reason: SkipReason) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
-
-
-@contextmanager
-def opened_root(root: Path) -> Iterator[int]:
-    """A descriptor of the directory `root`; a link given as the root itself is the caller's wish and followed.
-
-    Raises:
-        FileNotFoundError, NotADirectoryError: There is no such directory.
-    """
-    descriptor = os.open(root.resolve(strict=True), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def opened_directory(root_fd: int, path: str) -> Iterator[int]:
-    """A descriptor of the directory `path` beneath the root; the empty path is the root.
-
-    Raises:
-        Refused: It is not a directory, a link stands in the way, or the path leaves the root.
-    """
-    descriptor = os.dup(root_fd)
-    try:
-        for part in _parts(path):
-            inner = _open(part, _DIRECTORY_FLAGS, descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def read_file(root_fd: int, path: str, limit_bytes: int) -> bytes:
-    """The bytes of a regular file beneath the root.
-
-    Raises:
-        Refused: The file is not regular, is longer than `limit_bytes`, cannot be read, or lies outside.
-    """
-    parent, _, name = path.rpartition("/")
-    if not _parts(name):
-        raise Refused(SkipReason.OUTSIDE)
-    with opened_directory(root_fd, parent) as directory_fd:
-        # Looking first: merely opening some devices has effects.
-        _require_regular(_look(name, directory_fd), limit_bytes)
-        descriptor = _open(name, _FILE_FLAGS, directory_fd)
-    with os.fdopen(descriptor, "rb") as file:
-        _require_regular(os.fstat(descriptor), limit_bytes)
-        try:
-            data = file.read(limit_bytes + 1)
-        except OSError as error:
-            raise Refused(SkipReason.UNREADABLE) from error
-    if len(data) > limit_bytes:
-        raise Refused(SkipReason.TOO_LARGE)
-    return data
-
-
-def _parts(path: str) -> list[str]:
-    parts = path.split("/") if path else []
-    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
-        raise Refused(SkipReason.OUTSIDE)
-    return parts
-
-
-def _look(name: str, directory_fd: int) -> os.stat_result:
-    try:
-        return os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
-    except FileNotFoundError as error:
-        raise Refused(SkipReason.MISSING) from error
-    except OSError as error:
-        raise Refused(SkipReason.UNREADABLE) from error
-
-
-def _require_regular(found: os.stat_result, limit_bytes: int) -> None:
-    if stat.S_ISLNK(found.st_mode):
-        raise Refused(SkipReason.SYMLINK)
-    if stat.S_ISDIR(found.st_mode):
-        raise Refused(SkipReason.NESTED_REPOSITORY)  # only git lists a directory among files
-    if not stat.S_ISREG(found.st_mode):
-        raise Refused(SkipReason.NOT_REGULAR)
-    if found.st_size > limit_bytes:
-        raise Refused(SkipReason.TOO_LARGE)
-
-
-def _open(name: str, flags: int, directory_fd: int) -> int:
-    try:
-        return os.open(name, flags, dir_fd=directory_fd)
-    except FileNotFoundError as error:
-        raise Refused(SkipReason.MISSING) from error
-    except OSError as error:
-        is_link = stat.S_ISLNK(_look(name, directory_fd).st_mode)
-        raise Refused(SkipReason.SYMLINK if is_link else SkipReason.UNREADABLE) from error
-
-
 _GIT_TIMEOUT_S = 120
 _IGNORE_FILE = ".gitignore"
 _IGNORE_FILE_BYTES = 1_000_000
@@ -145,6 +41,48 @@ class MissingExtra(RuntimeError):
     def __init__(self, extra: str) -> None:
         super().__init__(f"this needs an extra that is not installed: pip install 'hummock[{extra}]'")
         self.extra = extra
+
+
+class Refused(Exception):
+    """A path beneath the root that is not read, and the reason."""
+
+    def __init__(self, reason: SkipReason) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
+    """Yield the text files below `root` that its ignore rules let through, sorted by path.
+
+    Nothing outside the root is read and no symbolic link is followed, whatever changes on disk meanwhile.
+
+    Args:
+        root: A directory; inside a git work tree or not.
+        on_skip: Called with path and reason for each file that is left out, and once for each directory that is
+            not entered (its path ends with `/`). Ignored paths are not reported.
+
+    Raises:
+        FileNotFoundError, NotADirectoryError: `root` is not a directory.
+    """
+    with opened_root(root) as root_fd:
+        for path in list_paths(root.resolve(strict=True), root_fd, on_skip):
+            try:
+                yield _source_file(root_fd, path)
+            except Refused as refused:
+                on_skip(path, refused.reason)
+
+
+def _source_file(root_fd: int, path: str) -> SourceFile:
+    if not is_presentable(path):
+        raise Refused(SkipReason.BAD_NAME)
+    reason = name_reason(path)
+    if reason is not None:
+        raise Refused(reason)
+    data = read_file(root_fd, path, MAX_FILE_BYTES)
+    reason = content_reason(data)
+    if reason is not None:
+        raise Refused(reason)
+    return SourceFile(path=path, data=data)
 
 
 def list_paths(root: Path, root_fd: int, on_skip: OnSkip) -> list[str]:
@@ -297,35 +235,94 @@ def _is_ignored(rules: Sequence[_Rules], path: str, is_directory: bool) -> bool:
     return False
 
 
-def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
-    """Yield the text files below `root` that its ignore rules let through, sorted by path.
-
-    Nothing outside the root is read and no symbolic link is followed, whatever changes on disk meanwhile.
-
-    Args:
-        root: A directory; inside a git work tree or not.
-        on_skip: Called with path and reason for each file that is left out, and once for each directory that is
-            not entered (its path ends with `/`). Ignored paths are not reported.
+@contextmanager
+def opened_root(root: Path) -> Iterator[int]:
+    """A descriptor of the directory `root`; a link given as the root itself is the caller's wish and followed.
 
     Raises:
-        FileNotFoundError, NotADirectoryError: `root` is not a directory.
+        FileNotFoundError, NotADirectoryError: There is no such directory.
     """
-    with opened_root(root) as root_fd:
-        for path in list_paths(root.resolve(strict=True), root_fd, on_skip):
-            try:
-                yield _source_file(root_fd, path)
-            except Refused as refused:
-                on_skip(path, refused.reason)
+    descriptor = os.open(root.resolve(strict=True), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def _source_file(root_fd: int, path: str) -> SourceFile:
-    if not is_presentable(path):
-        raise Refused(SkipReason.BAD_NAME)
-    reason = name_reason(path)
-    if reason is not None:
-        raise Refused(reason)
-    data = read_file(root_fd, path, MAX_FILE_BYTES)
-    reason = content_reason(data)
-    if reason is not None:
-        raise Refused(reason)
-    return SourceFile(path=path, data=data)
+@contextmanager
+def opened_directory(root_fd: int, path: str) -> Iterator[int]:
+    """A descriptor of the directory `path` beneath the root; the empty path is the root.
+
+    Raises:
+        Refused: It is not a directory, a link stands in the way, or the path leaves the root.
+    """
+    descriptor = os.dup(root_fd)
+    try:
+        for part in _parts(path):
+            inner = _open(part, _DIRECTORY_FLAGS, descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def read_file(root_fd: int, path: str, limit_bytes: int) -> bytes:
+    """The bytes of a regular file beneath the root.
+
+    Raises:
+        Refused: The file is not regular, is longer than `limit_bytes`, cannot be read, or lies outside.
+    """
+    parent, _, name = path.rpartition("/")
+    if not _parts(name):
+        raise Refused(SkipReason.OUTSIDE)
+    with opened_directory(root_fd, parent) as directory_fd:
+        # Looking first: merely opening some devices has effects.
+        _require_regular(_look(name, directory_fd), limit_bytes)
+        descriptor = _open(name, _FILE_FLAGS, directory_fd)
+    with os.fdopen(descriptor, "rb") as file:
+        _require_regular(os.fstat(descriptor), limit_bytes)
+        try:
+            data = file.read(limit_bytes + 1)
+        except OSError as error:
+            raise Refused(SkipReason.UNREADABLE) from error
+    if len(data) > limit_bytes:
+        raise Refused(SkipReason.TOO_LARGE)
+    return data
+
+
+def _parts(path: str) -> list[str]:
+    parts = path.split("/") if path else []
+    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
+        raise Refused(SkipReason.OUTSIDE)
+    return parts
+
+
+def _look(name: str, directory_fd: int) -> os.stat_result:
+    try:
+        return os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+    except FileNotFoundError as error:
+        raise Refused(SkipReason.MISSING) from error
+    except OSError as error:
+        raise Refused(SkipReason.UNREADABLE) from error
+
+
+def _require_regular(found: os.stat_result, limit_bytes: int) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise Refused(SkipReason.SYMLINK)
+    if stat.S_ISDIR(found.st_mode):
+        raise Refused(SkipReason.NESTED_REPOSITORY)  # only git lists a directory among files
+    if not stat.S_ISREG(found.st_mode):
+        raise Refused(SkipReason.NOT_REGULAR)
+    if found.st_size > limit_bytes:
+        raise Refused(SkipReason.TOO_LARGE)
+
+
+def _open(name: str, flags: int, directory_fd: int) -> int:
+    try:
+        return os.open(name, flags, dir_fd=directory_fd)
+    except FileNotFoundError as error:
+        raise Refused(SkipReason.MISSING) from error
+    except OSError as error:
+        is_link = stat.S_ISLNK(_look(name, directory_fd).st_mode)
+        raise Refused(SkipReason.SYMLINK if is_link else SkipReason.UNREADABLE) from error

@@ -11,9 +11,26 @@ from hummock.indexing.fragment import Fragment
 from hummock.indexing.markdown import DomainEntry
 from hummock.v1 import memory_pb2 as pb
 
+REPOSITORY_TAG = "repository:"
 # Part of every hash: raise it when the same values come to be put on the wire differently.
 _RECIPE = 1
 _HASH_BYTES = 16
+# The title is embedded with every chunk of a fragment, and a small model's window has 256 tokens.
+_MAX_TITLE_CHARACTERS = 160
+
+
+def memory_input(memory: Fragment | DomainEntry, name: str) -> pb.MemoryInput:
+    """The memory to learn; `name` is that of its repository in the project, empty for the project's only one."""
+    tags = [f"{REPOSITORY_TAG}{name}"] if name else []
+    if isinstance(memory, Fragment):
+        return _code(memory, tags)
+    return _domain(memory, tags)
+
+
+def is_of_repository(tags: Sequence[str], name: str) -> bool:
+    """Whether a listed memory with these tags belongs to the repository of that name."""
+    wanted = {f"{REPOSITORY_TAG}{name}"} if name else set()
+    return {tag for tag in tags if tag.startswith(REPOSITORY_TAG)} == wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,25 +54,6 @@ def content_hash(memory: Fragment | DomainEntry) -> str:
     fields = {"recipe": _RECIPE, "type": type(memory).__name__, **asdict(memory)}
     canonical = json.dumps(fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return blake2b(canonical.encode(), digest_size=_HASH_BYTES).hexdigest()
-
-
-REPOSITORY_TAG = "repository:"
-# The title is embedded with every chunk of a fragment, and a small model's window has 256 tokens.
-_MAX_TITLE_CHARACTERS = 160
-
-
-def memory_input(memory: Fragment | DomainEntry, name: str) -> pb.MemoryInput:
-    """The memory to learn; `name` is that of its repository in the project, empty for the project's only one."""
-    tags = [f"{REPOSITORY_TAG}{name}"] if name else []
-    if isinstance(memory, Fragment):
-        return _code(memory, tags)
-    return _domain(memory, tags)
-
-
-def is_of_repository(tags: Sequence[str], name: str) -> bool:
-    """Whether a listed memory with these tags belongs to the repository of that name."""
-    wanted = {f"{REPOSITORY_TAG}{name}"} if name else set()
-    return {tag for tag in tags if tag.startswith(REPOSITORY_TAG)} == wanted
 
 
 def _code(fragment: Fragment, tags: list[str]) -> pb.MemoryInput:

@@ -18,57 +18,6 @@ from hummock.text.normalise import is_han
 
 CALIBRATIONS = "calibrations"
 
-
-def write_calibration(models_directory: Path, space: EmbeddingSpace, calibration: Calibration) -> Path:
-    """Keep a calibration of a space for every later start; returns its file. An earlier one is replaced.
-
-    Raises:
-        ModelsDirectoryUnusable: Nothing can be written there.
-    """
-    path = _path(models_directory, space.id)
-    content = {"model": space.model, "emb_space": space.id, **asdict(calibration)}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=2) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        raise ModelsDirectoryUnusable(models_directory, error) from error
-    return path
-
-
-def read_calibration(models_directory: Path, emb_space: str) -> Calibration | None:
-    """What was measured for that space; None where nothing was.
-
-    Raises:
-        CalibrationInvalid: The file is there but is no calibration of that space.
-    """
-    path = _path(models_directory, emb_space)
-    if not path.is_file():
-        return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["emb_space"] != emb_space:
-            raise ValueError(f"it is one of {content['emb_space']!r}")
-        calibration = Calibration(
-            unrelated_latin=float(content["unrelated_latin"]),
-            unrelated_han=float(content["unrelated_han"]),
-            near_twin_bar=float(content["near_twin_bar"]),
-        )
-        if not (0 <= calibration.unrelated_latin < 1 and 0 <= calibration.unrelated_han < 1):
-            raise ValueError("unrelated texts have cosines of 0 to 1")
-    except (ValueError, KeyError, TypeError) as error:
-        raise CalibrationInvalid(path, f"{type(error).__name__}: {error}") from error
-    return calibration
-
-
-def _path(models_directory: Path, emb_space: str) -> Path:
-    return models_directory / CALIBRATIONS / f"{emb_space}.json"
-
-
 LEAST_PAIRS = 20
 """Of a script, to measure it by."""
 
@@ -157,19 +106,6 @@ def measure_scripts(embedder: Embedder, pairs: Sequence[TextPair]) -> dict[str, 
     return {script: measure(embedder, its) for script, its in by_script.items() if len(its) >= LEAST_PAIRS}
 
 
-def calibrated(before: Calibration, measured: dict[str, Measured]) -> Calibration:
-    """A calibration from the figures; of a script without figures it keeps what was before.
-
-    The bar of near-twins is the highest of the scripts' bars: a text that is wrongly put last is lost.
-    """
-    unrelated = {script: min(max(figures.unrelated, 0.0), 0.999) for script, figures in measured.items()}
-    return Calibration(
-        unrelated_latin=unrelated.get("latin", before.unrelated_latin),
-        unrelated_han=unrelated.get("han", before.unrelated_han),
-        near_twin_bar=min(max(figures.near_twin_bar for figures in measured.values()), 1.0),
-    )
-
-
 def measure(embedder: Embedder, pairs: Sequence[TextPair]) -> Measured:
     """Figures from pairs, at least two: each query is answered by its own document and by no other one."""
     asked = np.stack([embedder.embed_query(pair.query).vector for pair in pairs])
@@ -187,6 +123,69 @@ def measure(embedder: Embedder, pairs: Sequence[TextPair]) -> Measured:
         related_ceiling=float(np.quantile((told @ told.T)[apart], RELATED_SHARE)),
         twin_floor=float(np.quantile((told * edited).sum(axis=1), TWIN_SHARE)),
     )
+
+
+def calibrated(before: Calibration, measured: dict[str, Measured]) -> Calibration:
+    """A calibration from the figures; of a script without figures it keeps what was before.
+
+    The bar of near-twins is the highest of the scripts' bars: a text that is wrongly put last is lost.
+    """
+    unrelated = {script: min(max(figures.unrelated, 0.0), 0.999) for script, figures in measured.items()}
+    return Calibration(
+        unrelated_latin=unrelated.get("latin", before.unrelated_latin),
+        unrelated_han=unrelated.get("han", before.unrelated_han),
+        near_twin_bar=min(max(figures.near_twin_bar for figures in measured.values()), 1.0),
+    )
+
+
+def write_calibration(models_directory: Path, space: EmbeddingSpace, calibration: Calibration) -> Path:
+    """Keep a calibration of a space for every later start; returns its file. An earlier one is replaced.
+
+    Raises:
+        ModelsDirectoryUnusable: Nothing can be written there.
+    """
+    path = _path(models_directory, space.id)
+    content = {"model": space.model, "emb_space": space.id, **asdict(calibration)}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise ModelsDirectoryUnusable(models_directory, error) from error
+    return path
+
+
+def read_calibration(models_directory: Path, emb_space: str) -> Calibration | None:
+    """What was measured for that space; None where nothing was.
+
+    Raises:
+        CalibrationInvalid: The file is there but is no calibration of that space.
+    """
+    path = _path(models_directory, emb_space)
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["emb_space"] != emb_space:
+            raise ValueError(f"it is one of {content['emb_space']!r}")
+        calibration = Calibration(
+            unrelated_latin=float(content["unrelated_latin"]),
+            unrelated_han=float(content["unrelated_han"]),
+            near_twin_bar=float(content["near_twin_bar"]),
+        )
+        if not (0 <= calibration.unrelated_latin < 1 and 0 <= calibration.unrelated_han < 1):
+            raise ValueError("unrelated texts have cosines of 0 to 1")
+    except (ValueError, KeyError, TypeError) as error:
+        raise CalibrationInvalid(path, f"{type(error).__name__}: {error}") from error
+    return calibration
+
+
+def _path(models_directory: Path, emb_space: str) -> Path:
+    return models_directory / CALIBRATIONS / f"{emb_space}.json"
 
 
 def _vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:

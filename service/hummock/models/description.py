@@ -15,8 +15,9 @@ from hummock.models.errors import DescriptionInvalid
 
 GRAPH_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
+DESCRIPTION_FILE = "description.json"
+RERANKER = "reranker"
 RANDOM_BASIS = "random.v1"
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -217,10 +218,6 @@ class PairDescription:
 
 EmbeddingModel = ModelDescription | PairDescription
 Model = PublishedModel | PairDescription
-
-
-DESCRIPTION_FILE = "description.json"
-RERANKER = "reranker"
 
 
 def write_description(model: ModelDescription | RerankerDescription, directory: Path) -> None:

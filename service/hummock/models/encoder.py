@@ -17,121 +17,8 @@ from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescript
 from hummock.models.errors import ModelGraphUnsupported
 
 KNOWN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
-
-
-def open_tokenizer(name: str, path: Path) -> Tokenizer:
-    """The tokenizer in the file, which cuts and pads nothing and takes every text as data.
-
-    Raises:
-        ModelGraphUnsupported: It is no tokenizer file.
-    """
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # The library raises bare Exception.
-        raise ModelGraphUnsupported(f"model {name}: {path} is no tokenizer file: {error}") from error
-    # Files carry settings of their own: all-MiniLM's cuts and pads to 128.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    # A stored text that says "[SEP]" is data, not a separator.
-    tokenizer.encode_special_tokens = True
-    return tokenizer
-
-
-def open_session(path: Path) -> onnxruntime.InferenceSession:
-    """The graph, run on one core by whoever calls it.
-
-    Raises:
-        ModelGraphUnsupported: It cannot be opened.
-    """
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # Its error classes share no base below Exception.
-        raise ModelGraphUnsupported(f"{path} cannot be opened: {error}") from error
-
-
-def declared_inputs(session: onnxruntime.InferenceSession) -> frozenset[str]:
-    """What the graph wants to be fed."""
-    return frozenset(node.name for node in session.get_inputs())
-
-
-def check_graph(name: str, session: onnxruntime.InferenceSession, wanted: Sequence[str]) -> None:
-    """Raise ModelGraphUnsupported unless the graph has the wanted outputs and only inputs that we can feed."""
-    inputs = declared_inputs(session)
-    outputs = {node.name for node in session.get_outputs()}
-    absent = [output for output in wanted if output not in outputs]
-    if "input_ids" not in inputs or absent or inputs - KNOWN_INPUTS:
-        raise ModelGraphUnsupported(
-            f"model {name}: the graph has inputs {sorted(inputs)} and outputs {sorted(outputs)}; "
-            f"needed are input_ids and the outputs {list(wanted)}"
-        )
-
-
-OVERLAP = 0.1
-
-
-def piece_spans(
-    offsets: Sequence[tuple[int, int]], words: Sequence[int | None], length: int, window: int
-) -> list[tuple[int, int]]:
-    """Character spans of overlapping pieces that together cover a text.
-
-    A cut falls between words where the last half of the window has such a place, else between tokens; each piece
-    after the first begins about a tenth of the window before its predecessor's end.
-
-    Args:
-        offsets: Start and end of each token, in characters, ascending.
-        words: For each token the number of its word; tokens of one word follow each other.
-        length: Characters of the text.
-        window: Most tokens of a piece, at least 2.
-
-    Returns:
-        At least one (start, end); the first starts at 0, the last ends at `length`, each starts no later than its
-        predecessor ends, and after it starts.
-    """
-    cuts = _cut_places(offsets)
-    spans: list[tuple[int, int]] = []
-    first = 0
-    while len(offsets) - first > window:
-        end = _last_cut(cuts, words, first, window)
-        if end is None:
-            break
-        spans.append((_start(offsets, first), _start(offsets, end)))
-        first = _first_cut(cuts, words, max(end - int(window * OVERLAP), first + 1), end)
-    spans.append((_start(offsets, first), length))
-    return spans
-
-
-def _cut_places(offsets: Sequence[tuple[int, int]]) -> list[bool]:
-    """For each token, whether a text may be cut before it: several tokens can stand for one character."""
-    places = [False]
-    for (_, before_end), (start, _) in pairwise(offsets):
-        places.append(start >= before_end and start > 0)
-    return places
-
-
-def _last_cut(cuts: Sequence[bool], words: Sequence[int | None], first: int, window: int) -> int | None:
-    """Where the piece that starts at `first` ends: the last word start of its second half, else the last place."""
-    allowed = [index for index in range(first + window, first, -1) if cuts[index]]
-    late = (index for index in allowed if index > first + window // 2 and words[index] != words[index - 1])
-    return next(late, allowed[0] if allowed else None)
-
-
-def _first_cut(cuts: Sequence[bool], words: Sequence[int | None], lowest: int, end: int) -> int:
-    """Where the next piece starts: the first word start from `lowest`, else the first place, at most `end`."""
-    allowed = [index for index in range(lowest, end + 1) if cuts[index]]
-    return next((index for index in allowed if words[index] != words[index - 1]), allowed[0])
-
-
-def _start(offsets: Sequence[tuple[int, int]], index: int) -> int:
-    """Where a piece starts that starts with that token; space before the first token belongs to it."""
-    return offsets[index][0] if index else 0
-
-
 SENTENCE_OUTPUT = "sentence_embedding"
+OVERLAP = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -229,3 +116,112 @@ def _open_tokenizer(model: ModelDescription, path: Path) -> Tokenizer:
             clean_text=True, handle_chinese_chars=True, strip_accents=True, lowercase=True
         )
     return tokenizer
+
+
+def open_tokenizer(name: str, path: Path) -> Tokenizer:
+    """The tokenizer in the file, which cuts and pads nothing and takes every text as data.
+
+    Raises:
+        ModelGraphUnsupported: It is no tokenizer file.
+    """
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # The library raises bare Exception.
+        raise ModelGraphUnsupported(f"model {name}: {path} is no tokenizer file: {error}") from error
+    # Files carry settings of their own: all-MiniLM's cuts and pads to 128.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    # A stored text that says "[SEP]" is data, not a separator.
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def open_session(path: Path) -> onnxruntime.InferenceSession:
+    """The graph, run on one core by whoever calls it.
+
+    Raises:
+        ModelGraphUnsupported: It cannot be opened.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # Its error classes share no base below Exception.
+        raise ModelGraphUnsupported(f"{path} cannot be opened: {error}") from error
+
+
+def declared_inputs(session: onnxruntime.InferenceSession) -> frozenset[str]:
+    """What the graph wants to be fed."""
+    return frozenset(node.name for node in session.get_inputs())
+
+
+def check_graph(name: str, session: onnxruntime.InferenceSession, wanted: Sequence[str]) -> None:
+    """Raise ModelGraphUnsupported unless the graph has the wanted outputs and only inputs that we can feed."""
+    inputs = declared_inputs(session)
+    outputs = {node.name for node in session.get_outputs()}
+    absent = [output for output in wanted if output not in outputs]
+    if "input_ids" not in inputs or absent or inputs - KNOWN_INPUTS:
+        raise ModelGraphUnsupported(
+            f"model {name}: the graph has inputs {sorted(inputs)} and outputs {sorted(outputs)}; "
+            f"needed are input_ids and the outputs {list(wanted)}"
+        )
+
+
+def piece_spans(
+    offsets: Sequence[tuple[int, int]], words: Sequence[int | None], length: int, window: int
+) -> list[tuple[int, int]]:
+    """Character spans of overlapping pieces that together cover a text.
+
+    A cut falls between words where the last half of the window has such a place, else between tokens; each piece
+    after the first begins about a tenth of the window before its predecessor's end.
+
+    Args:
+        offsets: Start and end of each token, in characters, ascending.
+        words: For each token the number of its word; tokens of one word follow each other.
+        length: Characters of the text.
+        window: Most tokens of a piece, at least 2.
+
+    Returns:
+        At least one (start, end); the first starts at 0, the last ends at `length`, each starts no later than its
+        predecessor ends, and after it starts.
+    """
+    cuts = _cut_places(offsets)
+    spans: list[tuple[int, int]] = []
+    first = 0
+    while len(offsets) - first > window:
+        end = _last_cut(cuts, words, first, window)
+        if end is None:
+            break
+        spans.append((_start(offsets, first), _start(offsets, end)))
+        first = _first_cut(cuts, words, max(end - int(window * OVERLAP), first + 1), end)
+    spans.append((_start(offsets, first), length))
+    return spans
+
+
+def _cut_places(offsets: Sequence[tuple[int, int]]) -> list[bool]:
+    """For each token, whether a text may be cut before it: several tokens can stand for one character."""
+    places = [False]
+    for (_, before_end), (start, _) in pairwise(offsets):
+        places.append(start >= before_end and start > 0)
+    return places
+
+
+def _last_cut(cuts: Sequence[bool], words: Sequence[int | None], first: int, window: int) -> int | None:
+    """Where the piece that starts at `first` ends: the last word start of its second half, else the last place."""
+    allowed = [index for index in range(first + window, first, -1) if cuts[index]]
+    late = (index for index in allowed if index > first + window // 2 and words[index] != words[index - 1])
+    return next(late, allowed[0] if allowed else None)
+
+
+def _first_cut(cuts: Sequence[bool], words: Sequence[int | None], lowest: int, end: int) -> int:
+    """Where the next piece starts: the first word start from `lowest`, else the first place, at most `end`."""
+    allowed = [index for index in range(lowest, end + 1) if cuts[index]]
+    return next((index for index in allowed if words[index] != words[index - 1]), allowed[0])
+
+
+def _start(offsets: Sequence[tuple[int, int]], index: int) -> int:
+    """Where a piece starts that starts with that token; space before the first token belongs to it."""
+    return offsets[index][0] if index else 0

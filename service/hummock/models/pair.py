@@ -25,47 +25,16 @@ from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, pair_space
 from hummock.text.normalise import is_han, known_share
 
-
-class Cores:
-    """Counts those that are free. Safe to call from several threads."""
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._lock = Lock()
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Takes a core, free or not."""
-        self._give(-1)
-        try:
-            yield
-        finally:
-            self._give(1)
-
-    @contextmanager
-    def another(self) -> Iterator[bool]:
-        """Takes a core if one is free, and says whether it was."""
-        with self._lock:
-            is_free = self._free > 0
-            self._free -= is_free
-        try:
-            yield is_free
-        finally:
-            self._give(is_free)
-
-    def _give(self, count: int) -> None:
-        with self._lock:
-            self._free += count
-
-
-Embed = Callable[[], Embedding]
-
 _ROOT = np.float32(np.sqrt(2))
 _HAN = frozenset({"han"})
+
 MOSTLY = 0.5
 """Share of Chinese in a text from which its token vectors are the first model's."""
+
 ALMOST_ALL = 0.8
 """The same from which it is cut for the first model's window: of what is longer, the other one reads the beginning."""
+
+Embed = Callable[[], Embedding]
 
 
 class PairModel:
@@ -171,6 +140,38 @@ def marked_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:
         )
     )
     return first, second
+
+
+class Cores:
+    """Counts those that are free. Safe to call from several threads."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._lock = Lock()
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Takes a core, free or not."""
+        self._give(-1)
+        try:
+            yield
+        finally:
+            self._give(1)
+
+    @contextmanager
+    def another(self) -> Iterator[bool]:
+        """Takes a core if one is free, and says whether it was."""
+        with self._lock:
+            is_free = self._free > 0
+            self._free -= is_free
+        try:
+            yield is_free
+        finally:
+            self._give(is_free)
+
+    def _give(self, count: int) -> None:
+        with self._lock:
+            self._free += count
 
 
 def _han_share(text: str) -> float:

@@ -75,7 +75,6 @@ _BGE_SMALL_ZH = ModelDescription(
     # Folded, recall@1 of English questions rises from 0.38 to 0.53 and Chinese ones lose nothing.
     lowercase=True,
 )
-
 _BGE_SMALL_EN = ModelDescription(
     name="bge-small-en-v1.5",
     licence="MIT",
@@ -110,7 +109,6 @@ _BGE_SMALL_EN = ModelDescription(
     calibration=Calibration(unrelated_latin=0.429, unrelated_han=0.674, near_twin_bar=0.85),
     basis="bge-small-en-v1.5.v1",
 )
-
 _ALL_MINILM = ModelDescription(
     name="all-MiniLM-L6-v2",
     licence="Apache-2.0",
@@ -155,7 +153,6 @@ _ALL_MINILM = ModelDescription(
         known_graphs_sha256=frozenset({"41e50392411cd04c857039b3e5f31dfdc6125177eb709123d6d3c888bcb41e8a"}),
     ),
 )
-
 _BGE_M3 = ModelDescription(
     name="bge-m3",
     licence="MIT",
@@ -203,7 +200,6 @@ _BGE_M3 = ModelDescription(
     calibration=Calibration(unrelated_latin=0.35, unrelated_han=0.35, near_twin_bar=0.93),
     hidden_output="token_embeddings",
 )
-
 # How the weights were found: docs/decisions/013.
 _ZH_MINILM = PairDescription(
     first=_BGE_SMALL_ZH,
@@ -219,48 +215,6 @@ _ZH_EN = PairDescription(
     first_weight_han=1.0,
     calibration=Calibration(unrelated_latin=0.436, unrelated_han=0.284, near_twin_bar=0.885),
 )
-
-REGISTRY: dict[str, ModelDescription] = {
-    model.name: model for model in (_BGE_SMALL_ZH, _ALL_MINILM, _BGE_SMALL_EN, _BGE_M3)
-}
-PAIRS: dict[str, PairDescription] = {pair.name: pair for pair in (_ZH_MINILM, _ZH_EN)}
-"""Two models of the registry as one; their files are those of the two."""
-
-AUTO_ORDER = (_ZH_MINILM, _BGE_SMALL_ZH, _ALL_MINILM)
-
-
-def find(name: str, models_directory: Path) -> EmbeddingModel:
-    """The embedding model of that name: of the registry, else one whose directory describes itself.
-
-    Raises:
-        ModelUnknown: There is none.
-    """
-    known = REGISTRY.get(name) or PAIRS.get(name) or read_description(models_directory, name)
-    if known is None or isinstance(known, RerankerDescription):
-        raise ModelUnknown(name, [AUTO, *REGISTRY, *PAIRS])
-    return known
-
-
-def candidates(name: str, models_directory: Path) -> tuple[EmbeddingModel, ...]:
-    """The models that a configured name stands for, best first: several for "auto", else one.
-
-    Raises:
-        ModelUnknown: There is none.
-    """
-    if name == AUTO:
-        return AUTO_ORDER
-    return (find(name, models_directory),)
-
-
-def that_will_do(wanted: Sequence[EmbeddingModel], models_directory: Path) -> EmbeddingModel | None:
-    """The best of the wanted models that is here, unless a better one is worth fetching; None where one is.
-
-    Only a model that knows no Chinese is worth it: a start that could be had without the network shall be.
-    """
-    here = next((model for model in wanted if is_here(model, models_directory)), None)
-    return here if here is not None and (here is wanted[0] or "han" in here.scripts) else None
-
-
 _BGE_RERANKER_BASE = RerankerDescription(
     name="bge-reranker-base",
     licence="MIT",
@@ -285,7 +239,6 @@ _BGE_RERANKER_BASE = RerankerDescription(
     ),
     max_tokens=512,
 )
-
 _BGE_RERANKER_V2_M3 = RerankerDescription(
     name="bge-reranker-v2-m3",
     licence="Apache-2.0",
@@ -311,8 +264,27 @@ _BGE_RERANKER_V2_M3 = RerankerDescription(
     # Its window is 8192; a pair of that length takes a CPU many seconds.
     max_tokens=512,
 )
+REGISTRY: dict[str, ModelDescription] = {
+    model.name: model for model in (_BGE_SMALL_ZH, _ALL_MINILM, _BGE_SMALL_EN, _BGE_M3)
+}
+
+PAIRS: dict[str, PairDescription] = {pair.name: pair for pair in (_ZH_MINILM, _ZH_EN)}
+"""Two models of the registry as one; their files are those of the two."""
 
 RERANKERS: dict[str, RerankerDescription] = {model.name: model for model in (_BGE_RERANKER_BASE, _BGE_RERANKER_V2_M3)}
+AUTO_ORDER = (_ZH_MINILM, _BGE_SMALL_ZH, _ALL_MINILM)
+
+
+def find(name: str, models_directory: Path) -> EmbeddingModel:
+    """The embedding model of that name: of the registry, else one whose directory describes itself.
+
+    Raises:
+        ModelUnknown: There is none.
+    """
+    known = REGISTRY.get(name) or PAIRS.get(name) or read_description(models_directory, name)
+    if known is None or isinstance(known, RerankerDescription):
+        raise ModelUnknown(name, [AUTO, *REGISTRY, *PAIRS])
+    return known
 
 
 def find_reranker(name: str, models_directory: Path) -> RerankerDescription:
@@ -340,3 +312,23 @@ def find_any(name: str, models_directory: Path) -> Model:
             return find(name, models_directory)
         except ModelUnknown as error:
             raise ModelUnknown(name, [*error.known, *unknown.known]) from None
+
+
+def candidates(name: str, models_directory: Path) -> tuple[EmbeddingModel, ...]:
+    """The models that a configured name stands for, best first: several for "auto", else one.
+
+    Raises:
+        ModelUnknown: There is none.
+    """
+    if name == AUTO:
+        return AUTO_ORDER
+    return (find(name, models_directory),)
+
+
+def that_will_do(wanted: Sequence[EmbeddingModel], models_directory: Path) -> EmbeddingModel | None:
+    """The best of the wanted models that is here, unless a better one is worth fetching; None where one is.
+
+    Only a model that knows no Chinese is worth it: a start that could be had without the network shall be.
+    """
+    here = next((model for model in wanted if is_here(model, models_directory)), None)
+    return here if here is not None and (here is wanted[0] or "han" in here.scripts) else None
