@@ -198,7 +198,7 @@ class Breaker:
 
 
 class Meter:
-    """Safe to use from several threads."""
+    """Counts what a model was asked, and what that came to. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._usage = LlmUsage()

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, pre_tokenizers, processors
 from tokenizers.models import WordPiece
 
 from hummock.models import ModelDescription, OnnxEmbedder, build_tiny, load
-from hummock.models.checkpoint import LAYER_PARTS, Float32Array
+from hummock.models.convert import LAYER_PARTS, Float32Array
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.models.checkpoint import BertCheckpoint, Float32Array
+from hummock.models.convert import BertCheckpoint, Float32Array
 
 
 def last_hidden_state(checkpoint: BertCheckpoint, input_ids: NDArray[np.int64]) -> Float32Array:

@@ -7,8 +7,14 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from hummock.models.checkpoint import BertCheckpoint, BertShape, Float32Array, read_checkpoint
-from hummock.models.convert import write_float32, write_int8
+from hummock.models.convert import (
+    BertCheckpoint,
+    BertShape,
+    Float32Array,
+    read_checkpoint,
+    write_float32,
+    write_int8,
+)
 from hummock.models.description import Pooling
 from hummock.models.errors import CheckpointUnsupported
 from tests.models.numpy_bert import last_hidden_state, mean_pooled

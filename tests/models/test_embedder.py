@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from hummock.core.embedding import Embedding
 from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling
-from hummock.models.encoder import Encoder, _kept_tokens
+from hummock.models.encoder import Encoder, kept_tokens
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import sha256_of
 from hummock.ports.models import Embedder
@@ -142,7 +142,7 @@ def test_capitals_are_known_to_the_chinese_model(
     ],
 )
 def test_truncation_keeps_the_closing_special_tokens(special: list[int], window: int, kept: list[int]) -> None:
-    assert _kept_tokens(np.array(special, dtype=np.bool_), window).tolist() == kept
+    assert kept_tokens(np.array(special, dtype=np.bool_), window).tolist() == kept
 
 
 def graph_model(

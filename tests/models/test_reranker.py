@@ -28,10 +28,11 @@ from hummock.models import (
 )
 from hummock.models.bert_graph import build_cross_encoder
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Hub, ModelFile
+from hummock.models.encoder import InferenceTimes
 from hummock.models.errors import ModelFileAltered, ModelGraphUnsupported, ModelUnknown, ScoreNotFinite
 from hummock.models.files import sha256_of
-from hummock.models.reranker import CHARACTERS_A_TOKEN, LENGTHS, CrossEncoder, PairTimes
-from hummock.models.tiny_reranker import tiny_cross_encoder
+from hummock.models.reranker import CHARACTERS_A_TOKEN, LENGTHS, CrossEncoder, pair_times
+from hummock.models.tiny import tiny_cross_encoder
 from hummock.ports.models import Clock, Pair, Reranker
 from tests.fakes import FakeClock
 from tests.models.numpy_bert import pair_logit
@@ -224,8 +225,8 @@ def test_every_length_is_timed_at_the_start(described: RerankerDescription, file
     assert [pair.expected_s for pair in slow.pairs("a", ["", "先" * 100])] == [1.0, 1.0]
 
 
-def timed(*elapsed_s: float, tokens: int = 100) -> PairTimes:
-    times = PairTimes()
+def timed(*elapsed_s: float, tokens: int = 100) -> InferenceTimes:
+    times = pair_times()
     for each in elapsed_s:
         times.add(tokens, each)
     return times
@@ -256,7 +257,7 @@ def test_pairs_that_were_slow_are_tried_again_but_seldom() -> None:
 
 
 def test_an_untimed_length_is_expected_to_take_its_part_more() -> None:
-    assert PairTimes().expected_s(64) == 0.0
+    assert pair_times().expected_s(64) == 0.0
     times = timed(0.1, 0.1, tokens=64)
     assert [times.expected_s(length) for length in (*LENGTHS, 5000)] == pytest.approx([0.1, 0.2, 0.4, 0.8, 0.8])
 

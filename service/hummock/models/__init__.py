@@ -36,8 +36,7 @@ from hummock.models.registry import (
     that_will_do,
 )
 from hummock.models.reranker import OnnxReranker, load_reranker
-from hummock.models.tiny import TINY, build_tiny
-from hummock.models.tiny_reranker import TINY_RERANKER, build_tiny_reranker
+from hummock.models.tiny import TINY, TINY_RERANKER, build_tiny, build_tiny_reranker
 
 __all__ = [
     "AUTO",

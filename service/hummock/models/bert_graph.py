@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from hummock.models.checkpoint import BertCheckpoint
+from hummock.models.convert import BertCheckpoint
 from hummock.models.description import Pooling
 
 OPSET = 18  # LayerNormalization needs 17 or later.

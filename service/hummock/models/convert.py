@@ -1,21 +1,74 @@
-"""Turns a published BERT checkpoint into a small ONNX file, without torch."""
+"""Turns a BERT encoder as it is published into a small ONNX file, without torch.
+
+What is published is its shape (`config.json`) and its weights (`model.safetensors`).
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hummock.models.checkpoint import BertCheckpoint, read_checkpoint
+import numpy as np
+from numpy.typing import NDArray
+
 from hummock.models.description import Pooling
-from hummock.models.errors import ConverterMissing
+from hummock.models.errors import CheckpointUnsupported, ConverterMissing
 
 if TYPE_CHECKING:
     import onnx
 
-
 RECIPE_VERSION = 1
 """Moves when the same checkpoint would give other vectors."""
+
+LAYER_PARTS = (
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "attention.output.LayerNorm",
+    "intermediate.dense",
+    "output.dense",
+    "output.LayerNorm",
+)
+Float32Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BertShape:
+    """The sizes of a BERT encoder."""
+
+    layers: int
+    heads: int
+    hidden: int
+    layer_norm_epsilon: float
+    first_position: int = 0
+    """Row of the position table for the first token: 0 in BERT, 2 in RoBERTa and XLM-R."""
+
+    def __post_init__(self) -> None:
+        if min(self.layers, self.heads, self.hidden) < 1 or self.hidden % self.heads:
+            raise CheckpointUnsupported(
+                f"{self.layers} layers, {self.heads} heads and {self.hidden} dims are no BERT encoder: "
+                "each is at least 1 and heads divide dims"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BertCheckpoint:
+    """Shape and float32 weights, named as in the original checkpoint without its `bert.` prefix.
+
+    Matrices of linear layers are (out, in), as torch stores them.
+    """
+
+    shape: BertShape
+    weights: Mapping[str, Float32Array]
+
+    def layer(self, index: int, name: str) -> Float32Array:
+        """The weight `name` of encoder layer `index`."""
+        return self.weights[f"encoder.layer.{index}.{name}"]
 
 
 def require_converter() -> None:
@@ -34,6 +87,26 @@ def convert(config: Path, weights: Path, target: Path, pooling: Pooling) -> None
     """
     require_converter()
     write_int8(read_checkpoint(config, weights), target, pooling)
+
+
+def read_checkpoint(config_path: Path, weights_path: Path) -> BertCheckpoint:
+    """The encoder that the two files describe; a pooler head and position ids are left out.
+
+    Raises:
+        CheckpointUnsupported: It is not a BERT with absolute positions and exact GELU, or a weight is missing.
+        ConverterMissing: The package `safetensors` is not installed.
+    """
+    try:
+        from safetensors.numpy import load_file
+    except ImportError as error:
+        raise ConverterMissing("safetensors") from error
+    shape = _shape(json.loads(config_path.read_text(encoding="utf-8")))
+    loaded = {name.removeprefix("bert."): tensor for name, tensor in load_file(weights_path).items()}
+    missing = [name for name in _needed(shape) if name not in loaded]
+    if missing:
+        raise CheckpointUnsupported(f"{weights_path.name} holds no weight {missing[0]}")
+    weights = {name: np.ascontiguousarray(loaded[name], dtype=np.float32) for name in _needed(shape)}
+    return BertCheckpoint(shape=shape, weights=weights)
 
 
 def write_float32(checkpoint: BertCheckpoint, target: Path, pooling: Pooling) -> None:
@@ -74,3 +147,33 @@ def _write_int8(graph: onnx.ModelProto, target: Path) -> None:
         # The types of fused operators' outputs cannot be inferred, and it gives up without this.
         extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
     )
+
+
+def _shape(config: Mapping[str, object]) -> BertShape:
+    required = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+    for key, wanted in required.items():
+        found = config.get(key, wanted)
+        if found != wanted:
+            raise CheckpointUnsupported(f"config.json has {key} {found!r}; only {wanted!r} can be converted")
+    return BertShape(
+        layers=_integer(config, "num_hidden_layers"),
+        heads=_integer(config, "num_attention_heads"),
+        hidden=_integer(config, "hidden_size"),
+        layer_norm_epsilon=float(str(config.get("layer_norm_eps", 1e-12))),
+    )
+
+
+def _integer(config: Mapping[str, object], key: str) -> int:
+    value = config.get(key)
+    if not isinstance(value, int):
+        raise CheckpointUnsupported(f"config.json has no whole number {key}")
+    return value
+
+
+def _needed(shape: BertShape) -> list[str]:
+    tables = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+    names = [f"embeddings.{table}.weight" for table in tables]
+    parts = ["embeddings.LayerNorm"]
+    for index in range(shape.layers):
+        parts += [f"encoder.layer.{index}.{part}" for part in LAYER_PARTS]
+    return names + [f"{part}.{kind}" for part in parts for kind in ("weight", "bias")]

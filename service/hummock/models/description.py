@@ -38,7 +38,7 @@ class ModelFile:
     """One file, by the name it has in the model's directory.
 
     `sha256` is None only for a graph that is converted on this machine, whose bytes depend on the converter's
-    libraries: its hash stands in the directory's record (`directory.py`).
+    libraries: its hash stands in the directory's record (`files.py`).
     """
 
     name: str
@@ -240,7 +240,7 @@ def read_description(models_directory: Path, name: str) -> ModelDescription | Re
         DescriptionInvalid: The file is there but does not describe a model of that name.
     """
     path = models_directory / name / DESCRIPTION_FILE
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or not path.is_file():
+    if not _NAME.fullmatch(name) or not path.is_file():
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

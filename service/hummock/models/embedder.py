@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,10 +13,10 @@ from threading import Lock
 from typing import Protocol
 
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
-from hummock.core.estimate import Estimate
 from hummock.models.basis import load_basis
 from hummock.models.calibrate import read_calibration
 from hummock.models.description import EmbeddingModel, ModelDescription
+from hummock.models.encoder import InferenceTimes
 from hummock.models.pair import PairModel, marked_bases
 from hummock.models.single import SingleModel
 from hummock.ports.models import EmbeddingLate
@@ -105,7 +104,8 @@ class OnnxEmbedder:
         # Someone waits for a query: it shares the cores with documents and does not queue behind them.
         self._query_executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-query")
         self._queries: OrderedDict[str, _Query] = OrderedDict()
-        self._query_times = QueryTimes()
+        self._query_times = InferenceTimes(_LENGTHS, _FADING)
+        self._tokens = EstimatedTokens()
         self._monotonic = monotonic
         self._lock = Lock()
 
@@ -174,16 +174,17 @@ class OnnxEmbedder:
 
     def _begun(self, text: str, timeout_s: float | None) -> _Query:
         if timeout_s is not None:
-            expected_s = self._query_times.expected_s(text)
+            token_count = self._tokens.count(text)
+            expected_s = self._query_times.expected_s(token_count)
             if expected_s > timeout_s:
-                self._query_times.fade(text)
+                self._query_times.fade(token_count)
                 raise EmbeddingLate(f"the model would take {_ms(expected_s)} of the {_ms(timeout_s)} that were left")
         return _Query(self._query_executor.submit(self._timed_query, text))
 
     def _timed_query(self, text: str) -> Embedding:
         start_s = self._monotonic()
         embedding = _embedded(self._model.embed_query, text)
-        self._query_times.add(text, self._monotonic() - start_s)
+        self._query_times.add(self._tokens.count(text), self._monotonic() - start_s)
         return embedding
 
     def _leave(self, text: str, query: _Query) -> None:
@@ -206,38 +207,6 @@ class _Query:
 
     future: Future[Embedding]
     waiting: int = 0
-
-
-class QueryTimes:
-    """An estimate for each bucket of lengths. Safe to call from several threads."""
-
-    def __init__(self) -> None:
-        self._estimates = tuple(Estimate() for _ in _LENGTHS)
-        self._tokens = EstimatedTokens()
-
-    def add(self, text: str, elapsed_s: float) -> None:
-        """Counts what an inference took."""
-        self._estimates[self._bucket(text)].add(elapsed_s)
-
-    def expected_s(self, text: str) -> float:
-        """What an inference takes at most, but for a few.
-
-        Of a length that was never measured, what the next shorter one that was says, in proportion; 0 where nothing
-        was measured.
-        """
-        bucket = self._bucket(text)
-        for below in range(bucket, -1, -1):
-            if expected_s := self._estimates[below].expected_s:
-                return expected_s * _LENGTHS[bucket] / _LENGTHS[below]
-        return 0.0
-
-    def fade(self, text: str) -> None:
-        """Expects a little less of texts of this length."""
-        for estimate in self._estimates[: self._bucket(text) + 1]:
-            estimate.fade(_FADING)
-
-    def _bucket(self, text: str) -> int:
-        return min(bisect_left(_LENGTHS, self._tokens.count(text)), len(_LENGTHS) - 1)
 
 
 def _ms(seconds: float) -> str:

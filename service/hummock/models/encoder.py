@@ -1,7 +1,11 @@
-"""A tokenizer and an ONNX session: text in, hidden states out, one text an inference; long texts in pieces."""
+"""A tokenizer and an ONNX session: text in, hidden states out, one text an inference; long texts in pieces.
+
+Also what embedders and cross-encoders share: how such files are opened, and how long an inference takes by its length.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,6 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
+from hummock.core.estimate import Estimate
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, Pooling
 from hummock.models.errors import ModelGraphUnsupported
 
@@ -42,7 +47,7 @@ class Encoder:
     """
 
     def __init__(self, model: ModelDescription, directory: Path) -> None:
-        """Open the model's files, which `directory.verify` has approved.
+        """Open the model's files, which `verify` has approved.
 
         Raises:
             ModelGraphUnsupported: The graph's inputs or outputs are not those of the description.
@@ -79,7 +84,7 @@ class Encoder:
         """
         encoding = self._tokenizer.encode(text)
         special = np.asarray(encoding.special_tokens_mask, dtype=np.bool_)
-        kept = _kept_tokens(special, self._model.max_tokens)
+        kept = kept_tokens(special, self._model.max_tokens)
         ids = np.asarray(encoding.ids, dtype=np.int64)[kept]
         outputs = self._session.run(self._outputs, self._feed(ids))
         hidden: NDArray[np.float32] = np.asarray(outputs[0][0], dtype=np.float32)
@@ -100,7 +105,7 @@ class Encoder:
         return {name: value for name, value in offered.items() if name in self._inputs}
 
 
-def _kept_tokens(special: NDArray[np.bool_], max_tokens: int) -> NDArray[np.intp]:
+def kept_tokens(special: NDArray[np.bool_], max_tokens: int) -> NDArray[np.intp]:
     """Which tokens fit the window: from the front, and the closing special ones always."""
     count = len(special)
     if count <= max_tokens:
@@ -168,6 +173,46 @@ def check_graph(name: str, session: onnxruntime.InferenceSession, wanted: Sequen
             f"model {name}: the graph has inputs {sorted(inputs)} and outputs {sorted(outputs)}; "
             f"needed are input_ids and the outputs {list(wanted)}"
         )
+
+
+class InferenceTimes:
+    """An estimate for each bucket of lengths. Safe to call from several threads."""
+
+    def __init__(self, lengths: Sequence[int], fading: float) -> None:
+        """Nothing is known yet.
+
+        Args:
+            lengths: Most tokens in each bucket, ascending; longer ones count as the last.
+            fading: Share by which an expectation shrinks each time that it keeps something from being run.
+        """
+        self._lengths = tuple(lengths)
+        self._fading = fading
+        self._estimates = tuple(Estimate() for _ in self._lengths)
+
+    def add(self, token_count: int, elapsed_s: float) -> None:
+        """Counts what an inference over that many tokens took."""
+        self._estimates[self._bucket(token_count)].add(elapsed_s)
+
+    def expected_s(self, token_count: int) -> float:
+        """What an inference over that many tokens takes at most, but for a few.
+
+        Of a bucket without times, what the next shorter one with times says, in proportion to the length; 0 where
+        nothing was measured.
+        """
+        bucket = self._bucket(token_count)
+        for shorter in range(bucket, -1, -1):
+            if expected_s := self._estimates[shorter].expected_s:
+                return expected_s * self._lengths[bucket] / self._lengths[shorter]
+        return 0.0
+
+    def fade(self, token_count: int | None = None) -> None:
+        """Expects a little less of what has so many tokens or fewer; of everything if None."""
+        end = len(self._estimates) if token_count is None else self._bucket(token_count) + 1
+        for estimate in self._estimates[:end]:
+            estimate.fade(self._fading)
+
+    def _bucket(self, token_count: int) -> int:
+        return min(bisect_left(self._lengths, token_count), len(self._lengths) - 1)
 
 
 def piece_spans(

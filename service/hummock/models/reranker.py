@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from tokenizers import Encoding
 
-from hummock.core.estimate import Estimate
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, RerankerDescription
-from hummock.models.encoder import check_graph, declared_inputs, open_session, open_tokenizer
+from hummock.models.encoder import InferenceTimes, check_graph, declared_inputs, open_session, open_tokenizer
 from hummock.models.errors import ModelGraphUnsupported, ScoreNotFinite
 from hummock.models.files import verify
 from hummock.ports.models import Clock, Pair
@@ -49,6 +47,11 @@ def load_reranker(model: RerankerDescription, directory: Path, clock: Clock) -> 
     return OnnxReranker(model, CrossEncoder(model, directory), clock)
 
 
+def pair_times() -> InferenceTimes:
+    """What pairs take by their tokens; nothing yet."""
+    return InferenceTimes(LENGTHS, _FADING)
+
+
 class OnnxReranker:
     """The port `Reranker`."""
 
@@ -56,7 +59,7 @@ class OnnxReranker:
         self._model = model
         self._encoder = encoder
         self._clock = clock
-        self._times = PairTimes()
+        self._times = pair_times()
         for length in LENGTHS:
             self._warm_up(min(length, model.max_tokens))
 
@@ -119,7 +122,7 @@ class CrossEncoder:
     """
 
     def __init__(self, model: RerankerDescription, directory: Path) -> None:
-        """Open the model's files, which `directory.verify` has approved.
+        """Open the model's files, which `verify` has approved.
 
         Raises:
             ModelGraphUnsupported: The graph's inputs or outputs are not those of the description, or the tokenizer
@@ -179,35 +182,3 @@ class CrossEncoder:
     @property
     def _special_tokens(self) -> int:
         return self._tokenizer.num_special_tokens_to_add(is_pair=True)
-
-
-class PairTimes:
-    """An estimate for each bucket of lengths. Safe to call from several threads."""
-
-    def __init__(self, lengths: Sequence[int] = LENGTHS) -> None:
-        self._lengths = tuple(lengths)
-        self._estimates = tuple(Estimate() for _ in self._lengths)
-
-    def add(self, token_count: int, elapsed_s: float) -> None:
-        """Counts what a pair of that many tokens took."""
-        self._estimates[self._bucket(token_count)].add(elapsed_s)
-
-    def expected_s(self, token_count: int) -> float:
-        """What a pair of that many tokens takes at most, but for a few.
-
-        Of a bucket without times, what the next smaller one with times says, in proportion to the length; 0 where
-        nothing was measured.
-        """
-        bucket = self._bucket(token_count)
-        for below in range(bucket, -1, -1):
-            if expected_s := self._estimates[below].expected_s:
-                return expected_s * self._lengths[bucket] / self._lengths[below]
-        return 0.0
-
-    def fade(self) -> None:
-        """Expects a little less of every pair."""
-        for estimate in self._estimates:
-            estimate.fade(_FADING)
-
-    def _bucket(self, token_count: int) -> int:
-        return min(bisect_left(self._lengths, token_count), len(self._lengths) - 1)

@@ -53,7 +53,7 @@ class SingleModel:
         return self._embed(prefix + text, len(prefix), with_tokens)
 
     def embed_document(self, text: str, *, with_tokens: bool = True) -> Embedding:
-        """Embed a text as it is, cut to the window. Args and what it raises as of `embed_query`."""
+        """Embed a text as it is, cut to the window. It raises what `embed_query` raises."""
         return self._embed(text, 0, with_tokens)
 
     def split(self, header: str, body: str) -> list[str]:

@@ -1,8 +1,9 @@
-"""A toy model for tests and for machines without a real one: random weights, the real code path.
+"""Toy models for tests and for machines without real ones: random weights, the real code path.
 
-It knows letters, not meaning: its vectors are close where texts share words or Chinese characters. Token vectors are
-the random embeddings of pieces of words, which two almost idle layers leave nearly as they are; the mean of a text is
-thus a random projection of its bag of pieces.
+The embedder knows letters, not meaning: its vectors are close where texts share words or Chinese characters. Token
+vectors are the random embeddings of pieces of words, which two almost idle layers leave nearly as they are; the mean of
+a text is thus a random projection of its bag of pieces. The cross-encoder has XLM-R's shape and pair template; its
+scores differ by pair and mean nothing.
 """
 
 from __future__ import annotations
@@ -13,59 +14,51 @@ from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer
-from tokenizers.models import WordPiece
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.models import Unigram, WordPiece
+from tokenizers.normalizers import NFKC, BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer, Metaspace
 from tokenizers.processors import TemplateProcessing
 
 from hummock.core.embedding import Calibration
-from hummock.models.checkpoint import LAYER_PARTS, BertCheckpoint, BertShape, Float32Array
-from hummock.models.convert import require_converter, write_int8
+from hummock.models.convert import (
+    LAYER_PARTS,
+    BertCheckpoint,
+    BertShape,
+    Float32Array,
+    require_converter,
+    write_cross_encoder_int8,
+    write_int8,
+)
 from hummock.models.description import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     ModelDescription,
     ModelFile,
     Pooling,
+    RerankerDescription,
     read_description,
     write_description,
 )
 from hummock.models.files import is_present, publish, sha256_of, staging, turn, verify
 
-
-def encoder_layers(shape: BertShape, inner: int, scale: float, random: np.random.Generator) -> dict[str, Float32Array]:
-    """The weights of all layers; `inner` is the width of the feed-forward part, `scale` the deviation of a weight."""
-    weights: dict[str, Float32Array] = {}
-    for index, part in itertools.product(range(shape.layers), LAYER_PARTS):
-        name = f"encoder.layer.{index}.{part}"
-        if part.endswith("LayerNorm"):
-            weights |= layer_norm(name, shape.hidden)
-            continue
-        outputs = inner if part == "intermediate.dense" else shape.hidden
-        inputs = inner if part == "output.dense" else shape.hidden
-        weights |= linear(name, outputs, inputs, scale, random)
-    return weights
-
-
-def layer_norm(name: str, dim: int) -> dict[str, Float32Array]:
-    """A normalisation that neither scales nor shifts."""
-    return {f"{name}.weight": np.ones(dim, dtype=np.float32), f"{name}.bias": np.zeros(dim, dtype=np.float32)}
-
-
-def linear(name: str, outputs: int, inputs: int, scale: float, random: np.random.Generator) -> dict[str, Float32Array]:
-    """A random matrix, and no bias."""
-    weight = (scale * random.standard_normal((outputs, inputs))).astype(np.float32)
-    return {f"{name}.weight": weight, f"{name}.bias": np.zeros(outputs, dtype=np.float32)}
-
-
 TINY = "tiny"
-DIM = 64
-INNER = 128
-WINDOW = 128
-SHAPE = BertShape(layers=2, heads=4, hidden=DIM, layer_norm_epsilon=1e-12)
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
-IDLE = 0.02
-FAINT = 0.002
+TINY_RERANKER = "tiny-reranker"
+
+_DIM = 64
+_INNER = 128
+_SHAPE = BertShape(layers=2, heads=4, hidden=_DIM, layer_norm_epsilon=1e-12)
+_WINDOW = 128
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+# How far layers of random weights change a state: hardly, so that a text stays the sum of its pieces.
+_IDLE = 0.02
+_FAINT = 0.002
+
+_RERANKER_SHAPE = BertShape(layers=2, heads=4, hidden=_DIM, layer_norm_epsilon=1e-5, first_position=2)
+_RERANKER_WINDOW = 64
+_RERANKER_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+# Much, so that scores differ.
+_LIVELY = 0.2
+_HAN = [chr(code) for code in range(0x4E00, 0xA000)]
 
 
 def build_tiny(models_directory: Path) -> ModelDescription:
@@ -76,19 +69,59 @@ def build_tiny(models_directory: Path) -> ModelDescription:
         ModelFileAltered: It is there, but its files are not those that were built.
         ModelsDirectoryUnusable: Nothing can be written there.
     """
-    there = _there(models_directory)
-    if there is not None:
+    there = _there(models_directory, TINY)
+    if isinstance(there, ModelDescription):
         return there
     require_converter()
     with turn(models_directory):
-        return _there(models_directory) or _build(models_directory)
+        there = _there(models_directory, TINY)  # Another process may have been first.
+        return there if isinstance(there, ModelDescription) else _build(models_directory)
 
 
-def _there(models_directory: Path) -> ModelDescription | None:
-    model = read_description(models_directory, TINY)
-    if not isinstance(model, ModelDescription) or not is_present(model, models_directory / TINY):
+def build_tiny_reranker(models_directory: Path) -> RerankerDescription:
+    """The toy cross-encoder in `<models directory>/tiny-reranker`, built where it is not there yet.
+
+    Raises:
+        ConverterMissing: The extra `convert` is not installed.
+        ModelFileAltered: It is there, but its files are not those that were built.
+        ModelsDirectoryUnusable: Nothing can be written there.
+    """
+    there = _there(models_directory, TINY_RERANKER)
+    if isinstance(there, RerankerDescription):
+        return there
+    require_converter()
+    with turn(models_directory), staging(TINY_RERANKER, models_directory) as staged:
+        _reranker_tokenizer().save(str(staged / TOKENIZER_FILE), pretty=False)
+        write_cross_encoder_int8(tiny_cross_encoder(), staged / GRAPH_FILE)
+        model = RerankerDescription(
+            name=TINY_RERANKER, licence="Apache-2.0", files=_files(staged), sources=(), max_tokens=_RERANKER_WINDOW
+        )
+        write_description(model, staged)
+        publish(staged, models_directory / TINY_RERANKER)
+    return model
+
+
+def tiny_cross_encoder() -> BertCheckpoint:
+    """The weights of the toy cross-encoder, the same every time."""
+    random = np.random.default_rng(7421)
+    positions = _RERANKER_WINDOW + _RERANKER_SHAPE.first_position
+    tables = {"word": len(_pieces()), "position": positions, "token_type": 1}
+    weights = {
+        f"embeddings.{table}_embeddings.weight": random.standard_normal((rows, _DIM)).astype(np.float32)
+        for table, rows in tables.items()
+    }
+    weights |= _layer_norm("embeddings.LayerNorm", _DIM) | _layers(_RERANKER_SHAPE, _LIVELY, random)
+    weights |= _linear("classifier.dense", _DIM, _DIM, _LIVELY, random)
+    weights |= _linear("classifier.out_proj", 1, _DIM, _LIVELY, random)
+    return BertCheckpoint(shape=_RERANKER_SHAPE, weights=weights)
+
+
+def _there(models_directory: Path, name: str) -> ModelDescription | RerankerDescription | None:
+    """The model of that name as it was built earlier; None where it was not."""
+    model = read_description(models_directory, name)
+    if model is None or not is_present(model, models_directory / name):
         return None
-    verify(model, models_directory / TINY)
+    verify(model, models_directory / name)
     return model
 
 
@@ -97,29 +130,26 @@ def _build(models_directory: Path) -> ModelDescription:
     with staging(TINY, models_directory) as staged:
         _tokenizer(vocabulary).save(str(staged / TOKENIZER_FILE), pretty=False)
         write_int8(_checkpoint(len(vocabulary)), staged / GRAPH_FILE, Pooling.MEAN)
-        model = _description(sha256_of(staged / GRAPH_FILE), sha256_of(staged / TOKENIZER_FILE))
+        model = ModelDescription(
+            name=TINY,
+            licence="Apache-2.0",
+            files=_files(staged),
+            sources=(),
+            pooling=Pooling.MEAN,
+            dim=_DIM,
+            max_tokens=_WINDOW,
+            query_prefix="",
+            scripts=frozenset({"han", "latin"}),
+            # Measured as for the registry's models.
+            calibration=Calibration(unrelated_latin=0.11, unrelated_han=0.11, near_twin_bar=0.9),
+        )
         write_description(model, staged)
         publish(staged, models_directory / TINY)
     return model
 
 
-def _description(graph_sha256: str, tokenizer_sha256: str) -> ModelDescription:
-    return ModelDescription(
-        name=TINY,
-        licence="Apache-2.0",
-        files=(
-            ModelFile(name=GRAPH_FILE, sha256=graph_sha256),
-            ModelFile(name=TOKENIZER_FILE, sha256=tokenizer_sha256),
-        ),
-        sources=(),
-        pooling=Pooling.MEAN,
-        dim=DIM,
-        max_tokens=WINDOW,
-        query_prefix="",
-        scripts=frozenset({"han", "latin"}),
-        # Measured as for the registry's models.
-        calibration=Calibration(unrelated_latin=0.11, unrelated_han=0.11, near_twin_bar=0.9),
-    )
+def _files(directory: Path) -> tuple[ModelFile, ...]:
+    return tuple(ModelFile(name=name, sha256=sha256_of(directory / name)) for name in (GRAPH_FILE, TOKENIZER_FILE))
 
 
 def _vocabulary() -> dict[str, int]:
@@ -127,9 +157,8 @@ def _vocabulary() -> dict[str, int]:
     letters = string.ascii_lowercase
     runs = ["".join(run) for size in (1, 2, 3) for run in itertools.product(letters, repeat=size)]
     pieces = [*runs, *string.digits]
-    han = [chr(code) for code in range(0x4E00, 0xA000)]
     marks = [*string.punctuation, *"，。！？；：、（）《》【】“”‘’…—·￥"]
-    tokens = [*SPECIAL, *pieces, *(f"##{piece}" for piece in pieces), *marks, *han]
+    tokens = [*_SPECIAL, *pieces, *(f"##{piece}" for piece in pieces), *marks, *_HAN]
     return {token: index for index, token in enumerate(tokens)}
 
 
@@ -144,15 +173,58 @@ def _tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
 
 def _checkpoint(vocabulary_size: int) -> BertCheckpoint:
     random = np.random.default_rng(7420)
-    words = random.standard_normal((vocabulary_size, DIM)).astype(np.float32)
-    words[[SPECIAL.index(token) for token in ("[PAD]", "[CLS]", "[SEP]")]] = 0  # They take on what the text says.
+    words = random.standard_normal((vocabulary_size, _DIM)).astype(np.float32)
+    words[[_SPECIAL.index(token) for token in ("[PAD]", "[CLS]", "[SEP]")]] = 0  # They take on what the text says.
     weights = {
         "embeddings.word_embeddings.weight": words,
-        "embeddings.position_embeddings.weight": np.zeros((WINDOW, DIM), dtype=np.float32),
-        "embeddings.token_type_embeddings.weight": np.zeros((2, DIM), dtype=np.float32),
-        **layer_norm("embeddings.LayerNorm", DIM),
+        "embeddings.position_embeddings.weight": np.zeros((_WINDOW, _DIM), dtype=np.float32),
+        "embeddings.token_type_embeddings.weight": np.zeros((2, _DIM), dtype=np.float32),
+        **_layer_norm("embeddings.LayerNorm", _DIM),
     }
     # Gives the empty text a direction too.
-    weights["embeddings.LayerNorm.bias"] = (FAINT * random.standard_normal(DIM)).astype(np.float32)
-    weights |= encoder_layers(SHAPE, INNER, IDLE, random)
-    return BertCheckpoint(shape=SHAPE, weights=weights)
+    weights["embeddings.LayerNorm.bias"] = (_FAINT * random.standard_normal(_DIM)).astype(np.float32)
+    weights |= _layers(_SHAPE, _IDLE, random)
+    return BertCheckpoint(shape=_SHAPE, weights=weights)
+
+
+def _pieces() -> list[str]:
+    """Special tokens, then single characters; all others are unknown."""
+    return [*_RERANKER_SPECIAL, "▁", *string.ascii_letters, *string.digits, *string.punctuation, *_HAN]
+
+
+def _reranker_tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer(Unigram([(piece, -1.0) for piece in _pieces()], unk_id=_RERANKER_SPECIAL.index("<unk>")))
+    tokenizer.normalizer = NFKC()
+    tokenizer.pre_tokenizer = Metaspace()
+    tokenizer.post_processor = TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[(token, _RERANKER_SPECIAL.index(token)) for token in ("<s>", "</s>")],
+    )
+    tokenizer.add_special_tokens(list(_RERANKER_SPECIAL))
+    return tokenizer
+
+
+def _layers(shape: BertShape, scale: float, random: np.random.Generator) -> dict[str, Float32Array]:
+    """The weights of all layers; `scale` is the deviation of one."""
+    weights: dict[str, Float32Array] = {}
+    for index, part in itertools.product(range(shape.layers), LAYER_PARTS):
+        name = f"encoder.layer.{index}.{part}"
+        if part.endswith("LayerNorm"):
+            weights |= _layer_norm(name, shape.hidden)
+            continue
+        outputs = _INNER if part == "intermediate.dense" else shape.hidden
+        inputs = _INNER if part == "output.dense" else shape.hidden
+        weights |= _linear(name, outputs, inputs, scale, random)
+    return weights
+
+
+def _layer_norm(name: str, dim: int) -> dict[str, Float32Array]:
+    """A normalisation that neither scales nor shifts."""
+    return {f"{name}.weight": np.ones(dim, dtype=np.float32), f"{name}.bias": np.zeros(dim, dtype=np.float32)}
+
+
+def _linear(name: str, outputs: int, inputs: int, scale: float, random: np.random.Generator) -> dict[str, Float32Array]:
+    """A random matrix, and no bias."""
+    weight = (scale * random.standard_normal((outputs, inputs))).astype(np.float32)
+    return {f"{name}.weight": weight, f"{name}.bias": np.zeros(outputs, dtype=np.float32)}
