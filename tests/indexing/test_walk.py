@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hummock.indexing import SkipReason, SourceFile, Tally, walk
-from hummock.indexing.walk import MissingExtra, Refused, opened_root, read_file
+from hummock.indexing.walk import MissingExtra, Refused, open_root, read_file
 
 MODES = pytest.mark.parametrize("with_git", [True, False], ids=["git", "no-git"])
 
@@ -257,7 +257,7 @@ def test_a_name_that_cannot_be_printed_is_reported(root: Path, with_git: bool) -
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "a//b", "", ".", "a/./b", "a\0b"])
 def test_a_path_that_leaves_the_root_is_refused(root: Path, path: str) -> None:
     """X9."""
-    with opened_root(root) as root_fd, pytest.raises(Refused):
+    with open_root(root) as root_fd, pytest.raises(Refused):
         read_file(root_fd, path, 100)
 
 

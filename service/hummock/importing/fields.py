@@ -20,6 +20,9 @@ Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 Fields = dict[str, Value]
 """A JSON object."""
 
+_FIRST_MILLISECONDS = 1e11
+"""Numbers from here on are milliseconds: as seconds they would lie behind the year 5000, as those in 1973."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
@@ -48,10 +51,6 @@ class OtherProject:
 
 class BadRecord(Exception):
     """A JSON object is no record of its format; the message says why."""
-
-
-_FIRST_MILLISECONDS = 1e11
-"""Numbers from here on are milliseconds: as seconds they would lie behind the year 5000, as those in 1973."""
 
 
 def text(fields: Fields, name: str, *, required: bool = False) -> str:

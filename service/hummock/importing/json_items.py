@@ -1,19 +1,36 @@
-"""JSON objects of a file, one a line or the elements of lists, with their line numbers."""
+"""JSON of a file with its line numbers: messages, one a line; or objects, one a line or the elements of lists."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import TypeVar
+
+from google.protobuf.json_format import Parse, ParseError
+from google.protobuf.message import Message
 
 from hummock.importing.fields import BadLine, Value
 
 Item = tuple[int, Value]
+AnyMessage = TypeVar("AnyMessage", bound=Message)
 
 _LISTS = ("results", "memories", "items", "data")
 """Under which names an object holds its lists."""
 
 _SPACE = " \t\r\n"
+
+
+def messages(lines: Iterable[bytes], type_: type[AnyMessage]) -> Iterator[tuple[int, AnyMessage] | BadLine]:
+    """A message in protobuf's JSON mapping from each line that is not empty."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        text = _decoded(number, line)
+        try:
+            yield text if isinstance(text, BadLine) else (number, Parse(text, type_()))
+        except (ParseError, RecursionError) as error:
+            yield BadLine(number=number, reason=" ".join(str(error).split()))
 
 
 def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine]:

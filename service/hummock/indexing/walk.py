@@ -44,7 +44,7 @@ class MissingExtra(RuntimeError):
 
 
 class Refused(Exception):
-    """A path beneath the root that is not read, and the reason."""
+    """A path below the root that is not read, and the reason."""
 
     def __init__(self, reason: SkipReason) -> None:
         super().__init__(str(reason))
@@ -64,7 +64,7 @@ def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
     Raises:
         FileNotFoundError, NotADirectoryError: `root` is not a directory.
     """
-    with opened_root(root) as root_fd:
+    with open_root(root) as root_fd:
         for path in list_paths(root.resolve(strict=True), root_fd, on_skip):
             try:
                 yield _source_file(root_fd, path)
@@ -194,7 +194,7 @@ def _walked(root_fd: int, on_skip: OnSkip) -> Iterator[str]:
 
 def _entries(root_fd: int, folder: str) -> dict[str, bool]:
     """Names in a folder, and whether each is a directory; a link to one is none."""
-    with opened_directory(root_fd, folder.rstrip("/")) as descriptor:
+    with open_directory(root_fd, folder.rstrip("/")) as descriptor:
         try:
             with os.scandir(descriptor) as found:
                 return {entry.name: entry.is_dir(follow_symlinks=False) for entry in found}
@@ -236,7 +236,7 @@ def _is_ignored(rules: Sequence[_Rules], path: str, is_directory: bool) -> bool:
 
 
 @contextmanager
-def opened_root(root: Path) -> Iterator[int]:
+def open_root(root: Path) -> Iterator[int]:
     """A descriptor of the directory `root`; a link given as the root itself is the caller's wish and followed.
 
     Raises:
@@ -250,8 +250,8 @@ def opened_root(root: Path) -> Iterator[int]:
 
 
 @contextmanager
-def opened_directory(root_fd: int, path: str) -> Iterator[int]:
-    """A descriptor of the directory `path` beneath the root; the empty path is the root.
+def open_directory(root_fd: int, path: str) -> Iterator[int]:
+    """A descriptor of the directory `path` below the root; the empty path is the root.
 
     Raises:
         Refused: It is not a directory, a link stands in the way, or the path leaves the root.
@@ -268,7 +268,7 @@ def opened_directory(root_fd: int, path: str) -> Iterator[int]:
 
 
 def read_file(root_fd: int, path: str, limit_bytes: int) -> bytes:
-    """The bytes of a regular file beneath the root.
+    """The bytes of a regular file below the root.
 
     Raises:
         Refused: The file is not regular, is longer than `limit_bytes`, cannot be read, or lies outside.
@@ -276,7 +276,7 @@ def read_file(root_fd: int, path: str, limit_bytes: int) -> bytes:
     parent, _, name = path.rpartition("/")
     if not _parts(name):
         raise Refused(SkipReason.OUTSIDE)
-    with opened_directory(root_fd, parent) as directory_fd:
+    with open_directory(root_fd, parent) as directory_fd:
         # Looking first: merely opening some devices has effects.
         _require_regular(_look(name, directory_fd), limit_bytes)
         descriptor = _open(name, _FILE_FLAGS, directory_fd)
