@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from hummock.cli.demo import sample_input
 from hummock.cli.main import app
-from hummock.demo import load_sample
+from hummock.demo import load_sample, sample_input
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2
 from hummock.v1 import memory_service_pb2 as memory_pb

@@ -14,7 +14,7 @@ UNNEEDED = ("huggingface_hub", "httpx", "mcp", "onnx", "pathspec", "pydantic_set
 def test_serving_imports_nothing_that_only_other_commands_need() -> None:
     program = (
         "import sys\n"
-        "import hummock.cli.main, hummock.cli.logs, hummock.config\n"
+        "import hummock.cli.main, structlog, hummock.config\n"
         "from hummock_kernels.warm import warm\n"
         "warm()\n"
         "import hummock.wiring.service\n"

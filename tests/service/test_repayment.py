@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hummock.cli.demo import sample_input
-from hummock.demo.sample import load_sample, sample_repository
+from hummock.demo import load_sample, sample_input, sample_repository
 from hummock.indexing.sync import SyncReport, sync
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from hummock.cli.demo import sample_input
-from hummock.demo.sample import load_sample, sample_repository
+from hummock.demo import load_sample, sample_input, sample_repository
 from hummock.indexing.sync import sync
 from hummock.ports.models import Pair
 from hummock.v1 import context_service_pb2 as context

@@ -17,48 +17,11 @@ from hummock.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock_client.channel import channel_options, resolve_target
 from hummock_client.errors import call_error, describe
 
+CALL_TIMEOUT_S = 60.0
+
 
 class CommandFailed(Exception):
     """A command ends with status 1; the message is for the user."""
-
-
-@contextmanager
-def calls_to(target: str) -> Iterator[None]:
-    """Turn a failed call into a message that names the target or what is wrong with the request.
-
-    Raises:
-        CommandFailed: Instead of `grpc.RpcError`.
-    """
-    try:
-        yield
-    except grpc.RpcError as error:
-        raise CommandFailed(_describe(error, target)) from error
-
-
-@contextmanager
-def packages_of(extra: str) -> Iterator[None]:
-    """Imports inside need the packages of an extra, which the base install does not have.
-
-    Raises:
-        CommandFailed: One of them is not installed.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in {"", "hummock"}:
-            raise
-        raise CommandFailed(
-            f"this command needs the package {error.name}, which is not installed; pip install 'hummock[{extra}]'"
-        ) from error
-
-
-def _describe(error: grpc.RpcError, target: str) -> str:
-    if not isinstance(error, grpc.Call):
-        return f"the call to {target} failed: {error}"
-    return describe(call_error(error), target)
-
-
-CALL_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +44,8 @@ def connect(target: str) -> Iterator[Service]:
     Raises:
         CommandFailed: The target is none, or a call made inside failed.
     """
-    try:
-        resolved = resolve_target(target)
-    except ValueError as error:
-        raise CommandFailed(str(error)) from error
-    with calls_to(resolved), grpc.insecure_channel(resolved, options=channel_options(resolved)) as channel:
+    resolved = resolved_target(target)
+    with _calls_to(resolved), grpc.insecure_channel(resolved, options=channel_options(resolved)) as channel:
         yield Service(
             channel=channel,
             context=ContextServiceStub(channel),
@@ -95,3 +55,45 @@ def connect(target: str) -> Iterator[Service]:
             learning=LearningServiceStub(channel),
             admin=AdminServiceStub(channel),
         )
+
+
+@contextmanager
+def _calls_to(target: str) -> Iterator[None]:
+    """Turn a failed call into a message that names the target or what is wrong with the request.
+
+    Raises:
+        CommandFailed: Instead of `grpc.RpcError`.
+    """
+    try:
+        yield
+    except grpc.RpcError as error:
+        if isinstance(error, grpc.Call):
+            said = describe(call_error(error), target)
+        else:
+            said = f"the call to {target} failed: {error}"
+        raise CommandFailed(said) from error
+
+
+def resolved_target(target: str) -> str:
+    """The target in full. Raises: CommandFailed."""
+    try:
+        return resolve_target(target)
+    except ValueError as error:
+        raise CommandFailed(str(error)) from error
+
+
+@contextmanager
+def packages_of(extra: str) -> Iterator[None]:
+    """Imports inside need the packages of an extra, which the base install does not have.
+
+    Raises:
+        CommandFailed: One of them is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in {"", "hummock"}:
+            raise
+        raise CommandFailed(
+            f"this command needs the package {error.name}, which is not installed; pip install 'hummock[{extra}]'"
+        ) from error

@@ -16,38 +16,10 @@ from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, conne
 from hummock.cli.index import index_repository, print_report
 from hummock.cli.memories import store
 from hummock.cli.options import PresetName, recall_request
-from hummock.cli.output import note, print_line, print_recall, printable
-from hummock.cli.recall import FormName, print_rendered
-from hummock.demo import SampleMemory
+from hummock.cli.output import note, print_line, printable
+from hummock.cli.recall import FormName, print_recall, print_rendered
+from hummock.demo import load_sample, sample_input, sample_repository
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
-
-
-def sample_input(memory: SampleMemory) -> memory_pb2.MemoryInput:
-    """The memory to learn; its id makes a second run change nothing."""
-    payload = memory_pb2.MemoryPayload(content=memory.content)
-    if memory.kind == "LEARNING_RECORD":
-        payload.learning_record.CopyFrom(
-            memory_pb2.LearningRecord(question=memory.question, answer=memory.answer, source_files=memory.source_files)
-        )
-    elif memory.kind == "DOMAIN_KNOWLEDGE":
-        payload.domain_knowledge.CopyFrom(
-            memory_pb2.DomainKnowledge(
-                domain=memory.domain, aliases=memory.aliases, summary=memory.summary, key_files=memory.key_files
-            )
-        )
-    return memory_pb2.MemoryInput(
-        id=memory.id,
-        kind=memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{memory.kind}"),
-        origin=memory_pb2.Origin.Value(f"ORIGIN_{memory.origin}"),
-        index=memory_pb2.MemoryIndex(
-            title=memory.title,
-            # A domain's summary is its body; saying it twice would only cost tokens.
-            summary="" if memory.kind == "DOMAIN_KNOWLEDGE" else memory.summary,
-            tags=memory.tags,
-        ),
-        payload=payload,
-    )
-
 
 _PORT = 7420
 _REPOSITORY = "demo"
@@ -83,8 +55,6 @@ def demo(
 
 def _fill(service: Service, repo: Path) -> None:
     """Index the repository and the sample's, and learn the sample; a second run finds all of it there."""
-    from hummock.demo import load_sample, sample_repository
-
     note(f"indexing {repo.absolute()} into project {_REPOSITORY}")
     print_report(index_repository(service, repo, _REPOSITORY), note)
     note(f"indexing the sample's Java project into project {_SAMPLE}")
@@ -98,8 +68,6 @@ def _fill(service: Service, repo: Path) -> None:
 
 
 def _ask_all(service: Service) -> None:
-    from hummock.demo import load_sample
-
     questions = {question.language: question.text for question in load_sample().questions}
     _ask(service, _SAMPLE, questions["zh"], PresetName.CODE, FormName.CONTEXT)
     _ask(service, _SAMPLE, questions["en"], PresetName.AGENT, FormName.WATERFALL)

@@ -2,78 +2,33 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.json_format import MessageToJson
+from rich.table import Table
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, connect
-from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, unsigned, utf8
-from hummock.cli.output import Meter, new_table, note, print_json, print_line, print_table, printable
+from hummock.cli.options import JsonFlag, JsonLinesFlag, PageOption, ProjectOption, TargetOption, count_option, utf8
+from hummock.cli.output import (
+    Meter,
+    new_table,
+    note,
+    print_json,
+    print_json_line,
+    print_line,
+    print_page,
+    print_table,
+    printable,
+)
 from hummock.v1 import learning_pb2
 from hummock.v1 import learning_service_pb2 as pb
 from hummock_client.channel import DEFAULT_TARGET
 
-
-def print_events(events: Sequence[pb.LearningEvent]) -> None:
-    """A line an event: its number, its time, what it is and what it is about."""
-    if not events:
-        note("no events")
-        return
-    table = new_table()
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("time", no_wrap=True)
-    table.add_column("event", no_wrap=True)
-    table.add_column("what", ratio=1, overflow="fold")
-    for event in events:
-        kind = event.WhichOneof("event") or "unknown"
-        happened = event.event_time.ToDatetime().isoformat(" ", "seconds")
-        table.add_row(str(event.number), happened, kind.replace("_", " "), Text(printable(_about(event, kind))))
-    print_table(table)
-
-
-def _about(event: pb.LearningEvent, kind: str) -> str:
-    match kind:
-        case "turn_observed":
-            observed = event.turn_observed
-            return f"{_turn(observed.scope, observed.turn)}: {observed.user_text}{_ids('used', observed.used_ids)}"
-        case "keywords_learned":
-            return _learned(event.keywords_learned)
-        case "injected":
-            injected = event.injected
-            ids = _ids("referenced", injected.referenced_ids) + _ids("injected", injected.injected_ids)
-            return f"{_turn(injected.scope, injected.turn)}{ids}{_ids('dropped', injected.dropped_ids)}"
-        case "keywords_set":
-            return f"{event.keywords_set.memory_id}: {', '.join(event.keywords_set.keywords) or 'none'}"
-        case "switched":
-            return "on" if event.switched else "off"
-        case "forgotten":
-            return ", ".join(event.forgotten.memory_ids)
-        case "feedback_given":
-            given = event.feedback_given
-            return f"{given.query_text}{_ids('useful', given.useful_ids)}{_ids('useless', given.useless_ids)}"
-        case _:
-            return ""
-
-
-def _learned(event: pb.KeywordsLearned) -> str:
-    learner = learning_pb2.Learner.Name(event.learner).removeprefix("LEARNER_").lower()
-    found = [f"{update.memory_id}: {', '.join(update.keywords)}" for update in event.updates]
-    return f"turn {event.turn}, {learner}, {len(event.analyzed_ids)} analysed; {'; '.join(found) or 'nothing found'}"
-
-
-def _turn(scope: str, turn: int) -> str:
-    return f"{scope} turn {turn}" if scope else f"turn {turn}"
-
-
-def _ids(name: str, ids: Sequence[str]) -> str:
-    return f"; {name} {', '.join(ids)}" if ids else ""
-
+app = typer.Typer(no_args_is_help=True, help="Show and change how a project learns of its entries.")
 
 _OUTCOMES = {
     pb.ENTRY_OUTCOME_LEARNT: "learnt",
@@ -81,15 +36,30 @@ _OUTCOMES = {
     pb.ENTRY_OUTCOME_FAILED: "failed",
     pb.ENTRY_OUTCOME_GONE: "no such entry",
 }
+_STATUS = {
+    learning_pb2.INJECTION_STATUS_INJECTING: "injecting",
+    learning_pb2.INJECTION_STATUS_COOLING_DOWN: "cooling down",
+    learning_pb2.INJECTION_STATUS_IDLE: "idle",
+}
+
+ScopeOption = Annotated[
+    str, typer.Option("--scope", help="A session's id; the project itself if unset.", callback=utf8)
+]
+TurnOption = Annotated[int | None, count_option("--turn", "The scope's next turn if unset.")]
+HighOption = Annotated[int | None, count_option("--high-above", "Referenced more often: in every turn.")]
+MidOption = Annotated[int | None, count_option("--mid-above", "Referenced more often: middle cooldown.")]
+MidTurnsOption = Annotated[int | None, count_option("--mid-cooldown", "Turns of the middle cooldown.")]
+LowTurnsOption = Annotated[int | None, count_option("--low-cooldown", "Turns of the low cooldown.")]
 
 
+@app.command("run")
 def run(
     project: ProjectOption,
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Entries to read; those without keywords if unset.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Read all entries.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")] = False,
+    json: JsonLinesFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Have entries read for keywords, and show what becomes of each; it goes on after Ctrl-C."""
@@ -105,58 +75,14 @@ def run(
         try:
             for last in service.learning.LearnKeywords(request):
                 if json:
-                    print_line(MessageToJson(last, ensure_ascii=False, indent=None))
+                    print_json_line(last)
                 elif last.HasField("entry"):
-                    print_line(_line(last.entry))
+                    print_line(_entry_line(last.entry))
                 meter.show("reading", last.done, last.total)
-                # Whoever reads a pipe shall not wait for a full buffer.
-                sys.stdout.flush()
         except KeyboardInterrupt:
             note(f"{last.done} of {last.total} are read; the service goes on, and the same command joins it")
             return
     _conclude(last)
-
-
-def _line(entry: pb.EntryLearnt) -> str:
-    said = ", ".join(entry.keywords) or entry.reason
-    return printable(f"{_OUTCOMES.get(entry.outcome, '?')}  {entry.memory_id}" + (f"  {said}" if said else ""))
-
-
-def _conclude(last: pb.LearningServiceLearnKeywordsResponse) -> None:
-    if last.end == pb.SCAN_END_DONE:
-        note(f"{last.done} entries were read" if last.total else "there was nothing to read")
-        return
-    fix = "; switch it on with: hummock learning on" if last.end == pb.SCAN_END_OFF else ""
-    raise CommandFailed(f"{last.reason}{fix}")
-
-
-app = typer.Typer(no_args_is_help=True, help="Show and change how a project learns of its entries.")
-app.command()(run)
-
-_STATUS = {
-    learning_pb2.INJECTION_STATUS_INJECTING: "injecting",
-    learning_pb2.INJECTION_STATUS_COOLING_DOWN: "cooling down",
-    learning_pb2.INJECTION_STATUS_IDLE: "idle",
-}
-
-ScopeOption = Annotated[
-    str, typer.Option("--scope", help="A session's id; the project itself if unset.", callback=utf8)
-]
-TurnOption = Annotated[
-    int | None, typer.Option("--turn", help="The scope's next turn if unset.", callback=unsigned(32))
-]
-HighOption = Annotated[
-    int | None, typer.Option("--high-above", help="Referenced more often: in every turn.", callback=unsigned(32))
-]
-MidOption = Annotated[
-    int | None, typer.Option("--mid-above", help="Referenced more often: middle cooldown.", callback=unsigned(32))
-]
-MidTurnsOption = Annotated[
-    int | None, typer.Option("--mid-cooldown", help="Turns of the middle cooldown.", callback=unsigned(32))
-]
-LowTurnsOption = Annotated[
-    int | None, typer.Option("--low-cooldown", help="Turns of the low cooldown.", callback=unsigned(32))
-]
 
 
 @app.command("status")
@@ -165,7 +91,7 @@ def status(
     scope: ScopeOption = "",
     turn: TurnOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Entries of one page.")] = 100,
-    page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
+    page: PageOption = "",
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -196,14 +122,12 @@ def watch(
         try:
             for news in service.learning.WatchState(pb.LearningServiceWatchStateRequest(project=project, scope=scope)):
                 if json:
-                    print_line(MessageToJson(news, ensure_ascii=False, indent=None))
+                    print_json_line(news)
                 else:
                     _print_entries(news.entries)
                     for memory_id in news.removed_ids:
                         print_line(printable(f"removed {memory_id}"))
                     note(_summary(news.state, news.turn))
-                # Whoever reads a pipe shall not wait for a full buffer.
-                sys.stdout.flush()
         except KeyboardInterrupt:
             note("watched until here")
 
@@ -213,7 +137,7 @@ def log(
     project: ProjectOption,
     oldest: Annotated[bool, typer.Option("--oldest", help="Oldest first.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Events of one page.")] = 20,
-    page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
+    page: PageOption = "",
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -226,9 +150,7 @@ def log(
     if json:
         print_json(response)
         return
-    print_events(response.events)
-    if response.next_page_token:
-        note(f"there are more: --page {response.next_page_token}")
+    print_page(_events(response.events), "no events", response.next_page_token)
 
 
 @app.command("replay")
@@ -285,8 +207,7 @@ def set_numbers(
         int | None, typer.Option("--candidates", min=1, max=50, help="Analysed after a turn.")
     ] = None,
     analysis_cooldown: Annotated[
-        int | None,
-        typer.Option("--analysis-cooldown", help="Turns before an entry is analysed again.", callback=unsigned(32)),
+        int | None, count_option("--analysis-cooldown", "Turns before an entry is analysed again.")
     ] = None,
     keyword_target: Annotated[
         int | None, typer.Option("--keyword-target", min=1, max=64, help="Keywords of an entry that is learnt.")
@@ -345,30 +266,17 @@ def _change(request: pb.LearningServiceUpdateSettingsRequest, target: str, *, js
     print_line(_numbers(response.state.settings))
 
 
-def _duration(seconds: float) -> Duration:
-    duration = Duration()
-    duration.FromNanoseconds(round(seconds * 1e9))
-    return duration
+def _entry_line(entry: pb.EntryLearnt) -> str:
+    said = ", ".join(entry.keywords) or entry.reason
+    return printable(f"{_OUTCOMES.get(entry.outcome, '?')}  {entry.memory_id}" + (f"  {said}" if said else ""))
 
 
-def _summary(state: pb.LearningState, turn: int | None) -> str:
-    parts = ["learning is on" if state.enabled else "learning is off: every entry is injected"]
-    if turn is not None:
-        parts.append(f"turn {turn}")
-    parts.append(f"{state.turns} turns seen")
-    if state.missed_turns:
-        parts.append(f"{state.missed_turns} missed")
-    return " · ".join([*parts, f"{state.events} events"])
-
-
-def _numbers(settings: learning_pb2.LearningSettings) -> str:
-    return (
-        f"high above {settings.high_above} · "
-        f"mid above {settings.mid_above}, after {settings.mid_cooldown_turns} turns · "
-        f"low after {settings.low_cooldown_turns} turns · similarity {settings.min_similarity:g} · "
-        f"{settings.candidates} candidates, again after {settings.analysis_cooldown_turns} turns · "
-        f"{settings.keyword_target} keywords wanted · pause {settings.cold_start_pause.ToNanoseconds() / 1e9:g} s"
-    )
+def _conclude(last: pb.LearningServiceLearnKeywordsResponse) -> None:
+    if last.end == pb.SCAN_END_DONE:
+        note(f"{last.done} entries were read" if last.total else "there was nothing to read")
+        return
+    fix = "; switch it on with: hummock learning on" if last.end == pb.SCAN_END_OFF else ""
+    raise CommandFailed(f"{last.reason}{fix}")
 
 
 def _print_entries(entries: Sequence[pb.EntryState]) -> None:
@@ -396,6 +304,32 @@ def _print_entries(entries: Sequence[pb.EntryState]) -> None:
     print_table(table)
 
 
+def _summary(state: pb.LearningState, turn: int | None) -> str:
+    parts = ["learning is on" if state.enabled else "learning is off: every entry is injected"]
+    if turn is not None:
+        parts.append(f"turn {turn}")
+    parts.append(f"{state.turns} turns seen")
+    if state.missed_turns:
+        parts.append(f"{state.missed_turns} missed")
+    return " · ".join([*parts, f"{state.events} events"])
+
+
+def _numbers(settings: learning_pb2.LearningSettings) -> str:
+    return (
+        f"high above {settings.high_above} · "
+        f"mid above {settings.mid_above}, after {settings.mid_cooldown_turns} turns · "
+        f"low after {settings.low_cooldown_turns} turns · similarity {settings.min_similarity:g} · "
+        f"{settings.candidates} candidates, again after {settings.analysis_cooldown_turns} turns · "
+        f"{settings.keyword_target} keywords wanted · pause {settings.cold_start_pause.ToNanoseconds() / 1e9:g} s"
+    )
+
+
+def _duration(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromNanoseconds(round(seconds * 1e9))
+    return duration
+
+
 def _print_replay(response: pb.LearningServiceReplayResponse) -> None:
     same = "the same state" if response.matches else "ANOTHER STATE"
     print_line(f"{response.events} events give {same}: {response.replayed_digest}")
@@ -406,13 +340,58 @@ def _print_replay(response: pb.LearningServiceReplayResponse) -> None:
         f"{fork.differing_count} of {fork.turn_count} turns would have differed: "
         f"{fork.forked_injected_count} injections instead of {fork.injected_count}"
     )
-    _print_forked(fork.differing)
+    for turn in fork.differing:
+        changes = [*(f"+{added}" for added in turn.added_ids), *(f"-{removed}" for removed in turn.removed_ids)]
+        print_line(printable(f"#{turn.event}  {_turn(turn.scope, turn.turn)}  {' '.join(changes)}"))
 
 
-def _print_forked(turns: Iterable[pb.ForkedTurn]) -> None:
-    for turn in turns:
-        changes = [f"+{memory_id}" for memory_id in turn.added_ids] + [
-            f"-{memory_id}" for memory_id in turn.removed_ids
-        ]
-        where = f"{turn.scope} turn {turn.turn}" if turn.scope else f"turn {turn.turn}"
-        print_line(printable(f"#{turn.event}  {where}  {' '.join(changes)}"))
+def _events(events: Iterable[pb.LearningEvent]) -> Table:
+    """A row an event: its number, its time, what it is and what it is about."""
+    table = new_table()
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("time", no_wrap=True)
+    table.add_column("event", no_wrap=True)
+    table.add_column("what", ratio=1, overflow="fold")
+    for event in events:
+        kind = event.WhichOneof("event") or "unknown"
+        happened = event.event_time.ToDatetime().isoformat(" ", "seconds")
+        table.add_row(str(event.number), happened, kind.replace("_", " "), Text(printable(_about(event, kind))))
+    return table
+
+
+def _about(event: pb.LearningEvent, kind: str) -> str:
+    match kind:
+        case "turn_observed":
+            observed = event.turn_observed
+            return f"{_turn(observed.scope, observed.turn)}: {observed.user_text}{_ids('used', observed.used_ids)}"
+        case "keywords_learned":
+            return _learned(event.keywords_learned)
+        case "injected":
+            injected = event.injected
+            ids = _ids("referenced", injected.referenced_ids) + _ids("injected", injected.injected_ids)
+            return f"{_turn(injected.scope, injected.turn)}{ids}{_ids('dropped', injected.dropped_ids)}"
+        case "keywords_set":
+            return f"{event.keywords_set.memory_id}: {', '.join(event.keywords_set.keywords) or 'none'}"
+        case "switched":
+            return "on" if event.switched else "off"
+        case "forgotten":
+            return ", ".join(event.forgotten.memory_ids)
+        case "feedback_given":
+            given = event.feedback_given
+            return f"{given.query_text}{_ids('useful', given.useful_ids)}{_ids('useless', given.useless_ids)}"
+        case _:
+            return ""
+
+
+def _learned(event: pb.KeywordsLearned) -> str:
+    learner = learning_pb2.Learner.Name(event.learner).removeprefix("LEARNER_").lower()
+    found = [f"{update.memory_id}: {', '.join(update.keywords)}" for update in event.updates]
+    return f"turn {event.turn}, {learner}, {len(event.analyzed_ids)} analysed; {'; '.join(found) or 'nothing found'}"
+
+
+def _turn(scope: str, turn: int) -> str:
+    return f"{scope} turn {turn}" if scope else f"turn {turn}"
+
+
+def _ids(name: str, ids: Sequence[str]) -> str:
+    return f"; {name} {', '.join(ids)}" if ids else ""

@@ -5,22 +5,22 @@ from __future__ import annotations
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import grpc
 import typer
 from google.protobuf.field_mask_pb2 import FieldMask
-from google.protobuf.json_format import MessageToJson, Parse, ParseError
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock.cli.options import (
     JsonFlag,
+    JsonLinesFlag,
     KindName,
     OriginName,
+    PageOption,
     ProjectOption,
     TagOption,
     TargetOption,
@@ -34,41 +34,29 @@ from hummock.cli.output import (
     new_table,
     note,
     print_json,
+    print_json_line,
     print_line,
-    print_table,
+    print_page,
     printable,
     title_of,
     warn,
 )
+from hummock.importing import BadLine, messages
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.streaming import batches
 
+app = typer.Typer(no_args_is_help=True, help="Read, change and remove memories one by one, and watch them.")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadLine:
-    """A line that is no memory: its number, counted from 1, and why."""
+_MARKS = {
+    memory_service_pb2.MEMORY_EVENT_TYPE_CREATED: "+",
+    memory_service_pb2.MEMORY_EVENT_TYPE_UPDATED: "~",
+    memory_service_pb2.MEMORY_EVENT_TYPE_DELETED: "-",
+}
 
-    number: int
-    reason: str
-
-
-def parse_lines(lines: Iterable[bytes]) -> Iterator[memory_pb2.MemoryInput | BadLine]:
-    """A memory or a complaint for each line; empty lines are passed over."""
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield Parse(line.decode("utf-8-sig" if number == 1 else "utf-8"), memory_pb2.MemoryInput())
-        except UnicodeDecodeError as error:
-            yield BadLine(number=number, reason=f"is not UTF-8 (byte {error.start})")
-        except ParseError as error:
-            yield BadLine(number=number, reason=" ".join(str(error).split()))
-
-
-def learn_request(project: str, memories: Sequence[memory_pb2.MemoryInput]) -> context_service_pb2.LearnRequest:
-    """A Learn with an id of its own, so that a repeated delivery is one write."""
-    return context_service_pb2.LearnRequest(project=project, request_id=str(uuid.uuid4()), memories=memories)
+KindsOption = Annotated[list[KindName] | None, typer.Option("--kind", help="Of this kind; repeatable.")]
+OriginsOption = Annotated[list[OriginName] | None, typer.Option("--origin", help="Of this origin; repeatable.")]
+IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of memories.")]
 
 
 def learn(
@@ -92,10 +80,10 @@ def learn(
     if file is not None:
         if title or tag or json or kind != "note" or origin is not OriginName.MANUAL:
             raise typer.BadParameter("--title, --tag, --kind, --origin and --json go with TEXT; a line says its own")
-        memories, bad_lines = _read(file, keep_going=keep_going)
+        memories, bad_lines = _memories_of(file, keep_going=keep_going)
         with connect(target) as service:
             counts = store(service, project, memories)
-        _report(counts, bad_lines)
+        _conclude(counts, bad_lines)
         return
     if kind not in {"note", "entry"}:
         raise typer.BadParameter(f'{kind} is not "note" or "entry"; other kinds are learnt with --file')
@@ -131,16 +119,21 @@ def store(service: Service, project: str, memories: list[memory_pb2.MemoryInput]
     return counts
 
 
-def _read(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.MemoryInput], list[BadLine]]:
+def learn_request(project: str, memories: Sequence[memory_pb2.MemoryInput]) -> context_service_pb2.LearnRequest:
+    """A Learn with an id of its own, so that a repeated delivery is one write."""
+    return context_service_pb2.LearnRequest(project=project, request_id=str(uuid.uuid4()), memories=memories)
+
+
+def _memories_of(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.MemoryInput], list[BadLine]]:
     """All of the file before anything is sent: a wrong line is found while nothing is stored yet."""
     name = "stdin" if str(file) == "-" else str(file)
     memories: list[memory_pb2.MemoryInput] = []
     bad_lines: list[BadLine] = []
     try:
         with sys.stdin.buffer if name == "stdin" else file.open("rb") as lines:
-            for parsed in parse_lines(lines):
+            for parsed in messages(lines, memory_pb2.MemoryInput):
                 if not isinstance(parsed, BadLine):
-                    memories.append(parsed)
+                    memories.append(parsed[1])
                 elif keep_going:
                     bad_lines.append(parsed)
                     warn(f"{name}, line {parsed.number}: {parsed.reason}")
@@ -153,7 +146,7 @@ def _read(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.MemoryInput]
     return memories, bad_lines
 
 
-def _report(counts: Counter[str], bad_lines: list[BadLine]) -> None:
+def _conclude(counts: Counter[str], bad_lines: list[BadLine]) -> None:
     said = [f"{count} {status}" for status, count in sorted(counts.items())]
     if bad_lines:
         said.append(f"{len(bad_lines)} lines passed over")
@@ -178,23 +171,17 @@ def _status_word(status: context_service_pb2.LearnStatus.ValueType) -> str:
     return context_service_pb2.LearnStatus.Name(status).removeprefix("LEARN_STATUS_").lower()
 
 
-_MARKS = {
-    memory_service_pb2.MEMORY_EVENT_TYPE_CREATED: "+",
-    memory_service_pb2.MEMORY_EVENT_TYPE_UPDATED: "~",
-    memory_service_pb2.MEMORY_EVENT_TYPE_DELETED: "-",
-}
-
-
+@app.command("watch")
 def watch(
     project: ProjectOption,
-    kind: Annotated[list[KindName] | None, typer.Option("--kind", help="Of this kind; repeatable.")] = None,
-    origin: Annotated[list[OriginName] | None, typer.Option("--origin", help="Of this origin; repeatable.")] = None,
+    kind: KindsOption = None,
+    origin: OriginsOption = None,
     tag: TagOption = None,
     after: Annotated[
         int | None,
         typer.Option("--after", help="Begin behind this write; the newest one if unset.", callback=unsigned(64)),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")] = False,
+    json: JsonLinesFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Show memories as they are stored, changed and removed, until Ctrl-C."""
@@ -207,11 +194,9 @@ def watch(
             for news in service.memories.Watch(request):
                 seq = news.seq
                 if json:
-                    print_line(MessageToJson(news, ensure_ascii=False, indent=None))
+                    print_json_line(news)
                 else:
-                    _show(news)
-                # Whoever reads a pipe shall not wait for a full buffer.
-                sys.stdout.flush()
+                    _print_news(news)
         except KeyboardInterrupt:
             note(f"--after {seq} goes on from here")
         except grpc.RpcError:
@@ -220,43 +205,17 @@ def watch(
             raise
 
 
-def _show(news: memory_service_pb2.MemoryServiceWatchResponse) -> None:
-    match news.WhichOneof("news"):
-        case "start":
-            note(f"watching behind write {news.seq}; Ctrl-C ends it")
-        case "reset":
-            warn(f"what happened before write {news.seq} is no longer known; `hummock memories ls` shows what is there")
-    for event in news.events.events:
-        print_line(_line(event))
-
-
-def _line(event: memory_service_pb2.MemoryEvent) -> str:
-    line = f"{_MARKS.get(event.type, '?')} {event.seq}  {printable(event.id)}"
-    if not event.HasField("memory"):
-        return line
-    origin = memory_pb2.Origin.Name(event.memory.origin).removeprefix("ORIGIN_").lower()
-    tags = "".join(f" #{printable(tag)}" for tag in event.memory.index.tags)
-    title = " ".join(title_of(event.memory).split())
-    return f"{line}  {kind_word(event.memory.kind)}/{origin}  {title}{tags}"
-
-
-app = typer.Typer(no_args_is_help=True, help="Read, change and remove memories one by one, and watch them.")
-app.command()(watch)
-
-IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of memories.")]
-
-
 @app.command("ls")
 def ls(
     project: ProjectOption,
-    kind: Annotated[list[KindName] | None, typer.Option("--kind", help="Of this kind; repeatable.")] = None,
-    origin: Annotated[list[OriginName] | None, typer.Option("--origin", help="Of this origin; repeatable.")] = None,
+    kind: KindsOption = None,
+    origin: OriginsOption = None,
     tag: TagOption = None,
     session: Annotated[list[str] | None, typer.Option("--session", help="Of this session; repeatable.")] = None,
     contains: Annotated[str, typer.Option("--contains", help="Only with this string in title, tags or text.")] = "",
     newest: Annotated[bool, typer.Option("--newest", help="What was written last first.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Memories of one page.")] = 100,
-    page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
+    page: PageOption = "",
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -283,12 +242,7 @@ def ls(
         table.add_row(
             kind_word(memory.kind), Text(printable(memory.id)), Text(title_of(memory)), str(memory.token_count)
         )
-    if response.memories:
-        print_table(table)
-    else:
-        note("no memories")
-    if response.next_page_token:
-        note(f"there are more: --page {response.next_page_token}")
+    print_page(table, "no memories", response.next_page_token)
 
 
 @app.command("get")
@@ -314,7 +268,7 @@ def get(
         return
     for memory in several.memories:
         _print_memory(memory)
-    _complain(list(several.missing_ids))
+    _warn_of_missing(list(several.missing_ids))
 
 
 @app.command("edit")
@@ -375,10 +329,10 @@ def rm(ids: IdsArgument, project: ProjectOption, json: JsonFlag = False, target:
         print_json(response)
         return
     print_line(f"{response.deleted_count} removed")
-    _complain(list(response.missing_ids))
+    _warn_of_missing(list(response.missing_ids))
 
 
-def _complain(missing_ids: list[str]) -> None:
+def _warn_of_missing(missing_ids: list[str]) -> None:
     for missing in missing_ids:
         warn(f"memory {printable(missing)} does not exist in this project")
     if missing_ids:
@@ -386,9 +340,9 @@ def _complain(missing_ids: list[str]) -> None:
 
 
 def _print_memory(memory: memory_pb2.Memory) -> None:
-    origin = memory_pb2.Origin.Name(memory.origin).removeprefix("ORIGIN_").lower()
     tags = " ".join(f"#{tag}" for tag in memory.index.tags)
-    facts = [kind_word(memory.kind), origin, f"{memory.token_count} tokens", memory.create_time.ToJsonString(), tags]
+    tokens, created = f"{memory.token_count} tokens", memory.create_time.ToJsonString()
+    facts = [kind_word(memory.kind), _origin_word(memory), tokens, created, tags]
     print_line(printable(memory.id))
     print_line(printable("  " + " · ".join(fact for fact in facts if fact)))
     for text in (memory.index.title, memory.index.summary, *_body(memory.payload)):
@@ -409,3 +363,26 @@ def _body(payload: memory_pb2.MemoryPayload) -> list[str]:
             fragment = payload.code_fragment
             return [f"{fragment.path}:{fragment.start_line}-{fragment.end_line}", payload.content]
     return [payload.content]
+
+
+def _print_news(news: memory_service_pb2.MemoryServiceWatchResponse) -> None:
+    match news.WhichOneof("news"):
+        case "start":
+            note(f"watching behind write {news.seq}; Ctrl-C ends it")
+        case "reset":
+            warn(f"what happened before write {news.seq} is no longer known; `hummock memories ls` shows what is there")
+    for event in news.events.events:
+        print_line(_event_line(event))
+
+
+def _event_line(event: memory_service_pb2.MemoryEvent) -> str:
+    line = f"{_MARKS.get(event.type, '?')} {event.seq}  {printable(event.id)}"
+    if not event.HasField("memory"):
+        return line
+    tags = "".join(f" #{printable(tag)}" for tag in event.memory.index.tags)
+    title = " ".join(title_of(event.memory).split())
+    return f"{line}  {kind_word(event.memory.kind)}/{_origin_word(event.memory)}  {title}{tags}"
+
+
+def _origin_word(memory: memory_pb2.Memory) -> str:
+    return memory_pb2.Origin.Name(memory.origin).removeprefix("ORIGIN_").lower()

@@ -5,32 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hummock.v1 import memory_pb2 as memory_pb
-from hummock.v1 import recall_pb2 as pb
-
-
-def utf8(value: str) -> str:
-    """The value itself; a usage error where the shell passed bytes that are not UTF-8."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise typer.BadParameter("is not valid UTF-8") from None
-    return value
-
-
-def unsigned(bits: int) -> Callable[[int | None], int | None]:
-    """A check that a number fits a field of so many bits, in the way that options want it."""
-
-    def fitting(value: int | None) -> int | None:
-        if value is not None and not 0 <= value < 1 << bits:
-            raise typer.BadParameter(f"is {value}; it must be 0 to {(1 << bits) - 1}")
-        return value
-
-    return fitting
+from hummock.v1 import memory_pb2, recall_pb2
 
 
 class PresetName(StrEnum):
@@ -62,6 +41,31 @@ class OriginName(StrEnum):
     INDEXER = "indexer"
 
 
+def utf8(value: str) -> str:
+    """The value itself; a usage error where the shell passed bytes that are not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise typer.BadParameter("is not valid UTF-8") from None
+    return value
+
+
+def unsigned(bits: int) -> Callable[[int | None], int | None]:
+    """A check that a number fits a field of so many bits, in the way that options want it."""
+
+    def fitting(value: int | None) -> int | None:
+        if value is not None and not 0 <= value < 1 << bits:
+            raise typer.BadParameter(f"is {value}; it must be 0 to {(1 << bits) - 1}")
+        return value
+
+    return fitting
+
+
+def count_option(name: str, help: str) -> Any:
+    """An option whose number fits a field of 32 bits."""
+    return typer.Option(name, help=help, callback=unsigned(32))
+
+
 # HUMMOCK_TARGET and HUMMOCK_PROJECT say where to call and are read by typer; config.py reads the service's settings.
 TargetOption = Annotated[
     str,
@@ -71,30 +75,29 @@ ProjectOption = Annotated[
     str, typer.Option("--project", "-p", envvar="HUMMOCK_PROJECT", help="The project to work on.", callback=utf8)
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print the service's reply as JSON.")]
+JsonLinesFlag = Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")]
+PageOption = Annotated[str, typer.Option("--page", help="The token that the page before ended with.")]
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", callback=utf8)]
 PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The kind of caller; agent if unset.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag that memories must have; repeatable.")]
-TopKOption = Annotated[
-    int | None,
-    typer.Option("--top-k", help="How many memories; the preset decides if unset.", callback=unsigned(32)),
-]
+TopKOption = Annotated[int | None, count_option("--top-k", "How many memories; the preset decides if unset.")]
 DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
 ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
 
 
-def preset_value(name: PresetName | None) -> pb.Preset.ValueType:
+def preset_value(name: PresetName | None) -> recall_pb2.Preset.ValueType:
     """The contract's value; unspecified for None."""
-    return pb.PRESET_UNSPECIFIED if name is None else pb.Preset.Value(f"PRESET_{name.name}")
+    return recall_pb2.PRESET_UNSPECIFIED if name is None else recall_pb2.Preset.Value(f"PRESET_{name.name}")
 
 
-def kind_value(name: KindName) -> memory_pb.MemoryKind.ValueType:
+def kind_value(name: KindName) -> memory_pb2.MemoryKind.ValueType:
     """The contract's value."""
-    return memory_pb.MemoryKind.Value(f"MEMORY_KIND_{name.name}")
+    return memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{name.name}")
 
 
-def origin_value(name: OriginName) -> memory_pb.Origin.ValueType:
+def origin_value(name: OriginName) -> memory_pb2.Origin.ValueType:
     """The contract's value."""
-    return memory_pb.Origin.Value(f"ORIGIN_{name.name}")
+    return memory_pb2.Origin.Value(f"ORIGIN_{name.name}")
 
 
 def filter_of(
@@ -102,9 +105,9 @@ def filter_of(
     kinds: Sequence[KindName] | None = None,
     origins: Sequence[OriginName] | None = None,
     sessions: Sequence[str] | None = None,
-) -> memory_pb.Filter:
+) -> memory_pb2.Filter:
     """Memories with all of these tags, and any of each of the others; None sets no condition."""
-    return memory_pb.Filter(
+    return memory_pb2.Filter(
         tags=tags or (),
         kinds=[kind_value(kind) for kind in kinds or ()],
         origins=[origin_value(origin) for origin in origins or ()],
@@ -114,8 +117,8 @@ def filter_of(
 
 def recall_request(
     project: str, text: str, preset: PresetName | None, top_k: int | None, tags: Sequence[str] | None
-) -> pb.RecallRequest:
+) -> recall_pb2.RecallRequest:
     """What to recall; what is None is left to the preset."""
-    return pb.RecallRequest(
+    return recall_pb2.RecallRequest(
         project=project, query_text=text, preset=preset_value(preset), top_k=top_k, filter=filter_of(tags)
     )

@@ -1,15 +1,14 @@
-"""Printing: answers to stdout, everything about them to stderr; tables of hits, and how far a long command is."""
+"""Printing: answers to stdout, everything about them to stderr; memories in words, and how far a long command is."""
 
 from __future__ import annotations
 
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from rich import box
@@ -27,11 +26,19 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from hummock.v1 import memory_pb2 as memory_pb
-from hummock.v1 import recall_pb2 as pb
+from hummock.v1 import memory_pb2
 
 _SECONDS_PER_DAY = 86_400
 _KEPT_CONTROLS = "\n\t"
+_MAX_LINE_CHARACTERS = 120
+_LINE_EVERY_S = 5.0
+_KIND_WORDS = {
+    memory_pb2.MEMORY_KIND_LEARNING_RECORD: "record",
+    memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE: "domain",
+    memory_pb2.MEMORY_KIND_CODE_FRAGMENT: "code",
+    memory_pb2.MEMORY_KIND_NOTE: "note",
+    memory_pb2.MEMORY_KIND_ENTRY: "entry",
+}
 
 
 def printable(text: str) -> str:
@@ -41,6 +48,12 @@ def printable(text: str) -> str:
         for character in text
         if character in _KEPT_CONTROLS or unicodedata.category(character) not in {"Cc", "Cs"}
     )
+
+
+def one_line(text: str) -> str:
+    """The text on one line, printable, at most 120 characters."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= _MAX_LINE_CHARACTERS else f"{line[: _MAX_LINE_CHARACTERS - 1]}…"
 
 
 def print_line(text: str) -> None:
@@ -53,14 +66,30 @@ def print_json(message: Message) -> None:
     print(MessageToJson(message, ensure_ascii=False))
 
 
+def print_json_line(message: Message) -> None:
+    """The message in the same mapping on one line, at once."""
+    print_line(MessageToJson(message, ensure_ascii=False, indent=None))
+
+
 def print_table(table: Table) -> None:
     """To stdout; as wide as the terminal, 80 columns where there is none."""
     Console(markup=False, highlight=False, emoji=False).print(table)
 
 
-def columns() -> int:
-    """The terminal's width; 80 where there is none."""
-    return Console().width
+def print_page(table: Table, nothing: str, next_page_token: str) -> None:
+    """One page of a list.
+
+    Args:
+        table: To stdout, if it has rows.
+        nothing: To stderr otherwise.
+        next_page_token: What `--page` takes for the page after it; empty if there is none.
+    """
+    if table.row_count:
+        print_table(table)
+    else:
+        note(nothing)
+    if next_page_token:
+        note(f"there are more: --page {next_page_token}")
 
 
 def new_table(*, title: str = "") -> Table:
@@ -89,12 +118,24 @@ def age(days: float) -> str:
     return f"{int(days)} d" if days < 365 else f"{days / 365.25:.0f} y"
 
 
-def milliseconds(elapsed: Duration) -> str:
-    """A duration as "3.1 ms"."""
-    return f"{elapsed.ToNanoseconds() / 1e6:.1f} ms"
+def kind_word(kind: memory_pb2.MemoryKind.ValueType) -> str:
+    """A kind in one short word; a kind of a newer service by its number."""
+    return _KIND_WORDS.get(kind, str(int(kind)))
 
 
-_LINE_EVERY_S = 5.0
+def title_of(memory: memory_pb2.Memory, *, whole_path: bool = True) -> str:
+    """What names a memory: symbol and place of code on two lines, else its title, else its id.
+
+    Args:
+        memory: In any view.
+        whole_path: Whether there is room for a path; else the file's name stands for it.
+    """
+    fragment = memory.payload.code_fragment
+    if not fragment.path:
+        return one_line(memory.index.title or memory.id)
+    path = fragment.path if whole_path else fragment.path.rpartition("/")[2]
+    place = f"{one_line(path)}:{fragment.start_line}" if fragment.start_line else one_line(path)
+    return f"{one_line(fragment.symbol)}\n{place}" if fragment.symbol else place
 
 
 class Meter:
@@ -164,100 +205,3 @@ def _line(stage: str, done: int, total: int | None, elapsed_s: float) -> str:
     if total is None or not rate:
         return f"{stage}: {done}"
     return f"{stage}: {done}/{total}, {rate:.0f}/s, {max(0.0, total - done) / rate:.0f} s left"
-
-
-_KIND_WORDS = {
-    memory_pb.MEMORY_KIND_LEARNING_RECORD: "record",
-    memory_pb.MEMORY_KIND_DOMAIN_KNOWLEDGE: "domain",
-    memory_pb.MEMORY_KIND_CODE_FRAGMENT: "code",
-    memory_pb.MEMORY_KIND_NOTE: "note",
-    memory_pb.MEMORY_KIND_ENTRY: "entry",
-}
-_MAX_TITLE_CHARACTERS = 120
-# Below this an id or a whole path would leave no room for the title; --json has them always.
-_WIDE_COLUMNS = 110
-
-
-def print_recall(response: pb.RecallResponse) -> None:
-    """Hits, code fragments and domains as tables to stdout; the receipt to stderr."""
-    if not (response.hits or response.code_fragments or response.domains):
-        note("nothing was recalled")
-    for title, hits in (
-        ("", response.hits),
-        ("code fragments", response.code_fragments),
-        ("domains", response.domains),
-    ):
-        if hits:
-            print_table(_table(title, hits, wide=columns() >= _WIDE_COLUMNS))
-    print_receipt(response.receipt)
-    print_degraded(response.degraded)
-
-
-def print_receipt(receipt: pb.Receipt) -> None:
-    """One line to stderr: the time that the recall and each of its stages took, and how much was searched."""
-    stages = " · ".join(f"{each.stage} {milliseconds(each.elapsed)}" for each in receipt.stages)
-    searched = sum(group.searched for group in receipt.groups)
-    note(f"{milliseconds(receipt.elapsed)}: {stages} · {searched} searched")
-
-
-def print_degraded(degraded: Iterable[pb.Degradation]) -> None:
-    """What the service had to leave out, to stderr."""
-    for each in degraded:
-        warn(f"degraded: {each.path}: {each.message or each.reason}")
-
-
-def kind_word(kind: memory_pb.MemoryKind.ValueType) -> str:
-    """A kind in one short word; a kind of a newer service by its number."""
-    return _KIND_WORDS.get(kind, str(int(kind)))
-
-
-def title_of(memory: memory_pb.Memory, *, whole_path: bool = True) -> str:
-    """What names a memory: symbol and place of code on two lines, else its title, else its id.
-
-    Args:
-        memory: In any view.
-        whole_path: Whether there is room for a path; else the file's name stands for it.
-    """
-    fragment = memory.payload.code_fragment
-    if not fragment.path:
-        return _one_line(memory.index.title or memory.id)
-    path = fragment.path if whole_path else fragment.path.rpartition("/")[2]
-    place = f"{_one_line(path)}:{fragment.start_line}" if fragment.start_line else _one_line(path)
-    return f"{_one_line(fragment.symbol)}\n{place}" if fragment.symbol else place
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(printable(text).split())
-    return line if len(line) <= _MAX_TITLE_CHARACTERS else f"{line[: _MAX_TITLE_CHARACTERS - 1]}…"
-
-
-def _table(title: str, hits: Sequence[pb.Hit], *, wide: bool) -> Table:
-    table = new_table(title=title)
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("sim", justify="right", no_wrap=True)
-    table.add_column("words", justify="right", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("title", ratio=3, overflow="fold")
-    table.add_column("why", ratio=2, overflow="fold")
-    table.add_column("age", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("id", ratio=2, overflow="fold")
-    for hit in hits:
-        table.add_row(
-            Text(f"{hit.score:.2f}", style="bold"),
-            f"{hit.similarity:.2f}",
-            f"{hit.keyword_score:.1f}",
-            kind_word(hit.memory.kind),
-            Text(title_of(hit.memory, whole_path=wide)),
-            Text(_why(hit), style="dim"),
-            age(hit.age_days),
-            *([Text(printable(hit.memory.id))] if wide else []),
-        )
-    return table
-
-
-def _why(hit: pb.Hit) -> str:
-    paths = "+".join(pb.RecallPath.Name(path).removeprefix("RECALL_PATH_").lower() for path in hit.paths)
-    terms = _one_line(" ".join(hit.matched_terms))
-    twin = "near twin" if hit.near_twin else ""
-    return ", ".join(part for part in (paths, terms, twin) if part)

@@ -14,24 +14,96 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, connect
-from hummock.cli.options import JsonFlag, TargetOption, utf8
-from hummock.cli.output import age, new_table, note, print_json, print_line, print_table, printable, warn
+from hummock.cli.options import JsonFlag, PageOption, TargetOption, utf8
+from hummock.cli.output import age, new_table, print_json, print_line, print_page, print_table, printable, warn
 from hummock.v1 import admin_service_pb2, project_service_pb2, settings_pb2
 from hummock_client.channel import DEFAULT_TARGET
 
+app = typer.Typer(no_args_is_help=True, help="List projects, and say what prompts tell of them and what recalls mean.")
 settings = typer.Typer(no_args_is_help=True, help="Show and change what a project's requests mean by default.")
+app.add_typer(settings, name="settings")
 
-_Name = Annotated[str, typer.Argument(metavar="PROJECT", callback=utf8)]
-_Values = Annotated[
+_MIB = 1 << 20
+
+NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", envvar="HUMMOCK_PROJECT", callback=utf8)]
+# Where more arguments follow, the environment cannot stand in for the first.
+FirstNameArgument = Annotated[str, typer.Argument(metavar="PROJECT", callback=utf8)]
+ValuesArgument = Annotated[
     list[str],
     typer.Argument(metavar="PATH=VALUE...", help='For example chat.top_k=8, "chat.origins=manual,ai_output".'),
 ]
-_Paths = Annotated[list[str], typer.Argument(metavar="PATH...", help="For example chat.top_k, or chat for all of it.")]
+PathsArgument = Annotated[
+    list[str], typer.Argument(metavar="PATH...", help="For example chat.top_k, or chat for all of it.")
+]
+
+
+@app.command("ls")
+def ls(
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Projects of one page.")] = 100,
+    page: PageOption = "",
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """List projects by name."""
+    request = project_service_pb2.ProjectServiceListRequest(page_size=limit, page_token=page)
+    with connect(target) as service:
+        response = service.projects.List(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    table = new_table()
+    table.add_column("project", ratio=2, overflow="fold")
+    table.add_column("memories", justify="right", no_wrap=True)
+    table.add_column("writes", justify="right", no_wrap=True)
+    table.add_column("tech stack", ratio=3, overflow="fold")
+    for project in response.projects:
+        stack = Text(printable(", ".join(project.info.tech_stack)))
+        table.add_row(Text(printable(project.name)), str(project.memory_count), str(project.seq), stack)
+    print_page(table, "no projects; the first `hummock learn` makes one", response.next_page_token)
+
+
+@app.command("show")
+def show(name: NameArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+    """Print one project."""
+    with connect(target) as service:
+        response = service.projects.Get(
+            project_service_pb2.ProjectServiceGetRequest(project=name), timeout=CALL_TIMEOUT_S
+        )
+    if json:
+        print_json(response)
+    else:
+        _print_project(response.project)
+
+
+@app.command("set")
+def set_info(
+    name: NameArgument,
+    tech: Annotated[list[str] | None, typer.Option("--tech", help="Part of the tech stack; repeatable.")] = None,
+    path: Annotated[str | None, typer.Option("--path", help="Where the project lies for its users.")] = None,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Change what prompts tell of a project; creates it when it does not exist."""
+    paths = (["tech_stack"] if tech else []) + (["path"] if path is not None else [])
+    if not paths:
+        raise typer.BadParameter("nothing to change: give --tech or --path")
+    request = project_service_pb2.ProjectServiceUpdateRequest(
+        project=name,
+        request_id=str(uuid.uuid4()),
+        info=project_service_pb2.ProjectInfo(tech_stack=tech or (), path=path or ""),
+        update_mask=FieldMask(paths=paths),
+    )
+    with connect(target) as service:
+        response = service.projects.Update(request, timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+    else:
+        _print_project(response.project)
 
 
 @settings.command("get")
 def get(
-    name: _Name,
+    name: FirstNameArgument,
     path: Annotated[str, typer.Argument(metavar="[PATH]", help="One setting, or a group such as chat.")] = "",
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
@@ -41,7 +113,7 @@ def get(
         request = project_service_pb2.ProjectServiceGetSettingsRequest(project=name)
         response = service.projects.GetSettings(request, timeout=CALL_TIMEOUT_S)
     if path:
-        chosen = [value for value in response.values if value.path == path or value.path.startswith(f"{path}.")]
+        chosen = [value for value in response.values if _is_named(value.path, [path])]
         if not chosen:
             raise typer.BadParameter(f"there is no setting {path!r}; `hummock projects settings get {name}` lists them")
         del response.values[:]
@@ -53,7 +125,9 @@ def get(
 
 
 @settings.command("set")
-def set_values(name: _Name, values: _Values, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+def set_values(
+    name: FirstNameArgument, values: ValuesArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET
+) -> None:
     """Give settings values; the next request follows them. Creates the project when it does not exist."""
     chosen = settings_pb2.ProjectSettings()
     paths = [_read(chosen, given) for given in values]
@@ -61,9 +135,73 @@ def set_values(name: _Name, values: _Values, json: JsonFlag = False, target: Tar
 
 
 @settings.command("unset")
-def unset(name: _Name, paths: _Paths, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+def unset(
+    name: FirstNameArgument, paths: PathsArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET
+) -> None:
     """Let settings return to their defaults."""
     _change(name, settings_pb2.ProjectSettings(), paths, target, json=json)
+
+
+def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
+    """Say what runs, on what, and how full it is."""
+    with connect(target) as service:
+        response = service.admin.Status(admin_service_pb2.StatusRequest(), timeout=CALL_TIMEOUT_S)
+    if json:
+        print_json(response)
+        return
+    model, storage = response.model, response.storage
+    up = age(response.uptime.ToNanoseconds() / 86_400e9)
+    print_line(f"hummock {response.version} at {target}, up {up}")
+    print_line(
+        f"  model    {model.name}, {model.dim} dimensions, {model.max_tokens} tokens, {' and '.join(model.scripts)}"
+    )
+    print_line(f"  space    {model.emb_space}")
+    print_line(printable(f"  data     {storage.directory}"))
+    print_line(
+        f"  store    {storage.used_bytes / _MIB:.1f} of {storage.quota_bytes / _MIB:.0f} MiB, "
+        f"{storage.project_count} projects"
+    )
+    print_line(f"  memory   {storage.loaded_bytes / _MIB:.1f} MiB for {storage.loaded_project_count} loaded projects")
+    print_line(f"  calls    {response.running_calls} running, {response.waiting_calls} waiting")
+    print_line(f"  learner  {_learner(response.learner)}")
+    if model.advice:
+        warn(model.advice)
+
+
+def _print_project(project: project_service_pb2.Project) -> None:
+    print_line(printable(project.name))
+    if project.info.tech_stack:
+        print_line(printable(f"  tech stack  {', '.join(project.info.tech_stack)}"))
+    if project.info.path:
+        print_line(printable(f"  path        {project.info.path}"))
+    kinds = ", ".join(f"{each.count} {each.kind}" for each in project.kinds)
+    print_line(f"  memories    {project.memory_count}{f' ({kinds})' if kinds else ''}")
+    if project.HasField("feedback"):
+        said = project.feedback
+        print_line(f"  feedback    {said.helpful} helpful, {said.not_helpful} not helpful, {said.wrong} wrong")
+    print_line(f"  seq         {project.seq} (content {project.content_seq})")
+    print_line(f"  space       {project.emb_space}")
+    print_line(f"  created     {project.create_time.ToJsonString()}")
+
+
+def _print_values(values: Sequence[settings_pb2.Setting]) -> None:
+    table = new_table()
+    table.add_column("setting", no_wrap=True)
+    table.add_column("value", overflow="fold")
+    table.add_column("said by", no_wrap=True)
+    table.add_column("default", overflow="fold")
+    for value in values:
+        is_own = value.origin == settings_pb2.SETTING_ORIGIN_PROJECT
+        default = _shown(value.default_value) if is_own else ""
+        table.add_row(value.path, Text(_shown(value.value)), "project" if is_own else "default", Text(default))
+    print_table(table)
+
+
+def _shown(value: Any) -> str:
+    plain = MessageToDict(value)
+    if isinstance(plain, list):
+        return printable(", ".join(str(item).lower() for item in plain))
+    return f"{plain:g}" if isinstance(plain, float) else printable(str(plain).lower())
 
 
 def _change(name: str, chosen: settings_pb2.ProjectSettings, paths: Sequence[str], target: str, *, json: bool) -> None:
@@ -117,149 +255,9 @@ def _prefix(enum: EnumDescriptor) -> str:
     return str(enum.values[0].name).removesuffix("UNSPECIFIED")
 
 
-def _print_values(values: Sequence[settings_pb2.Setting]) -> None:
-    table = new_table()
-    table.add_column("setting", no_wrap=True)
-    table.add_column("value", overflow="fold")
-    table.add_column("said by", no_wrap=True)
-    table.add_column("default", overflow="fold")
-    for value in values:
-        is_own = value.origin == settings_pb2.SETTING_ORIGIN_PROJECT
-        default = _shown(value.default_value) if is_own else ""
-        table.add_row(value.path, Text(_shown(value.value)), "project" if is_own else "default", Text(default))
-    print_table(table)
-
-
-def _shown(value: Any) -> str:
-    plain = MessageToDict(value)
-    if isinstance(plain, list):
-        return printable(", ".join(str(item).lower() for item in plain))
-    return f"{plain:g}" if isinstance(plain, float) else printable(str(plain).lower())
-
-
-_MIB = 1 << 20
-
-
-def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
-    """Say what runs, on what, and how full it is."""
-    with connect(target) as service:
-        response = service.admin.Status(admin_service_pb2.StatusRequest(), timeout=CALL_TIMEOUT_S)
-    if json:
-        print_json(response)
-        return
-    model, storage = response.model, response.storage
-    up = age(response.uptime.ToNanoseconds() / 86_400e9)
-    print_line(f"hummock {response.version} at {target}, up {up}")
-    print_line(
-        f"  model    {model.name}, {model.dim} dimensions, {model.max_tokens} tokens, {' and '.join(model.scripts)}"
-    )
-    print_line(f"  space    {model.emb_space}")
-    print_line(printable(f"  data     {storage.directory}"))
-    print_line(
-        f"  store    {storage.used_bytes / _MIB:.1f} of {storage.quota_bytes / _MIB:.0f} MiB, "
-        f"{storage.project_count} projects"
-    )
-    print_line(f"  memory   {storage.loaded_bytes / _MIB:.1f} MiB for {storage.loaded_project_count} loaded projects")
-    print_line(f"  calls    {response.running_calls} running, {response.waiting_calls} waiting")
-    print_line(f"  learner  {_learner(response.learner)}")
-    if model.advice:
-        warn(model.advice)
-
-
 def _learner(learner: admin_service_pb2.LearnerStatus) -> str:
     turns = f"{learner.waiting_turns} turns waiting, {learner.dropped_turns} dropped"
     if not learner.model:
         return f"no language model, keywords come from observed turns; {turns}"
     tokens = f"{learner.prompt_tokens} + {learner.completion_tokens} tokens"
     return printable(f"{learner.model}, {learner.replies} of {learner.requests} requests answered, {tokens}; {turns}")
-
-
-app = typer.Typer(no_args_is_help=True, help="List projects, and say what prompts tell of them and what recalls mean.")
-app.add_typer(settings, name="settings")
-
-NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", envvar="HUMMOCK_PROJECT", callback=utf8)]
-
-
-@app.command("ls")
-def ls(
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Projects of one page.")] = 100,
-    page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
-) -> None:
-    """List projects by name."""
-    request = project_service_pb2.ProjectServiceListRequest(page_size=limit, page_token=page)
-    with connect(target) as service:
-        response = service.projects.List(request, timeout=CALL_TIMEOUT_S)
-    if json:
-        print_json(response)
-        return
-    table = new_table()
-    table.add_column("project", ratio=2, overflow="fold")
-    table.add_column("memories", justify="right", no_wrap=True)
-    table.add_column("writes", justify="right", no_wrap=True)
-    table.add_column("tech stack", ratio=3, overflow="fold")
-    for project in response.projects:
-        stack = Text(printable(", ".join(project.info.tech_stack)))
-        table.add_row(Text(printable(project.name)), str(project.memory_count), str(project.seq), stack)
-    if response.projects:
-        print_table(table)
-    else:
-        note("no projects; the first `hummock learn` makes one")
-    if response.next_page_token:
-        note(f"there are more: --page {response.next_page_token}")
-
-
-@app.command("show")
-def show(name: NameArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
-    """Print one project."""
-    with connect(target) as service:
-        response = service.projects.Get(
-            project_service_pb2.ProjectServiceGetRequest(project=name), timeout=CALL_TIMEOUT_S
-        )
-    if json:
-        print_json(response)
-    else:
-        _print_project(response.project)
-
-
-@app.command("set")
-def set_info(
-    name: NameArgument,
-    tech: Annotated[list[str] | None, typer.Option("--tech", help="Part of the tech stack; repeatable.")] = None,
-    path: Annotated[str | None, typer.Option("--path", help="Where the project lies for its users.")] = None,
-    json: JsonFlag = False,
-    target: TargetOption = DEFAULT_TARGET,
-) -> None:
-    """Change what prompts tell of a project; creates it when it does not exist."""
-    paths = (["tech_stack"] if tech else []) + (["path"] if path is not None else [])
-    if not paths:
-        raise typer.BadParameter("nothing to change: give --tech or --path")
-    request = project_service_pb2.ProjectServiceUpdateRequest(
-        project=name,
-        request_id=str(uuid.uuid4()),
-        info=project_service_pb2.ProjectInfo(tech_stack=tech or (), path=path or ""),
-        update_mask=FieldMask(paths=paths),
-    )
-    with connect(target) as service:
-        response = service.projects.Update(request, timeout=CALL_TIMEOUT_S)
-    if json:
-        print_json(response)
-    else:
-        _print_project(response.project)
-
-
-def _print_project(project: project_service_pb2.Project) -> None:
-    print_line(printable(project.name))
-    if project.info.tech_stack:
-        print_line(printable(f"  tech stack  {', '.join(project.info.tech_stack)}"))
-    if project.info.path:
-        print_line(printable(f"  path        {project.info.path}"))
-    kinds = ", ".join(f"{each.count} {each.kind}" for each in project.kinds)
-    print_line(f"  memories    {project.memory_count}{f' ({kinds})' if kinds else ''}")
-    if project.HasField("feedback"):
-        said = project.feedback
-        print_line(f"  feedback    {said.helpful} helpful, {said.not_helpful} not helpful, {said.wrong} wrong")
-    print_line(f"  seq         {project.seq} (content {project.content_seq})")
-    print_line(f"  space       {project.emb_space}")
-    print_line(f"  created     {project.create_time.ToJsonString()}")

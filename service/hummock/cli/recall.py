@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 import uuid
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from google.protobuf.duration_pb2 import Duration
+from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, connect
@@ -19,27 +23,30 @@ from hummock.cli.options import (
     TagOption,
     TargetOption,
     TopKOption,
+    count_option,
     filter_of,
     recall_request,
-    unsigned,
     utf8,
 )
 from hummock.cli.output import (
+    age,
     kind_word,
-    milliseconds,
     new_table,
     note,
-    print_degraded,
+    one_line,
     print_json,
     print_line,
-    print_recall,
-    print_receipt,
     print_table,
     printable,
+    title_of,
     warn,
 )
-from hummock.v1 import context_service_pb2, explain_pb2
+from hummock.v1 import context_service_pb2, explain_pb2, recall_pb2
 from hummock_client.channel import DEFAULT_TARGET
+
+# Below this an id or a whole path would leave no room for the title; --json has them always.
+_WIDE_COLUMNS = 110
+_Ids = list[str] | None
 
 
 class FormName(StrEnum):
@@ -89,9 +96,7 @@ def render(
     text: Annotated[str, typer.Argument(metavar="[TEXT]", help="What to recall for.", callback=utf8)] = "",
     memory_id: Annotated[list[str] | None, typer.Option("--id", help="Render this memory instead; repeatable.")] = None,
     form: Annotated[FormName, typer.Option("--form", help="The form of the section.")] = FormName.CONTEXT,
-    budget: Annotated[
-        int | None, typer.Option("--budget", help="Upper bound on its tokens.", callback=unsigned(32))
-    ] = None,
+    budget: Annotated[int | None, count_option("--budget", "Upper bound on its tokens.")] = None,
     locale: Annotated[LocaleName | None, typer.Option("--locale", help="Language of its headings.")] = None,
     read: Annotated[list[str] | None, typer.Option("--read", help="Put this memory in full first; repeatable.")] = None,
     preset: PresetOption = None,
@@ -125,34 +130,6 @@ def render(
         # A pipe gets the very bytes; a terminal must not obey what a memory says.
         print_line(printable(response.text) if sys.stdout.isatty() else response.text)
     print_rendered(response)
-
-
-def print_rendered(response: context_service_pb2.RenderResponse) -> None:
-    """What became of each memory, tokens and times, to stderr."""
-    for memory in response.memories:
-        tier = context_service_pb2.Tier.Name(memory.tier).removeprefix("TIER_").lower()
-        where = printable(memory.memory_id)
-        note(
-            f"{tier:<8}{memory.score:.2f}  {memory.token_count:>5} tokens  {kind_word(memory.kind):<7}"
-            f"{where}  ({', '.join([memory.reason, *map(_mark_words, memory.marks)])})"
-        )
-    for missing in response.missing_ids:
-        warn(f"missing: {printable(missing)}")
-    if response.instructions:
-        note(response.instructions)
-    over = ", over the budget" if response.over_budget else ""
-    elapsed = milliseconds(response.render_elapsed)
-    counted = f" by {response.counter}" if response.counter else ""
-    note(f"{response.token_count}/{response.budget_tokens} tokens{counted}{over}; rendered in {elapsed}")
-    if response.HasField("receipt"):
-        print_receipt(response.receipt)
-    print_degraded(response.degraded)
-
-
-def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:
-    if mark not in context_service_pb2.MemoryMark.values():  # of a newer service
-        return str(int(mark))
-    return context_service_pb2.MemoryMark.Name(mark).removeprefix("MEMORY_MARK_").lower().replace("_", " ")
 
 
 def search(
@@ -200,8 +177,8 @@ def search(
         note("nothing was found")
     if response.together_with:
         note(printable(f"read together with: {'; '.join(response.together_with)}"))
-    print_receipt(response.receipt)
-    print_degraded(response.degraded)
+    _print_receipt(response.receipt)
+    _print_degraded(response.degraded)
 
 
 def explain(
@@ -226,21 +203,7 @@ def explain(
         print_line(printable(f"{change.field} = {change.value}" if change.value else f"{change.field} cleared"))
     if response.HasField("numbers"):
         note(_numbers(response.numbers))
-    print_degraded(response.degraded)
-
-
-def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:
-    """What the stages say of it, on one line; ranks that are not known as a dash."""
-    ranks = f"by meaning {numbers.vector_rank or '-'}, by words {numbers.keyword_rank or '-'} of {numbers.searched}"
-    scores = (
-        f"cosine {numbers.cosine:.3f} · similarity {numbers.similarity:.3f} · words {numbers.keyword_score:.2f} · "
-        f"late interaction {numbers.late_interaction_score:.3f} · decay {numbers.decay:.3f} · "
-        f"relevance {numbers.relevance:.3f} · score {numbers.score:.3f}"
-    )
-    return f"{ranks} · {scores}"
-
-
-_Ids = list[str] | None
+    _print_degraded(response.degraded)
 
 
 def feedback(
@@ -285,3 +248,107 @@ def feedback(
     print_line(f"kept {response.recorded_count} verdicts{' and the note' if words else ''}")
     if response.unknown_ids:
         note(printable(f"the project has no memory {', '.join(response.unknown_ids)}"))
+
+
+def print_recall(response: recall_pb2.RecallResponse) -> None:
+    """Hits, code fragments and domains as tables to stdout; the receipt to stderr."""
+    if not (response.hits or response.code_fragments or response.domains):
+        note("nothing was recalled")
+    for title, hits in (
+        ("", response.hits),
+        ("code fragments", response.code_fragments),
+        ("domains", response.domains),
+    ):
+        if hits:
+            print_table(_hits(title, hits, wide=Console().width >= _WIDE_COLUMNS))
+    _print_receipt(response.receipt)
+    _print_degraded(response.degraded)
+
+
+def print_rendered(response: context_service_pb2.RenderResponse) -> None:
+    """What became of each memory, tokens and times, to stderr."""
+    for memory in response.memories:
+        tier = context_service_pb2.Tier.Name(memory.tier).removeprefix("TIER_").lower()
+        where = printable(memory.memory_id)
+        note(
+            f"{tier:<8}{memory.score:.2f}  {memory.token_count:>5} tokens  {kind_word(memory.kind):<7}"
+            f"{where}  ({', '.join([memory.reason, *map(_mark_words, memory.marks)])})"
+        )
+    for missing in response.missing_ids:
+        warn(f"missing: {printable(missing)}")
+    if response.instructions:
+        note(response.instructions)
+    over = ", over the budget" if response.over_budget else ""
+    elapsed = _milliseconds(response.render_elapsed)
+    counted = f" by {response.counter}" if response.counter else ""
+    note(f"{response.token_count}/{response.budget_tokens} tokens{counted}{over}; rendered in {elapsed}")
+    if response.HasField("receipt"):
+        _print_receipt(response.receipt)
+    _print_degraded(response.degraded)
+
+
+def _print_receipt(receipt: recall_pb2.Receipt) -> None:
+    """One line to stderr: the time that the recall and each of its stages took, and how much was searched."""
+    stages = " · ".join(f"{each.stage} {_milliseconds(each.elapsed)}" for each in receipt.stages)
+    searched = sum(group.searched for group in receipt.groups)
+    note(f"{_milliseconds(receipt.elapsed)}: {stages} · {searched} searched")
+
+
+def _print_degraded(degraded: Iterable[recall_pb2.Degradation]) -> None:
+    """What the service had to leave out, to stderr."""
+    for each in degraded:
+        warn(f"degraded: {each.path}: {each.message or each.reason}")
+
+
+def _hits(title: str, hits: Sequence[recall_pb2.Hit], *, wide: bool) -> Table:
+    table = new_table(title=title)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("sim", justify="right", no_wrap=True)
+    table.add_column("words", justify="right", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("title", ratio=3, overflow="fold")
+    table.add_column("why", ratio=2, overflow="fold")
+    table.add_column("age", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("id", ratio=2, overflow="fold")
+    for hit in hits:
+        table.add_row(
+            Text(f"{hit.score:.2f}", style="bold"),
+            f"{hit.similarity:.2f}",
+            f"{hit.keyword_score:.1f}",
+            kind_word(hit.memory.kind),
+            Text(title_of(hit.memory, whole_path=wide)),
+            Text(_why(hit), style="dim"),
+            age(hit.age_days),
+            *([Text(printable(hit.memory.id))] if wide else []),
+        )
+    return table
+
+
+def _why(hit: recall_pb2.Hit) -> str:
+    paths = "+".join(recall_pb2.RecallPath.Name(path).removeprefix("RECALL_PATH_").lower() for path in hit.paths)
+    terms = one_line(" ".join(hit.matched_terms))
+    twin = "near twin" if hit.near_twin else ""
+    return ", ".join(part for part in (paths, terms, twin) if part)
+
+
+def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:
+    if mark not in context_service_pb2.MemoryMark.values():  # of a newer service
+        return str(int(mark))
+    return context_service_pb2.MemoryMark.Name(mark).removeprefix("MEMORY_MARK_").lower().replace("_", " ")
+
+
+def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:
+    """What the stages say of it, on one line; ranks that are not known as a dash."""
+    ranks = f"by meaning {numbers.vector_rank or '-'}, by words {numbers.keyword_rank or '-'} of {numbers.searched}"
+    scores = (
+        f"cosine {numbers.cosine:.3f} · similarity {numbers.similarity:.3f} · words {numbers.keyword_score:.2f} · "
+        f"late interaction {numbers.late_interaction_score:.3f} · decay {numbers.decay:.3f} · "
+        f"relevance {numbers.relevance:.3f} · score {numbers.score:.3f}"
+    )
+    return f"{ranks} · {scores}"
+
+
+def _milliseconds(elapsed: Duration) -> str:
+    """A duration as "3.1 ms"."""
+    return f"{elapsed.ToNanoseconds() / 1e6:.1f} ms"

@@ -1,21 +1,25 @@
-"""`hummock serve` and `hummock warm`: the service itself."""
+"""`hummock serve` and `hummock warm`: the service itself, its readers and its log."""
 
 from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import signal
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hummock.cli.connection import CommandFailed, packages_of
 from hummock.cli.options import DataOption, ModelsOption
 from hummock.cli.output import note, print_line
+
+if TYPE_CHECKING:
+    import structlog
 
 _COMPILING_S = 1.0
 """Kernels that take longer than this are being compiled; out of the cache they take a third of it."""
@@ -46,7 +50,6 @@ def serve(
     # Nearly all that a start makes stays; looking for garbage in it takes a sixth of the time. Serving switches it on.
     gc.disable()
     with packages_of("server"):
-        from hummock.cli.logs import configure_logs
         from hummock.config import load_settings
     settings = load_settings(
         {
@@ -63,7 +66,7 @@ def serve(
             "log_json": log_json,
         }
     )
-    configure_logs(settings.log_level, as_json=settings.log_json)
+    _configure_logs(settings.log_level, as_json=settings.log_json)
     warm()
     with packages_of("server"):
         from hummock.wiring import service
@@ -79,12 +82,11 @@ def reader() -> None:
         signal.signal(number, signal.SIG_IGN)
     line = sys.stdin.readline()
     with packages_of("server"):
-        from hummock.cli.logs import configure_logs
         from hummock.config import Settings
     if not line:
         raise CommandFailed("a reader is started by the service: set its number with `hummock serve --readers`")
     settings = Settings.model_validate_json(line)
-    configure_logs(settings.log_level, as_json=settings.log_json)
+    _configure_logs(settings.log_level, as_json=settings.log_json)
     warm()
     with packages_of("server"):
         from hummock.rpc.readers import LISTENING_ON
@@ -119,3 +121,25 @@ def warm() -> None:
     if time.monotonic() - start > _COMPILING_S:
         # A compiler leaves more behind than the whole service takes.
         gc.collect()
+
+
+def _configure_logs(level: str, *, as_json: bool) -> None:
+    """Set up the log of this process, to stderr; `level` is "debug", "info", "warning" or "error"."""
+    with packages_of("server"):
+        import structlog
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer(ensure_ascii=False)
+        if as_json
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from google.protobuf.json_format import MessageToJson
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
-from hummock.cli.options import JsonFlag, ProjectOption, TargetOption, unsigned, utf8
-from hummock.cli.output import new_table, note, print_json, print_line, print_table, printable
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import session_pb2
+from hummock.cli.options import JsonFlag, JsonLinesFlag, PageOption, ProjectOption, TargetOption, unsigned, utf8
+from hummock.cli.output import new_table, note, print_json, print_json_line, print_line, print_page, printable
+from hummock.v1 import context_service_pb2, session_pb2
 from hummock.v1 import session_service_pb2 as pb
 from hummock_client.channel import DEFAULT_TARGET
 
@@ -30,7 +27,7 @@ def ls(
     project: ProjectOption,
     archived: Annotated[bool, typer.Option("--archived", help="Those that are archived.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Sessions of one page.")] = 100,
-    page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
+    page: PageOption = "",
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -51,12 +48,7 @@ def ls(
         table.add_row(
             Text(printable(session.id)), Text(printable(session.title)), str(session.message_count), Text(updated)
         )
-    if response.sessions:
-        print_table(table)
-    else:
-        note("no archived sessions" if archived else "no sessions")
-    if response.next_page_token:
-        note(f"there are more: --page {response.next_page_token}")
+    print_page(table, "no archived sessions" if archived else "no sessions", response.next_page_token)
 
 
 @app.command("show")
@@ -64,7 +56,7 @@ def show(
     project: ProjectOption,
     session: SessionArgument = "",
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Messages of one page.")] = 20,
-    page: Annotated[str, typer.Option("--page", help="The token that the page before ended with.")] = "",
+    page: PageOption = "",
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -97,7 +89,7 @@ def watch(
     after: Annotated[
         int | None, typer.Option("--after", help="Begin behind this position instead.", callback=unsigned(64))
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print each message as a line of JSON.")] = False,
+    json: JsonLinesFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Print the newest messages of a session, then each as it comes, until Ctrl-C."""
@@ -111,12 +103,10 @@ def watch(
             for news in service.sessions.Watch(request):
                 if json:
                     for message in news.messages:
-                        print_line(MessageToJson(message, ensure_ascii=False, indent=None))
+                        print_json_line(message)
                 else:
                     _print_messages(news.messages)
                 position = max([position, *(message.position for message in news.messages)])
-                # Whoever reads a pipe shall not wait for a full buffer.
-                sys.stdout.flush()
         except KeyboardInterrupt:
             note(f"--after {position} goes on from here")
 
@@ -134,7 +124,7 @@ def _active_id(service: Service, project: str) -> str:
 
 def _print_messages(messages: Iterable[session_pb2.SessionMessage]) -> None:
     for message in messages:
-        role = context_pb.PromptRole.Name(message.role).removeprefix("PROMPT_ROLE_").lower()
+        role = context_service_pb2.PromptRole.Name(message.role).removeprefix("PROMPT_ROLE_").lower()
         sent = message.send_time.ToDatetime().isoformat(" ", "seconds")
         print_line(printable(f"{message.position}  {role}  {sent}"))
         for line in message.content.splitlines():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_module
+import json as json_lib
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -25,6 +25,9 @@ from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import HummockCallError, describe
 from hummock_client.streaming import IMPORT, exchange, import_messages
 
+_INTERRUPTED = 130
+_SHOWN_FAILURES = 20
+
 
 def export(
     project: Annotated[str, typer.Argument(metavar="PROJECT", help="The project to write out.", callback=utf8)],
@@ -37,16 +40,11 @@ def export(
     with connect(target) as service, Meter() as meter:
         for message in service.projects.Export(request):
             for record in message.records:
-                line = MessageToJson(record, ensure_ascii=False, indent=None)
                 # UTF-8 whatever the terminal speaks.
-                sys.stdout.buffer.write(line.encode() + b"\n")
+                sys.stdout.buffer.write(MessageToJson(record, ensure_ascii=False, indent=None).encode() + b"\n")
                 done += record.HasField("memory")
             meter.show("exporting", done, max(message.memory_count, done))
     sys.stdout.buffer.flush()
-
-
-_INTERRUPTED = 130
-_SHOWN_FAILURES = 20
 
 
 def import_file(
@@ -128,9 +126,7 @@ class _Run:
         if as_json:
             failures = [{"line": number, "reason": reason} for number, reason in sorted(self.failures)]
             left_out = {"otherProjects": dict(self.others), "vectors": self.unused_vectors}
-            print_line(
-                json_module.dumps({**self.counts, "failures": failures, "leftOut": left_out}, ensure_ascii=False)
-            )
+            print_line(json_lib.dumps({**self.counts, "failures": failures, "leftOut": left_out}, ensure_ascii=False))
         said = [f"{count} {name}" for name, count in self.counts.items() if count]
         if self.failures:
             said.append(f"{len(self.failures)} lines not taken in")

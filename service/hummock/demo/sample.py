@@ -1,4 +1,4 @@
-"""The sample as values: memories to learn, a repository to index, questions to ask."""
+"""The sample: memories to learn, a repository to index, questions to ask."""
 
 import json
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from hummock.v1 import memory_pb2
 
 Kind: TypeAlias = Literal["LEARNING_RECORD", "DOMAIN_KNOWLEDGE", "CODE_FRAGMENT", "NOTE", "ENTRY"]
 Origin: TypeAlias = Literal["MANUAL", "SUMMARY", "USER_INPUT", "AI_OUTPUT", "INDEXER"]
@@ -62,6 +64,33 @@ def sample_repository() -> Iterator[Path]:
     """The folder of the small Java project `repayment`; it may be a temporary copy, gone at exit."""
     with as_file(files("hummock.demo").joinpath("repayment")) as folder:
         yield folder
+
+
+def sample_input(memory: SampleMemory) -> memory_pb2.MemoryInput:
+    """The memory to learn; its id makes a second run change nothing."""
+    payload = memory_pb2.MemoryPayload(content=memory.content)
+    if memory.kind == "LEARNING_RECORD":
+        payload.learning_record.CopyFrom(
+            memory_pb2.LearningRecord(question=memory.question, answer=memory.answer, source_files=memory.source_files)
+        )
+    elif memory.kind == "DOMAIN_KNOWLEDGE":
+        payload.domain_knowledge.CopyFrom(
+            memory_pb2.DomainKnowledge(
+                domain=memory.domain, aliases=memory.aliases, summary=memory.summary, key_files=memory.key_files
+            )
+        )
+    return memory_pb2.MemoryInput(
+        id=memory.id,
+        kind=memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{memory.kind}"),
+        origin=memory_pb2.Origin.Value(f"ORIGIN_{memory.origin}"),
+        index=memory_pb2.MemoryIndex(
+            title=memory.title,
+            # A domain's summary is its body; saying it twice would only cost tokens.
+            summary="" if memory.kind == "DOMAIN_KNOWLEDGE" else memory.summary,
+            tags=memory.tags,
+        ),
+        payload=payload,
+    )
 
 
 def _memory(record: dict[str, object]) -> SampleMemory:
