@@ -21,10 +21,7 @@ from hummock.indexing.project_info import MOST_NAMED, Made, Manifests
 from hummock.indexing.skips import OnSkip, Tally, WalkCounts, is_presentable
 from hummock.indexing.walk import walk
 from hummock.indexing.wire import REPOSITORY_TAG, changes, is_of_repository, memory_input
-from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1 import memory_service_pb2 as memory_pb
-from hummock.v1 import project_service_pb2 as project_pb
+from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2, project_service_pb2
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
@@ -128,7 +125,7 @@ def sync(
     deleted = service.delete(plan.delete, on_progress)
     languages = {memory.payload.code_fragment.language for memory in local.values()}
     info = service.describe(manifests.made(), "" if name else _shown(root)) if local else None
-    domains = sum(memory.kind == pb.MEMORY_KIND_DOMAIN_KNOWLEDGE for memory in local.values())
+    domains = sum(memory.kind == memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE for memory in local.values())
     return SyncReport(
         walked=tally.counts,
         fragments=len(local) - domains,
@@ -156,14 +153,14 @@ def _shown(root: Path) -> str:
 
 def _read(
     root: Path, name: str, tally: Tally, manifests: Manifests, on_progress: OnProgress, on_skip: OnSkip
-) -> dict[str, pb.MemoryInput]:
+) -> dict[str, memory_pb2.MemoryInput]:
     """All memories of the repository by id, in its order. Documents come last: they name files that exist."""
 
     def skip(path: str, reason: str) -> None:
         tally.skip(path, reason)
         on_skip(path, reason)
 
-    found: dict[str, pb.MemoryInput] = {}
+    found: dict[str, memory_pb2.MemoryInput] = {}
     paths: set[str] = set()
     documents: list[SourceFile] = []
     for file in walk(root, skip):
@@ -195,15 +192,15 @@ class _Service:
     def held(self) -> Mapping[str, str]:
         """Source hashes by id."""
         held: dict[str, str] = {}
-        request = memory_pb.MemoryServiceListRequest(
+        request = memory_service_pb2.MemoryServiceListRequest(
             project=self._project,
-            filter=pb.Filter(
-                kinds=[pb.MEMORY_KIND_CODE_FRAGMENT, pb.MEMORY_KIND_DOMAIN_KNOWLEDGE],
-                origins=[pb.ORIGIN_INDEXER],
+            filter=memory_pb2.Filter(
+                kinds=[memory_pb2.MEMORY_KIND_CODE_FRAGMENT, memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE],
+                origins=[memory_pb2.ORIGIN_INDEXER],
                 tags=[f"{REPOSITORY_TAG}{self._name}"] if self._name else [],
             ),
             page_size=_PAGE_MEMORIES,
-            view=pb.MEMORY_VIEW_INDEX,
+            view=memory_pb2.MEMORY_VIEW_INDEX,
         )
         while True:
             page = self._memories.List(request, timeout=_UNARY_TIMEOUT_S)
@@ -216,7 +213,7 @@ class _Service:
                 return held
             request.page_token = page.next_page_token
 
-    def send(self, memories: Sequence[pb.MemoryInput], on_progress: OnProgress) -> list[Failure]:
+    def send(self, memories: Sequence[memory_pb2.MemoryInput], on_progress: OnProgress) -> list[Failure]:
         """Learn the memories batch by batch; a refused batch is reported and the others go on."""
         if not memories:
             return []
@@ -237,7 +234,9 @@ class _Service:
         deleted = 0
         for first in range(0, len(ids), _DELETE_MEMORIES):
             part = ids[first : first + _DELETE_MEMORIES]
-            request = memory_pb.MemoryServiceDeleteRequest(project=self._project, request_id=_request_id(), ids=part)
+            request = memory_service_pb2.MemoryServiceDeleteRequest(
+                project=self._project, request_id=_request_id(), ids=part
+            )
             deleted += self._memories.Delete(request, timeout=_UNARY_TIMEOUT_S).deleted_count
             on_progress(Progress(stage="delete", done=first + len(part), total=len(ids)))
         return deleted
@@ -248,7 +247,7 @@ class _Service:
         stack = made.tech_stack
         if self._name:
             stack = tuple(dict.fromkeys((*before.tech_stack, *stack)))[:MOST_NAMED]
-        wanted = project_pb.ProjectInfo(tech_stack=stack, path=path)
+        wanted = project_service_pb2.ProjectInfo(tech_stack=stack, path=path)
         differing = [name for name in _FIELDS if getattr(wanted, name) and _differs(name, before, wanted)]
         now = self._say(wanted, differing) if differing else before
         return InfoReport(
@@ -258,36 +257,36 @@ class _Service:
             kept=tuple(name for name in differing if _differs(name, now, wanted)),
         )
 
-    def _info(self) -> project_pb.ProjectInfo:
+    def _info(self) -> project_service_pb2.ProjectInfo:
         """What is known of the project; nothing of one that does not exist."""
-        request = project_pb.ProjectServiceGetRequest(project=self._project)
+        request = project_service_pb2.ProjectServiceGetRequest(project=self._project)
         try:
             return self._projects.Get(request, timeout=_UNARY_TIMEOUT_S).project.info
         except grpc.RpcError as error:
             if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.NOT_FOUND:
-                return project_pb.ProjectInfo()
+                return project_service_pb2.ProjectInfo()
             raise
 
-    def _say(self, info: project_pb.ProjectInfo, names: Sequence[str]) -> project_pb.ProjectInfo:
-        request = project_pb.ProjectServiceUpdateRequest(
+    def _say(self, info: project_service_pb2.ProjectInfo, names: Sequence[str]) -> project_service_pb2.ProjectInfo:
+        request = project_service_pb2.ProjectServiceUpdateRequest(
             project=self._project,
             request_id=_request_id(),
             info=info,
             update_mask=FieldMask(paths=names),
-            origin=pb.ORIGIN_INDEXER,
+            origin=memory_pb2.ORIGIN_INDEXER,
         )
         return self._projects.Update(request, timeout=_UNARY_TIMEOUT_S).project.info
 
-    def _learn_request(self, batch: Sequence[pb.MemoryInput]) -> context_pb.LearnStreamRequest:
-        learn = context_pb.LearnRequest(project=self._project, request_id=_request_id(), memories=batch)
-        return context_pb.LearnStreamRequest(batch=learn)
+    def _learn_request(self, batch: Sequence[memory_pb2.MemoryInput]) -> context_service_pb2.LearnStreamRequest:
+        learn = context_service_pb2.LearnRequest(project=self._project, request_id=_request_id(), memories=batch)
+        return context_service_pb2.LearnStreamRequest(batch=learn)
 
 
-def _differs(name: str, one: project_pb.ProjectInfo, other: project_pb.ProjectInfo) -> bool:
+def _differs(name: str, one: project_service_pb2.ProjectInfo, other: project_service_pb2.ProjectInfo) -> bool:
     return bool(getattr(one, name) != getattr(other, name))
 
 
-def _failure(batch: Sequence[pb.MemoryInput], failed: context_pb.LearnFailure) -> Failure:
+def _failure(batch: Sequence[memory_pb2.MemoryInput], failed: context_service_pb2.LearnFailure) -> Failure:
     message = f"{failed.field}: {failed.message}" if failed.field else failed.message
     return Failure(ids=tuple(memory.id for memory in batch), reason=failed.reason, message=message)
 

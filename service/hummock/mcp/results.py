@@ -8,9 +8,7 @@ from typing import Self
 from google.protobuf.json_format import MessageToDict
 from pydantic import BaseModel, ConfigDict
 
-from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2 as memory_pb
-from hummock.v1 import recall_pb2 as recall_pb
+from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 
 
 class _Answer(BaseModel):
@@ -40,7 +38,7 @@ class Found(_Answer):
     """Whether an earlier search of this conversation has shown it."""
 
     @classmethod
-    def of(cls, result: pb.SearchResult) -> Self:
+    def of(cls, result: context_service_pb2.SearchResult) -> Self:
         """From the contract's message."""
         facts = MessageToDict(result.metadata)
         return cls(
@@ -66,7 +64,7 @@ class SearchResults(_Answer):
     """What could not be searched, and why; empty when all went well."""
 
     @classmethod
-    def of(cls, response: pb.SearchResponse) -> Self:
+    def of(cls, response: context_service_pb2.SearchResponse) -> Self:
         """From the contract's message."""
         return cls(results=[Found.of(each) for each in response.results], degraded=_degraded(response.degraded))
 
@@ -94,13 +92,13 @@ class MemoryInFull(_Answer):
     """When it was first learnt, RFC 3339."""
 
     @classmethod
-    def of(cls, memory: memory_pb.Memory) -> Self:
+    def of(cls, memory: memory_pb2.Memory) -> Self:
         """From the contract's message, which has a payload."""
         payload = memory.payload
         return cls(
             id=memory.id,
-            kind=memory_pb.MemoryKind.Name(memory.kind).removeprefix("MEMORY_KIND_").lower(),
-            origin=memory_pb.Origin.Name(memory.origin).removeprefix("ORIGIN_").lower(),
+            kind=memory_pb2.MemoryKind.Name(memory.kind).removeprefix("MEMORY_KIND_").lower(),
+            origin=memory_pb2.Origin.Name(memory.origin).removeprefix("ORIGIN_").lower(),
             title=memory.index.title,
             summary=memory.index.summary,
             tags=list(memory.index.tags),
@@ -122,9 +120,12 @@ class Remembered(_Answer):
     """"created", or "duplicate" when the text was known already."""
 
     @classmethod
-    def of(cls, result: pb.LearnResult) -> Self:
+    def of(cls, result: context_service_pb2.LearnResult) -> Self:
         """From the contract's message."""
-        return cls(id=result.id, status=pb.LearnStatus.Name(result.status).removeprefix("LEARN_STATUS_").lower())
+        return cls(
+            id=result.id,
+            status=context_service_pb2.LearnStatus.Name(result.status).removeprefix("LEARN_STATUS_").lower(),
+        )
 
 
 class TaskContext(_Answer):
@@ -142,23 +143,25 @@ class TaskContext(_Answer):
     """What could not be searched, and why; empty when all went well."""
 
     @classmethod
-    def of(cls, response: pb.RenderResponse) -> Self:
+    def of(cls, response: context_service_pb2.RenderResponse) -> Self:
         """From the contract's message."""
         return cls(
             text=response.text,
             token_count=response.token_count,
-            memory_ids=[each.memory_id for each in response.memories if each.tier != pb.TIER_DROPPED],
-            left_out_ids=[each.memory_id for each in response.memories if each.tier == pb.TIER_DROPPED],
+            memory_ids=[each.memory_id for each in response.memories if each.tier != context_service_pb2.TIER_DROPPED],
+            left_out_ids=[
+                each.memory_id for each in response.memories if each.tier == context_service_pb2.TIER_DROPPED
+            ],
             degraded=_degraded(response.degraded),
         )
 
 
-def _texts(payload: memory_pb.MemoryPayload) -> Iterator[str]:
+def _texts(payload: memory_pb2.MemoryPayload) -> Iterator[str]:
     yield payload.learning_record.question
     yield payload.learning_record.answer
     yield payload.domain_knowledge.summary
     yield payload.content
 
 
-def _degraded(degraded: Iterable[recall_pb.Degradation]) -> list[str]:
+def _degraded(degraded: Iterable[recall_pb2.Degradation]) -> list[str]:
     return [f"{each.path}: {each.message or each.reason}" for each in degraded]
