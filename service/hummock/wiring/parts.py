@@ -26,17 +26,6 @@ from hummock.text.tokens import EstimatedTokens
 if TYPE_CHECKING:
     from hummock.llm import OpenAiCompatible
 
-
-_WORDS_OF_ALL_TABLES = "2020-01-01 yesterday 昨天"
-
-
-def warm() -> None:
-    """Make the tables of analysing, of counting and of words for times: two tenths of a second, once a process."""
-    characters()
-    EstimatedTokens().count("")
-    time_intervals(_WORDS_OF_ALL_TABLES, 0.0)
-
-
 Say = Callable[[str], None]
 
 LLM_WORKERS = 8
@@ -44,6 +33,8 @@ LLM_WORKERS = 8
 
 _NEW_OBJECTS = 50_000
 """After so many the collector looks at them."""
+
+_WORDS_OF_ALL_TABLES = "2020-01-01 yesterday 昨天"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +49,6 @@ class SystemClock:
     """Seconds from some start; never goes back. Asked for at every stage of a recall, without a call in between."""
 
 
-def collect_garbage_seldom() -> None:
-    """Has the collector of cycles look at new objects only, and when there are many of them.
-
-    What start-up has made stays. A recall makes thousands of objects and hardly a cycle: looking through them at every
-    700 takes a twentieth of its time, and makes some calls late.
-    """
-    gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
-    gc.enable()
-
-
 def choose_model(settings: Settings, recorded: str | None, say: Say) -> models.EmbeddingModel:
     """The model that the directory was made with, else the configured one; fetched when it is not there.
 
@@ -78,6 +58,19 @@ def choose_model(settings: Settings, recorded: str | None, say: Say) -> models.E
     wanted = models.candidates(name, settings.models_dir)
     here = models.that_will_do(wanted, settings.models_dir)
     return here or models.pull_first(wanted, settings.models_dir, say)
+
+
+@contextmanager
+def recalling(
+    settings: Settings, memories: Recallable, embedder: Embedder, clock: Clock, say: Say
+) -> Iterator[tuple[Recall, CachedRecall]]:
+    """Recall as the settings have it, and the same with answers kept for those who ask again."""
+    cross_encode = CrossEncode(
+        memories, _open_reranker(settings, clock, say), CrossEncoding[settings.cross_encoder.upper()], clock
+    )
+    with _ask_intent(settings, clock, say) as ask_intent:
+        recall = Recall(memories, embedder, clock, cross_encode, ask_intent)
+        yield recall, CachedRecall(recall, memories, embedder.space.id, clock, recall.is_inline)
 
 
 def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | None:
@@ -93,27 +86,6 @@ def _open_reranker(settings: Settings, clock: Clock, say: Say) -> Reranker | Non
 
 
 @contextmanager
-def llm(chosen: LlmSettings, clock: Clock) -> Iterator[OpenAiCompatible | None]:
-    """The configured language model; None where there is none. Nothing is sent before somebody asks."""
-    if not chosen.is_set:
-        yield None
-        return
-    from hummock.llm import (
-        Endpoint,
-        OpenAiCompatible,  # few have one, and it brings an HTTP client
-    )
-
-    endpoint = Endpoint(
-        base_url=chosen.base_url,
-        model=chosen.model,
-        timeout_s=chosen.timeout_s,
-        api_key=chosen.api_key.get_secret_value(),
-    )
-    with closing(OpenAiCompatible(endpoint, clock)) as model:
-        yield model
-
-
-@contextmanager
 def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskIntent]:
     """Intents by the configured language model, if there is one."""
     with (
@@ -126,13 +98,37 @@ def _ask_intent(settings: Settings, clock: Clock, say: Say) -> Iterator[AskInten
 
 
 @contextmanager
-def recalling(
-    settings: Settings, memories: Recallable, embedder: Embedder, clock: Clock, say: Say
-) -> Iterator[tuple[Recall, CachedRecall]]:
-    """Recall as the settings have it, and the same with answers kept for those who ask again."""
-    cross_encode = CrossEncode(
-        memories, _open_reranker(settings, clock, say), CrossEncoding[settings.cross_encoder.upper()], clock
+def llm(chosen: LlmSettings, clock: Clock) -> Iterator[OpenAiCompatible | None]:
+    """The configured language model; None where there is none. Nothing is sent before somebody asks."""
+    if not chosen.is_set:
+        yield None
+        return
+    # Few have one, and it brings an HTTP client.
+    from hummock.llm import Endpoint, OpenAiCompatible
+
+    endpoint = Endpoint(
+        base_url=chosen.base_url,
+        model=chosen.model,
+        timeout_s=chosen.timeout_s,
+        api_key=chosen.api_key.get_secret_value(),
     )
-    with _ask_intent(settings, clock, say) as ask_intent:
-        recall = Recall(memories, embedder, clock, cross_encode, ask_intent)
-        yield recall, CachedRecall(recall, memories, embedder.space.id, clock, recall.is_inline)
+    with closing(OpenAiCompatible(endpoint, clock)) as model:
+        yield model
+
+
+def warm() -> None:
+    """Make the tables of analysing, of counting and of words for times: two tenths of a second, once a process."""
+    characters()
+    EstimatedTokens().count("")
+    time_intervals(_WORDS_OF_ALL_TABLES, 0.0)
+
+
+def collect_garbage_seldom() -> None:
+    """Has the collector of cycles look at new objects only, and when there are many of them.
+
+    What start-up has made stays. A recall makes thousands of objects and hardly a cycle: looking through them at every
+    700 takes a twentieth of its time, and makes some calls late.
+    """
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
+    gc.enable()

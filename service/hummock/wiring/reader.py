@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from hummock import models, store
 from hummock.config import Settings
+from hummock.ports.models import Embedder
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import Address, parse_address
@@ -41,7 +42,6 @@ def serve_reader(
 
     Raises: StartError.
     """
-    clock = SystemClock()
     # It shares the cores with the service and with others of its kind.
     slots = max(1, settings.workers // (settings.readers + 1))
     model = choose_model(settings, store.recorded_model(settings.data_dir, is_in_use=True), say)
@@ -50,42 +50,47 @@ def serve_reader(
         closing(models.open_embedder(model, settings.models_dir, slots)) as embedder,
     ):
         told = where()
-        if told is None:
-            return
-        address, service = told
-        storage = settings.storage
-        with (
-            closing(
-                store.open_reads(
-                    settings.data_dir,
-                    space=embedder.space,
-                    map_bytes=storage.map_bytes,
-                    memory_budget_bytes=storage.memory_budget_bytes,
-                )
-            ) as memories,
-            recalling(settings, memories, embedder, clock, say) as (_, recall),
-            ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as workers,
-        ):
-            reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
-            lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads)
-            collect_garbage_seldom()
+        if told is not None:
+            _answer(settings, embedder, told, until, say, on_listening)
 
-            def listening(bound: Address) -> None:
-                on_listening(bound)
-                # Few recalls need it, so that a start need not wait for it.
-                Thread(target=warm_texts, name="warm", daemon=True).start()
 
-            async def serve() -> None:
-                await serve_recalls(
-                    recall,
-                    lanes,
-                    parse_address(address),
-                    service,
-                    until=_event_after(until),
-                    on_listening=listening,
-                )
+def _answer(
+    settings: Settings,
+    embedder: Embedder,
+    where: Where,
+    until: Callable[[], None],
+    say: Say,
+    on_listening: Callable[[Address], None],
+) -> None:
+    """Recall over the open store for who asks at that address."""
+    address, service = where
+    storage = settings.storage
+    with (
+        closing(
+            store.open_reads(
+                settings.data_dir,
+                space=embedder.space,
+                map_bytes=storage.map_bytes,
+                memory_budget_bytes=storage.memory_budget_bytes,
+            )
+        ) as memories,
+        recalling(settings, memories, embedder, SystemClock(), say) as (_, recall),
+        ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as workers,
+    ):
+        reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
+        lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads)
+        collect_garbage_seldom()
 
-            asyncio.run(serve())
+        def listening(bound: Address) -> None:
+            on_listening(bound)
+            # Few recalls need it, so that a start need not wait for it.
+            Thread(target=warm_texts, name="warm", daemon=True).start()
+
+        async def serve() -> None:
+            ended = _event_after(until)
+            await serve_recalls(recall, lanes, parse_address(address), service, until=ended, on_listening=listening)
+
+        asyncio.run(serve())
 
 
 def _event_after(wait: Callable[[], None]) -> asyncio.Event:

@@ -54,13 +54,82 @@ from hummock.wiring.parts import warm as warm_texts
 WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
 
-
 _READER = (sys.executable, "-P", "-m", "hummock", "reader")
 
 
-def make_id() -> str:
-    """An id that no other machine will ever make."""
-    return uuid.uuid4().hex
+def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what runs and close.
+
+    Args:
+        settings: Where and on what.
+        say: Takes a line for people at each step.
+        on_listening: Told the address, with the port that was chosen, once calls are let in.
+
+    Raises: StartError.
+    """
+    address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
+
+    def listening(bound: Address) -> None:
+        on_listening(bound)
+        # Few recalls need it, so that a start need not wait for it; the first Learn would.
+        Thread(target=warm_texts, name="warm", daemon=True).start()
+
+    with _run_readers(settings) as readers, open_use_cases(settings, say) as use_cases, _lanes(settings) as lanes:
+        collect_garbage_seldom()
+        asyncio.run(
+            serve_calls(
+                use_cases,
+                lanes,
+                address,
+                allow_remote_plaintext=settings.allow_remote_plaintext,
+                for_readers=readers.service if readers else None,
+                warm_up=readers.listen if readers else None,
+                on_listening=listening,
+            )
+        )
+
+
+@contextmanager
+def _lanes(settings: Settings) -> Iterator[Lanes]:
+    """Where calls run; ends what runs there."""
+    with (
+        ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as reads,
+        ThreadPoolExecutor(WRITE_WORKERS, thread_name_prefix="write") as writes,
+    ):
+        yield Lanes(
+            inline=inline_queue(settings.waiting_calls),
+            read=AdmissionQueue(reads, workers=settings.workers, waiting_limit=settings.waiting_calls),
+            write=AdmissionQueue(writes, workers=WRITE_WORKERS, waiting_limit=settings.waiting_calls),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _RunningReaders:
+    """Readers that have been started, and where they reach this process."""
+
+    processes: Readers
+    service: UnixAddress
+
+    def listen(self, address: Address) -> None:
+        """Returns when they let calls in at the address of this process."""
+        self.processes.listen(address, self.service)
+
+
+@contextmanager
+def _run_readers(settings: Settings) -> Iterator[_RunningReaders | None]:
+    """The readers that the settings want. They load while this process does, and end behind it. Raises: StartError."""
+    if not settings.readers:
+        yield None
+        return
+    if sys.platform != "linux":
+        raise StartError("readers share a port, which only Linux divides among processes; set readers to 0")
+    socket = settings.data_dir / "service.sock"
+    with ExitStack() as stack:
+        # What is killed leaves a socket behind, which the next start takes; a folder beside others nobody would remove.
+        if len(bytes(socket)) > LONGEST_SOCKET_PATH_BYTES:
+            socket = Path(stack.enter_context(TemporaryDirectory(prefix="hummock-")), socket.name)
+        readers = stack.enter_context(Readers(settings.readers, _READER, settings.for_reader()))
+        yield _RunningReaders(readers, UnixAddress(path=socket))
 
 
 @contextmanager
@@ -116,79 +185,38 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         )
 
 
-def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None]) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what runs and close.
-
-    Args:
-        settings: Where and on what.
-        say: Takes a line for people at each step.
-        on_listening: Told the address, with the port that was chosen, once calls are let in.
-
-    Raises: StartError.
-    """
-    address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
-
-    def listening(bound: Address) -> None:
-        on_listening(bound)
-        # Few recalls need it, so that a start need not wait for it; the first Learn would.
-        Thread(target=warm_texts, name="warm", daemon=True).start()
-
-    with _beside(settings) as beside, open_use_cases(settings, say) as use_cases, _lanes(settings) as lanes:
-        collect_garbage_seldom()
-        asyncio.run(
-            serve_calls(
-                use_cases,
-                lanes,
-                address,
-                allow_remote_plaintext=settings.allow_remote_plaintext,
-                for_readers=beside.service if beside else None,
-                warm_up=beside.listen if beside else None,
-                on_listening=listening,
-            )
-        )
+def _counter(settings: Settings) -> TokenCounter:
+    try:
+        return counter_of(settings.tokenizer_file)
+    except (OSError, ValueError) as error:
+        raise StartError(f"tokenizer_file: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """Readers that have been started, and where they reach this process."""
-
-    readers: Readers
-    service: UnixAddress
-
-    def listen(self, address: Address) -> None:
-        """Returns when they let calls in at the address of this process."""
-        self.readers.listen(address, self.service)
-
-
-@contextmanager
-def _beside(settings: Settings) -> Iterator[_Beside | None]:
-    """The readers that the settings want. They load while this process does, and end behind it. Raises: StartError."""
-    if not settings.readers:
-        yield None
-        return
-    if sys.platform != "linux":
-        raise StartError("readers share a port, which only Linux divides among processes; set readers to 0")
-    socket = settings.data_dir / "service.sock"
-    with ExitStack() as stack:
-        # What is killed leaves a socket behind, which the next start takes; a folder beside others nobody would remove.
-        if len(bytes(socket)) > LONGEST_SOCKET_PATH_BYTES:
-            socket = Path(stack.enter_context(TemporaryDirectory(prefix="hummock-")), socket.name)
-        readers = stack.enter_context(Readers(settings.readers, _READER, settings.for_reader()))
-        yield _Beside(readers, UnixAddress(path=socket))
+def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) -> store.EmbeddedStore:
+    return store.open_store(
+        settings.data_dir,
+        space=space,
+        clock=clock,
+        map_bytes=settings.storage.map_bytes,
+        quota_bytes=settings.storage.quota_bytes,
+        memory_budget_bytes=settings.storage.memory_budget_bytes,
+        say=say,
+    )
 
 
-@contextmanager
-def _lanes(settings: Settings) -> Iterator[Lanes]:
-    """Where calls run; ends what runs there."""
-    with (
-        ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as reads,
-        ThreadPoolExecutor(WRITE_WORKERS, thread_name_prefix="write") as writes,
-    ):
-        yield Lanes(
-            inline=inline_queue(settings.waiting_calls),
-            read=AdmissionQueue(reads, workers=settings.workers, waiting_limit=settings.waiting_calls),
-            write=AdmissionQueue(writes, workers=WRITE_WORKERS, waiting_limit=settings.waiting_calls),
-        )
+def _advice(model: models.EmbeddingModel) -> str:
+    """What could be better about the model; empty when there is nothing."""
+    better = models.AUTO_ORDER[0]
+    if "han" not in model.scripts:
+        lack = "knows no Chinese; Chinese memories are found by their words alone"
+    elif model == better.first:
+        lack = "knows little English and code"
+    else:
+        return ""
+    return (
+        f"{model.name} {lack}. A new data directory made with {better.name} (`hummock models pull {better.name}`) "
+        "knows both languages and code"
+    )
 
 
 @contextmanager
@@ -226,35 +254,6 @@ def _background(
         yield background, status
 
 
-def _counter(settings: Settings) -> TokenCounter:
-    try:
-        return counter_of(settings.tokenizer_file)
-    except (OSError, ValueError) as error:
-        raise StartError(f"tokenizer_file: {error}") from error
-
-
-def _open_store(settings: Settings, space: EmbeddingSpace, clock: Clock, say: Say) -> store.EmbeddedStore:
-    return store.open_store(
-        settings.data_dir,
-        space=space,
-        clock=clock,
-        map_bytes=settings.storage.map_bytes,
-        quota_bytes=settings.storage.quota_bytes,
-        memory_budget_bytes=settings.storage.memory_budget_bytes,
-        say=say,
-    )
-
-
-def _advice(model: models.EmbeddingModel) -> str:
-    """What could be better about the model; empty when there is nothing."""
-    better = models.AUTO_ORDER[0]
-    if "han" not in model.scripts:
-        lack = "knows no Chinese; Chinese memories are found by their words alone"
-    elif model == better.first:
-        lack = "knows little English and code"
-    else:
-        return ""
-    return (
-        f"{model.name} {lack}. A new data directory made with {better.name} (`hummock models pull {better.name}`) "
-        "knows both languages and code"
-    )
+def make_id() -> str:
+    """An id that no other machine will ever make."""
+    return uuid.uuid4().hex
