@@ -35,13 +35,15 @@ from hummock.core.errors import StartError
 
 __all__ = ["LlmSettings", "Settings", "SettingsInvalid", "StorageSettings", "load_settings"]
 
-PREFIX = "HUMMOCK_"
+_PREFIX = "HUMMOCK_"
 _CONFIG_FILE = "hummock.toml"
 _GIB = 1 << 30
 # Not the service's settings: read by this file, by the command line and by the tests.
 _OTHER_VARIABLES = frozenset({"HUMMOCK_CONFIG", "HUMMOCK_TARGET", "HUMMOCK_PROJECT", "HUMMOCK_SHARED"})
+
 _SECRET = frozenset({"api_key", "llm", "learning_llm"})
 """What is not shown when it is wrong."""
+
 _SHORT_NAMES: dict[tuple[str, ...], str] = {("data_dir",): "HUMMOCK_DATA", ("models_dir",): "HUMMOCK_MODELS"}
 
 
@@ -64,25 +66,6 @@ def _absolute(path: Path) -> Path:
 
 
 Directory = Annotated[Path, AfterValidator(_absolute)]
-
-
-def default_data_dir(environ: Mapping[str, str], platform: str) -> Path:
-    """Where this platform keeps an application's data.
-
-    Args:
-        environ: The environment.
-        platform: As in `sys.platform`.
-
-    Raises:
-        StartError: There is no home directory to put it in.
-    """
-    home = environ.get("HOME", "")
-    if platform != "darwin" and Path(environ.get("XDG_DATA_HOME", "")).is_absolute():
-        return Path(environ["XDG_DATA_HOME"]) / "hummock"
-    if not Path(home).is_absolute():
-        raise StartError("there is no HOME to keep the data in; name a directory with HUMMOCK_DATA or --data")
-    below = "Library/Application Support" if platform == "darwin" else ".local/share"
-    return Path(home) / below / "hummock"
 
 
 def _http_url(url: str) -> str:
@@ -175,13 +158,6 @@ class Settings(BaseModel):
             raise ValueError("readers share a port, which a Unix socket has none of")
         return readers
 
-    def for_reader(self) -> str:
-        """All of them as one line of JSON, secrets too: for a child's standard input and nowhere else."""
-        values = self.model_dump(mode="json")
-        for table, llm in (("llm", self.llm), ("learning_llm", self.learning_llm)):
-            values[table]["api_key"] = llm.api_key.get_secret_value()
-        return json.dumps(values)
-
     @field_validator("intent")
     @classmethod
     def _has_whom_it_asks(cls, intent: str, known: ValidationInfo) -> str:
@@ -189,6 +165,13 @@ class Settings(BaseModel):
         if intent == "llm" and llm is not None and not llm.is_set:
             raise ValueError("needs llm.base_url and llm.model")
         return intent
+
+    def for_reader(self) -> str:
+        """All of them as one line of JSON, secrets too: for a child's standard input and nowhere else."""
+        values = self.model_dump(mode="json")
+        for table, llm in (("llm", self.llm), ("learning_llm", self.learning_llm)):
+            values[table]["api_key"] = llm.api_key.get_secret_value()
+        return json.dumps(values)
 
 
 def load_settings(
@@ -225,6 +208,25 @@ def load_settings(
         raise SettingsInvalid(str(file), "", error.strerror or "cannot be read") from error
 
 
+def default_data_dir(environ: Mapping[str, str], platform: str) -> Path:
+    """Where this platform keeps an application's data.
+
+    Args:
+        environ: The environment.
+        platform: As in `sys.platform`.
+
+    Raises:
+        StartError: There is no home directory to put it in.
+    """
+    home = environ.get("HOME", "")
+    if platform != "darwin" and Path(environ.get("XDG_DATA_HOME", "")).is_absolute():
+        return Path(environ["XDG_DATA_HOME"]) / "hummock"
+    if not Path(home).is_absolute():
+        raise StartError("there is no HOME to keep the data in; name a directory with HUMMOCK_DATA or --data")
+    below = "Library/Application Support" if platform == "darwin" else ".local/share"
+    return Path(home) / below / "hummock"
+
+
 def _from_file(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
@@ -237,7 +239,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     known = {name: path for path, name in _variables()}
     values: dict[str, Any] = {}
     for name, value in environ.items():
-        if not name.startswith(PREFIX) or name in _OTHER_VARIABLES:
+        if not name.startswith(_PREFIX) or name in _OTHER_VARIABLES:
             continue
         if name not in known:
             raise SettingsInvalid("environment", name, f"is not a setting; known: {', '.join(sorted(known))}")
@@ -262,7 +264,7 @@ def _merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
 def _variables() -> Iterator[tuple[tuple[str, ...], str]]:
     """Each setting's path and the environment variable that sets it."""
     for path in _paths():
-        yield path, _SHORT_NAMES.get(path, PREFIX + "_".join(path).upper())
+        yield path, _SHORT_NAMES.get(path, _PREFIX + "_".join(path).upper())
 
 
 def _paths() -> Iterator[tuple[str, ...]]:

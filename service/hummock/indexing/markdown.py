@@ -129,13 +129,8 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
     """(level, heading, lines below it) for each heading of the first two levels; level 0 for what precedes them."""
     level, heading = 0, ""
     held: list[str] = []
-    fence = ""
-    in_comment = False
-    for row, line in enumerate(lines):
-        was_open = bool(fence) or in_comment
-        fence = "" if in_comment else _fence_after(fence, line)
-        in_comment = not fence and _in_comment_after(in_comment, line)
-        found = None if was_open or fence else _heading(lines, row)
+    for row, (line, is_verbatim, _) in enumerate(_verbatim(lines)):
+        found = None if is_verbatim else _heading(lines, row)
         if found is None or found[0] > _SECTION_LEVELS:
             held.append(line)
             continue
@@ -145,6 +140,16 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
         level, heading = found
         held = []
     yield level, heading, held
+
+
+def _verbatim(lines: Sequence[str]) -> Iterator[tuple[str, bool, bool]]:
+    """Each line, whether it belongs to a fence or to a comment begun above it, and whether one is open after it."""
+    fence, in_comment = "", False
+    for line in lines:
+        was_open = bool(fence) or in_comment
+        fence = "" if in_comment else _fence_after(fence, line)
+        in_comment = not fence and _in_comment_after(in_comment, line)
+        yield line, was_open or bool(fence), in_comment
 
 
 def _fence_after(fence: str, line: str) -> str:
@@ -222,14 +227,9 @@ def _summary(lines: Sequence[str]) -> str:
 def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
     """Runs of prose without their links' targets; code, tables, HTML, pictures and comments are passed over."""
     held: list[str] = []
-    fence = ""
-    in_comment = False
-    for line in (*lines, ""):
-        was_open = bool(fence) or in_comment
-        fence = "" if in_comment else _fence_after(fence, line)
-        in_comment = not fence and _in_comment_after(in_comment, line)
+    for line, is_verbatim, in_comment in _verbatim((*lines, "")):
         text = _prose(line)
-        if text and not (was_open or fence or in_comment):
+        if text and not (is_verbatim or in_comment):
             held.append(text)
         elif held:
             yield _WRAP.sub("", " ".join(held))

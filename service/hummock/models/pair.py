@@ -59,7 +59,7 @@ class PairModel:
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
         self._space = pair_space(pair, first.space, second.space)
         self._cores = Cores(slots)
-        self._beside = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-half")
+        self._query_halves = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-half")
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -111,14 +111,14 @@ class PairModel:
 
     def close(self) -> None:
         """End the threads of the queries' other halves."""
-        self._beside.shutdown()
+        self._query_halves.shutdown()
 
     def _both(self, by_first: Embed, by_second: Embed) -> tuple[Embedding, Embedding]:
         """What both say, at once if a core is free: who waits alone need not wait for one after the other."""
         with self._cores.another() as is_free:
             if not is_free:
                 return by_first(), by_second()
-            half = self._beside.submit(by_first)
+            half = self._query_halves.submit(by_first)
             second = by_second()
             return half.result(), second
 
