@@ -76,7 +76,7 @@ def print_table(table: Table) -> None:
     Console(markup=False, highlight=False, emoji=False).print(table)
 
 
-def print_page(table: Table, nothing: str, next_page_token: str) -> None:
+def print_page(table: Table, nothing: str, next_page_token: str = "") -> None:
     """One page of a list.
 
     Args:

@@ -36,6 +36,7 @@ from hummock.cli.output import (
     one_line,
     print_json,
     print_line,
+    print_page,
     print_table,
     printable,
     title_of,
@@ -162,19 +163,7 @@ def search(
     if json:
         print_json(response)
         return
-    table = new_table()
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("type", no_wrap=True)
-    table.add_column("title", ratio=2, overflow="fold")
-    table.add_column("content", ratio=3, overflow="fold")
-    for result in response.results:
-        content = " ".join(printable(result.content).split())
-        title = Text(printable(result.title), style="dim" if result.seen_before else "")
-        table.add_row(f"{result.score:.2f}", result.type, title, Text(content, style="dim"))
-    if response.results:
-        print_table(table)
-    else:
-        note("nothing was found")
+    print_page(_results(response.results), "nothing was found")
     if response.together_with:
         note(printable(f"read together with: {'; '.join(response.together_with)}"))
     _print_receipt(response.receipt)
@@ -322,6 +311,19 @@ def _hits(title: str, hits: Sequence[recall_pb2.Hit], *, wide: bool) -> Table:
             age(hit.age_days),
             *([Text(printable(hit.memory.id))] if wide else []),
         )
+    return table
+
+
+def _results(results: Iterable[context_service_pb2.SearchResult]) -> Table:
+    table = new_table()
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("type", no_wrap=True)
+    table.add_column("title", ratio=2, overflow="fold")
+    table.add_column("content", ratio=3, overflow="fold")
+    for result in results:
+        content = " ".join(printable(result.content).split())
+        title = Text(printable(result.title), style="dim" if result.seen_before else "")
+        table.add_row(f"{result.score:.2f}", result.type, title, Text(content, style="dim"))
     return table
 
 

@@ -14,7 +14,6 @@ from hummock.text.template import TEMPLATE_VERSION
 TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
 """How a chunk's text is put together (`embedder.py`) out of a memory (`text/template.py`); moves when that changes."""
 
-
 PAIR_RECIPE_VERSION = 3
 """How two models become one (`pair.py`); moves when the same two would give other stored vectors."""
 
@@ -60,8 +59,7 @@ def ingredients(model: ModelDescription, basis: TokenBasis) -> SpaceIngredients:
 
 def space_id(of: SpaceIngredients) -> str:
     """32 hexadecimal digits; any other ingredient gives another id."""
-    content = json.dumps(asdict(of), ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(content.encode("ascii")).hexdigest()[:32]
+    return _digest(asdict(of))
 
 
 def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpace:
@@ -82,9 +80,8 @@ def pair_space(pair: PairDescription, first: EmbeddingSpace, second: EmbeddingSp
 
     What a query asks of each is no part of its identity: it changes no stored vector.
     """
-    content = json.dumps(["pair", PAIR_RECIPE_VERSION, first.id, second.id], separators=(",", ":"))
     return EmbeddingSpace(
-        id=hashlib.sha256(content.encode("ascii")).hexdigest()[:32],
+        id=_digest(["pair", PAIR_RECIPE_VERSION, first.id, second.id]),
         model=pair.name,
         dim=pair.dim,
         token_dim=TOKEN_DIM,
@@ -93,3 +90,9 @@ def pair_space(pair: PairDescription, first: EmbeddingSpace, second: EmbeddingSp
         calibration=pair.calibration,
         token_mark=TOKEN_MARK / 127,
     )
+
+
+def _digest(content: object) -> str:
+    """32 hexadecimal digits of the content's JSON."""
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]
