@@ -58,7 +58,7 @@ _RERANKER_WINDOW = 64
 _RERANKER_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 # Much, so that scores differ.
 _LIVELY = 0.2
-_HAN = [chr(code) for code in range(0x4E00, 0xA000)]
+_HAN = range(0x4E00, 0xA000)
 
 
 def build_tiny(models_directory: Path) -> ModelDescription:
@@ -158,7 +158,7 @@ def _vocabulary() -> dict[str, int]:
     runs = ["".join(run) for size in (1, 2, 3) for run in itertools.product(letters, repeat=size)]
     pieces = [*runs, *string.digits]
     marks = [*string.punctuation, *"，。！？；：、（）《》【】“”‘’…—·￥"]
-    tokens = [*_SPECIAL, *pieces, *(f"##{piece}" for piece in pieces), *marks, *_HAN]
+    tokens = [*_SPECIAL, *pieces, *(f"##{piece}" for piece in pieces), *marks, *map(chr, _HAN)]
     return {token: index for index, token in enumerate(tokens)}
 
 
@@ -189,7 +189,7 @@ def _checkpoint(vocabulary_size: int) -> BertCheckpoint:
 
 def _pieces() -> list[str]:
     """Special tokens, then single characters; all others are unknown."""
-    return [*_RERANKER_SPECIAL, "▁", *string.ascii_letters, *string.digits, *string.punctuation, *_HAN]
+    return [*_RERANKER_SPECIAL, "▁", *string.ascii_letters, *string.digits, *string.punctuation, *map(chr, _HAN)]
 
 
 def _reranker_tokenizer() -> Tokenizer:
