@@ -77,16 +77,11 @@ def config(
     command = [sys.executable, "-m", "hummock", "mcp", "--project", project]
     if resolved != DEFAULT_TARGET:
         command += ["--target", resolved]
-    print_line(snippet(client, command))
-    note(f"put it into {place(client)}")
+    print_line(_snippet(client, command))
+    note(f"put it into {_PLACES[client]}")
 
 
-def place(client: ClientName) -> str:
-    """The file that the snippet belongs into."""
-    return _PLACES[client]
-
-
-def snippet(client: ClientName, command: Sequence[str]) -> str:
+def _snippet(client: ClientName, command: Sequence[str]) -> str:
     """The client's configuration with this server alone, as JSON or TOML.
 
     Args:

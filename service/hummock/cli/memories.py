@@ -87,7 +87,7 @@ def learn(
         return
     if kind not in {"note", "entry"}:
         raise typer.BadParameter(f'{kind} is not "note" or "entry"; other kinds are learnt with --file')
-    request = learn_request(project, [_sentence(each, title, tag or [], kind, origin) for each in text or ()])
+    request = _learn_request(project, [_sentence(each, title, tag or [], kind, origin) for each in text or ()])
     with connect(target) as service:
         response = service.context.Learn(request, timeout=CALL_TIMEOUT_S)
     if json:
@@ -103,7 +103,7 @@ def store(service: Service, project: str, memories: list[memory_pb2.MemoryInput]
     A batch that fails is reported at once and counted as "failed"; the others go on.
     """
     parts = list(batches(memories))
-    requests = (context_service_pb2.LearnStreamRequest(batch=learn_request(project, part)) for part in parts)
+    requests = (context_service_pb2.LearnStreamRequest(batch=_learn_request(project, part)) for part in parts)
     counts: Counter[str] = Counter()
     with Meter() as meter:
         done = 0
@@ -119,7 +119,7 @@ def store(service: Service, project: str, memories: list[memory_pb2.MemoryInput]
     return counts
 
 
-def learn_request(project: str, memories: Sequence[memory_pb2.MemoryInput]) -> context_service_pb2.LearnRequest:
+def _learn_request(project: str, memories: Sequence[memory_pb2.MemoryInput]) -> context_service_pb2.LearnRequest:
     """A Learn with an id of its own, so that a repeated delivery is one write."""
     return context_service_pb2.LearnRequest(project=project, request_id=str(uuid.uuid4()), memories=memories)
 

@@ -85,12 +85,12 @@ DataOption = Annotated[Path | None, typer.Option("--data", help="The data direct
 ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
 
 
-def preset_value(name: PresetName | None) -> recall_pb2.Preset.ValueType:
+def _preset_value(name: PresetName | None) -> recall_pb2.Preset.ValueType:
     """The contract's value; unspecified for None."""
     return recall_pb2.PRESET_UNSPECIFIED if name is None else recall_pb2.Preset.Value(f"PRESET_{name.name}")
 
 
-def kind_value(name: KindName) -> memory_pb2.MemoryKind.ValueType:
+def _kind_value(name: KindName) -> memory_pb2.MemoryKind.ValueType:
     """The contract's value."""
     return memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{name.name}")
 
@@ -109,7 +109,7 @@ def filter_of(
     """Memories with all of these tags, and any of each of the others; None sets no condition."""
     return memory_pb2.Filter(
         tags=tags or (),
-        kinds=[kind_value(kind) for kind in kinds or ()],
+        kinds=[_kind_value(kind) for kind in kinds or ()],
         origins=[origin_value(origin) for origin in origins or ()],
         session_ids=sessions or (),
     )
@@ -120,5 +120,5 @@ def recall_request(
 ) -> recall_pb2.RecallRequest:
     """What to recall; what is None is left to the preset."""
     return recall_pb2.RecallRequest(
-        project=project, query_text=text, preset=preset_value(preset), top_k=top_k, filter=filter_of(tags)
+        project=project, query_text=text, preset=_preset_value(preset), top_k=top_k, filter=filter_of(tags)
     )

@@ -76,12 +76,12 @@ def _named(drafts: Sequence[_Draft], path: str, language: str, lines: Sequence[s
             signature=draft.signature,
             start_line=draft.rows.first + 1,
             end_line=draft.rows.last + 1,
-            content=text_of(lines, draft.rows) if draft.content is None else draft.content,
+            content=_text_of(lines, draft.rows) if draft.content is None else draft.content,
         )
 
 
 def _windows(lines: Sequence[str]) -> list[_Draft]:
-    return [_Draft(place=f"L{rows.first + 1}", symbol="", signature="", rows=rows) for rows in text_windows(lines)]
+    return [_Draft(place=f"L{rows.first + 1}", symbol="", signature="", rows=rows) for rows in _text_windows(lines)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,9 @@ class _Cutter:
         """Each symbol with the rows between it and the one before; last, the rows after them all."""
         first = 0
         for symbol in symbols:
-            yield trimmed(self.lines, Rows(first, symbol.first_row - 1)), symbol
+            yield _trimmed(self.lines, Rows(first, symbol.first_row - 1)), symbol
             first = symbol.last_row + 1
-        yield trimmed(self.lines, Rows(first, len(self.lines) - 1)), None
+        yield _trimmed(self.lines, Rows(first, len(self.lines) - 1)), None
 
     def _joins(self, gap: Rows, drafts: list[_Draft], at: int) -> bool:
         """Whether a gap is small enough to join that draft, which it then has."""
@@ -119,7 +119,7 @@ class _Cutter:
         return True
 
     def _leftovers(self, gaps: Sequence[Rows]) -> list[_Draft]:
-        windows = [rows for gap in gaps for rows in code_windows(self.lines, gap, MAX_FRAGMENT_CHARACTERS)]
+        windows = [rows for gap in gaps for rows in _code_windows(self.lines, gap, MAX_FRAGMENT_CHARACTERS)]
         return [
             _Draft(place=_numbered(_LEFTOVER, turn), symbol="", signature="", rows=rows)
             for turn, rows in enumerate(windows, start=1)
@@ -128,7 +128,7 @@ class _Cutter:
     def _symbol(self, symbol: Symbol) -> list[_Draft]:
         rows = Rows(symbol.first_row, symbol.last_row)
         if characters(self.lines, rows) <= MAX_FRAGMENT_CHARACTERS or not symbol.members:
-            windows = code_windows(self.lines, rows, MAX_FRAGMENT_CHARACTERS)
+            windows = _code_windows(self.lines, rows, MAX_FRAGMENT_CHARACTERS)
             return [self._draft(symbol, turn, window) for turn, window in enumerate(windows, start=1)]
         members = [member for member in symbol.members if self._is_long(member)]
         inner = [draft for member in members for draft in self._symbol(member)]
@@ -149,12 +149,12 @@ class _Cutter:
             row = member.last_row + 1
         kept += [(own, self.lines[own]) for own in range(row, symbol.last_row + 1)]
         texts = [text for _, text in kept]
-        windows = list(code_windows(texts, Rows(0, len(texts) - 1), MAX_FRAGMENT_CHARACTERS))
+        windows = list(_code_windows(texts, Rows(0, len(texts) - 1), MAX_FRAGMENT_CHARACTERS))
         whole = Rows(symbol.first_row, symbol.last_row)
         return [
             replace(
                 self._draft(symbol, turn, whole if len(windows) == 1 else Rows(kept[own.first][0], kept[own.last][0])),
-                content=text_of(texts, own),
+                content=_text_of(texts, own),
             )
             for turn, own in enumerate(windows, start=1)
         ]
@@ -172,12 +172,12 @@ def _numbered(place: str, turn: int) -> str:
     return place if turn == 1 else f"{place}@{turn}"
 
 
-def text_windows(lines: Sequence[str]) -> Iterator[Rows]:
+def _text_windows(lines: Sequence[str]) -> Iterator[Rows]:
     """Windows over prose and data: 60 lines or 4,000 characters, the last 6 lines again in the next."""
     first = 0
     while first < len(lines):
         last = _reach(lines, Rows(first, min(first + _TEXT_WINDOW_LINES, len(lines)) - 1), _TEXT_WINDOW_CHARACTERS)
-        window = trimmed(lines, Rows(first, last))
+        window = _trimmed(lines, Rows(first, last))
         if window is not None:
             yield window
         if last == len(lines) - 1:
@@ -185,7 +185,7 @@ def text_windows(lines: Sequence[str]) -> Iterator[Rows]:
         first = max(first, last - _TEXT_OVERLAP_LINES) + 1
 
 
-def code_windows(lines: Sequence[str], rows: Rows, limit_characters: int) -> Iterator[Rows]:
+def _code_windows(lines: Sequence[str], rows: Rows, limit_characters: int) -> Iterator[Rows]:
     """Windows over code without overlap, cut where the indentation is least.
 
     Each holds at most `limit_characters`, or one line that is longer.
@@ -198,7 +198,7 @@ def code_windows(lines: Sequence[str], rows: Rows, limit_characters: int) -> Ite
             left = characters(lines, Rows(first, rows.last)) - limit_characters // 4
             last = _reach(lines, Rows(first, last), min(limit_characters, left))
             last = _best_cut(lines, Rows(first, last)) - 1
-        window = trimmed(lines, Rows(first, last))
+        window = _trimmed(lines, Rows(first, last))
         if window is not None:
             yield window
         first = last + 1
@@ -232,13 +232,13 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def trimmed(lines: Sequence[str], rows: Rows) -> Rows | None:
+def _trimmed(lines: Sequence[str], rows: Rows) -> Rows | None:
     """The rows without blank ones at either end, or None where all are blank."""
     filled = [row for row in range(rows.first, rows.last + 1) if lines[row].strip()]
     return Rows(filled[0], filled[-1]) if filled else None
 
 
-def text_of(lines: Sequence[str], rows: Rows) -> str:
+def _text_of(lines: Sequence[str], rows: Rows) -> str:
     r"""The rows' text, joined by `\n`."""
     return "\n".join(lines[rows.first : rows.last + 1])
 

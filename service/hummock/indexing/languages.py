@@ -22,7 +22,7 @@ def plain(node: Node | None, source: bytes) -> str:
     return " ".join(source[node.start_byte : node.end_byte].decode(errors="replace").split())[:_MAX_NAME_CHARACTERS]
 
 
-def named_field(node: Node, source: bytes) -> str:
+def _named_field(node: Node, source: bytes) -> str:
     """The `name` field; for a Rust `impl` the type; for Kotlin's unnamed declarations what they are."""
     name = plain(node.child_by_field_name("name"), source)
     if name:
@@ -32,7 +32,7 @@ def named_field(node: Node, source: bytes) -> str:
     return {"companion_object": "Companion", "secondary_constructor": "constructor"}.get(node.type, "")
 
 
-def receiver_and_name(node: Node, source: bytes) -> str:
+def _receiver_and_name(node: Node, source: bytes) -> str:
     """A Go function's name, with the receiver's type before that of a method: `Store.Get`."""
     name = plain(node.child_by_field_name("name"), source)
     receiver = plain(node.child_by_field_name("receiver"), source).strip("()")
@@ -42,7 +42,7 @@ def receiver_and_name(node: Node, source: bytes) -> str:
     return f"{receiver_type}.{name}"
 
 
-def target_name(node: Node, source: bytes) -> str:
+def _target_name(node: Node, source: bytes) -> str:
     """The `name` field of a declaration, or the left side of an assignment: `exports.render`."""
     for field in ("name", "property", "key", "left"):
         name = plain(node.child_by_field_name(field), source)
@@ -51,7 +51,7 @@ def target_name(node: Node, source: bytes) -> str:
     return "default" if node.parent is not None and node.parent.type == "export_statement" else ""
 
 
-def declared_name(node: Node, source: bytes) -> str:
+def _declared_name(node: Node, source: bytes) -> str:
     """A C or C++ name, from the inside of its declarator: of `int *ns::A::size(int)` it is `ns.A.size`."""
     name = node.child_by_field_name("name")
     inner = node.child_by_field_name("declarator")
@@ -95,7 +95,7 @@ class Language:
     transparent: frozenset[str] = frozenset()
     leading: frozenset[str] = frozenset({"comment", "line_comment", "block_comment"})
     valued: frozenset[str] = frozenset()
-    name_of: NameOf = named_field
+    name_of: NameOf = _named_field
 
 
 _SCRIPT_FUNCTIONS = _kinds(
@@ -130,7 +130,7 @@ def _script(name: str, extensions: tuple[str, ...], grammar: tuple[str, str]) ->
         transparent=_SCRIPT_TRANSPARENT,
         leading=_kinds("comment decorator"),
         valued=_SCRIPT_VALUED,
-        name_of=target_name,
+        name_of=_target_name,
     )
 
 
@@ -181,7 +181,7 @@ LANGUAGES = (
         functions=_kinds("function_declaration method_declaration"),
         classes=_kinds("type_spec"),
         wrappers=_kinds("type_declaration"),
-        name_of=receiver_and_name,
+        name_of=_receiver_and_name,
     ),
     Language(
         name="rust",
@@ -200,7 +200,7 @@ LANGUAGES = (
         functions=_kinds("function_definition"),
         classes=_kinds("struct_specifier union_specifier enum_specifier type_definition"),
         transparent=_C_TRANSPARENT,
-        name_of=declared_name,
+        name_of=_declared_name,
     ),
     Language(
         name="cpp",
@@ -212,7 +212,7 @@ LANGUAGES = (
         namespaces=_kinds("namespace_definition"),
         wrappers=_kinds("template_declaration"),
         transparent=_C_TRANSPARENT,
-        name_of=declared_name,
+        name_of=_declared_name,
     ),
 )
 _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}

@@ -12,7 +12,7 @@ from hummock.indexing.fragment import SourceFile, distinct, located_id
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 MAX_SUMMARY_CHARACTERS = 500
-MAX_KEY_FILES = 20
+_MAX_KEY_FILES = 20
 # A section longer than a memory may be is parted; the limit for text is 256 KiB.
 _MAX_CONTENT_BYTES = 200_000
 _MAX_DOMAIN_CHARACTERS = 120
@@ -78,7 +78,7 @@ def _entry(identity: str, heading: str, lines: Sequence[str], path: str, known_p
         aliases=_aliases(heading),
         summary=_summary(lines),
         content=content,
-        key_files=mentioned_files(content, path, known_paths),
+        key_files=_mentioned_files(content, path, known_paths),
     )
 
 
@@ -252,7 +252,7 @@ def _cut(paragraph: str) -> str:
     return head[:end] if end > MAX_SUMMARY_CHARACTERS // 2 else f"{head[:-1]}…"
 
 
-def mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tuple[str, ...]:
+def _mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tuple[str, ...]:
     """Known paths that the text mentions, in order of first mention, at most 20.
 
     A mention is the path from the root, the path from the document's folder, or the file's bare name where one file
@@ -266,7 +266,7 @@ def mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tup
         path = _resolved(word, folder, known_paths, names)
         if path is not None and path != document_path:
             found[path] = None
-        if len(found) == MAX_KEY_FILES:
+        if len(found) == _MAX_KEY_FILES:
             break
     return tuple(found)
 

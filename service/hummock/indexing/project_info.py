@@ -25,7 +25,7 @@ _ASIDE: Final = frozenset(
 """Folders whose manifests speak of something else than the project."""
 
 
-class Ecosystem(StrEnum):
+class _Ecosystem(StrEnum):
     """Where a dependency's name means something."""
 
     JVM = "jvm"
@@ -37,10 +37,10 @@ class Ecosystem(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dependency:
+class _Dependency:
     """A name in its ecosystem, as it is compared: lower case, `_` of Python's and Rust's names as `-`."""
 
-    ecosystem: Ecosystem
+    ecosystem: _Ecosystem
     name: str
 
 
@@ -65,7 +65,7 @@ class Manifests:
     """Collects the manifests of a repository while it is walked."""
 
     def __init__(self) -> None:
-        self._dependencies: dict[Dependency, None] = {}
+        self._dependencies: dict[_Dependency, None] = {}
         self._languages: dict[str, None] = {}
         self._read: list[str] = []
         self._unread: list[Unread] = []
@@ -78,21 +78,21 @@ class Manifests:
             return
         try:
             if len(file.data) > MAX_MANIFEST_BYTES:
-                raise Unreadable(f"larger than {MAX_MANIFEST_BYTES // 1024} KB")
+                raise _Unreadable(f"larger than {MAX_MANIFEST_BYTES // 1024} KB")
             names = sorted({name.lower() for name in kind.names(file.text())})
-        except Unreadable as unreadable:
+        except _Unreadable as unreadable:
             self._unread.append(Unread(path=file.path, reason=str(unreadable)))
             return
-        found = [Dependency(ecosystem=kind.ecosystem, name=_normal(kind.ecosystem, one)) for one in names]
+        found = [_Dependency(ecosystem=kind.ecosystem, name=_normal(kind.ecosystem, one)) for one in names]
         self._dependencies |= dict.fromkeys(found)
         # Of a JVM's build file what it is built with says more than that it is for a JVM.
-        if kind.ecosystem is not Ecosystem.JVM or not technologies(found):
+        if kind.ecosystem is not _Ecosystem.JVM or not _technologies(found):
             self._languages[kind.language] = None
         self._read.append(file.path)
 
     def made(self) -> Made:
         """What all of them say together; languages first."""
-        named = technologies(self._dependencies.keys())
+        named = _technologies(self._dependencies.keys())
         # Who writes TypeScript has said so.
         languages = [one for one in self._languages if not (one == "JavaScript" and "TypeScript" in named)]
         return Made(
@@ -104,17 +104,17 @@ class Manifests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    ecosystem: Ecosystem
+    ecosystem: _Ecosystem
     language: str
     names: Callable[[str], Iterable[str]]
 
 
-class Unreadable(Exception):
+class _Unreadable(Exception):
     """A manifest that says nothing, and why, in words for the user."""
 
 
-def _normal(ecosystem: Ecosystem, name: str) -> str:
-    return name.replace("_", "-") if ecosystem in {Ecosystem.PYPI, Ecosystem.CARGO} else name
+def _normal(ecosystem: _Ecosystem, name: str) -> str:
+    return name.replace("_", "-") if ecosystem in {_Ecosystem.PYPI, _Ecosystem.CARGO} else name
 
 
 def _of_pom(text: str) -> Iterable[str]:
@@ -129,7 +129,7 @@ def _of_pom(text: str) -> Iterable[str]:
         # As bytes in UTF-8, whatever encoding the text claims for itself.
         parser.Parse(_DECLARATION.sub("", text, count=1).encode(), True)
     except expat.ExpatError as error:
-        raise Unreadable(f"not well-formed XML ({error})") from error
+        raise _Unreadable(f"not well-formed XML ({error})") from error
     return reader.found
 
 
@@ -137,7 +137,7 @@ _DECLARATION: Final = re.compile(r"^\s*<\?xml[^>]*\?>")
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise Unreadable("it has a DOCTYPE")
+    raise _Unreadable("it has a DOCTYPE")
 
 
 class _PomReader:
@@ -195,7 +195,7 @@ def _of_package_json(text: str) -> Iterable[str]:
     try:
         manifest = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Unreadable("not JSON") from error
+        raise _Unreadable("not JSON") from error
     groups = ("dependencies", "devDependencies", "peerDependencies")
     return [name for group in groups for name in _keys(_at(manifest, group))]
 
@@ -237,7 +237,7 @@ def _toml(text: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Unreadable("not TOML") from error
+        raise _Unreadable("not TOML") from error
 
 
 def _at(manifest: object, *path: str) -> object:
@@ -259,23 +259,23 @@ def _texts(items: object) -> list[str]:
 
 
 _KINDS: Final[Mapping[str, _Kind]] = {
-    "pom.xml": _Kind(ecosystem=Ecosystem.JVM, language="Java", names=_of_pom),
-    "build.gradle": _Kind(ecosystem=Ecosystem.JVM, language="Java", names=_of_gradle),
-    "build.gradle.kts": _Kind(ecosystem=Ecosystem.JVM, language="Java", names=_of_gradle),
-    "package.json": _Kind(ecosystem=Ecosystem.NPM, language="JavaScript", names=_of_package_json),
-    "pyproject.toml": _Kind(ecosystem=Ecosystem.PYPI, language="Python", names=_of_pyproject),
-    "go.mod": _Kind(ecosystem=Ecosystem.GO, language="Go", names=_of_go_mod),
-    "Cargo.toml": _Kind(ecosystem=Ecosystem.CARGO, language="Rust", names=_of_cargo),
+    "pom.xml": _Kind(ecosystem=_Ecosystem.JVM, language="Java", names=_of_pom),
+    "build.gradle": _Kind(ecosystem=_Ecosystem.JVM, language="Java", names=_of_gradle),
+    "build.gradle.kts": _Kind(ecosystem=_Ecosystem.JVM, language="Java", names=_of_gradle),
+    "package.json": _Kind(ecosystem=_Ecosystem.NPM, language="JavaScript", names=_of_package_json),
+    "pyproject.toml": _Kind(ecosystem=_Ecosystem.PYPI, language="Python", names=_of_pyproject),
+    "go.mod": _Kind(ecosystem=_Ecosystem.GO, language="Go", names=_of_go_mod),
+    "Cargo.toml": _Kind(ecosystem=_Ecosystem.CARGO, language="Rust", names=_of_cargo),
 }
 
 
-def technologies(dependencies: Collection[Dependency]) -> tuple[str, ...]:
+def _technologies(dependencies: Collection[_Dependency]) -> tuple[str, ...]:
     """What people call these, each once, at most `MOST_NAMED`, in the order of the table."""
     named = [technology.name for technology in _TABLE if _is_meant(technology, dependencies)]
     return tuple(named[:MOST_NAMED])
 
 
-def _is_meant(technology: _Technology, dependencies: Collection[Dependency]) -> bool:
+def _is_meant(technology: _Technology, dependencies: Collection[_Dependency]) -> bool:
     return any(
         dependency.ecosystem is ecosystem and fnmatchcase(dependency.name, pattern)
         for ecosystem, pattern in technology.patterns
@@ -288,14 +288,14 @@ class _Technology:
     """What people call it, and shell patterns of the dependencies that mean it."""
 
     name: str
-    patterns: tuple[tuple[Ecosystem, str], ...]
+    patterns: tuple[tuple[_Ecosystem, str], ...]
 
 
 def _technology(line: str) -> _Technology:
     name, _, patterns = line.partition(" = ")
     pairs = [pattern.split("/", 1) for pattern in patterns.split()]
     return _Technology(
-        name=name.strip(), patterns=tuple((Ecosystem(ecosystem), pattern) for ecosystem, pattern in pairs)
+        name=name.strip(), patterns=tuple((_Ecosystem(ecosystem), pattern) for ecosystem, pattern in pairs)
     )
 
 

