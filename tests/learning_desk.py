@@ -11,10 +11,9 @@ from hummock.core.learning import KeywordsLearned, KeywordUpdate, Learner, Learn
 from hummock.core.learning_requests import EntryLearnt, LearningCommand, ObserveCommand, ScanProgress, SettingsChanges
 from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Payload
 from hummock.learning.background import BackgroundLearner, LearnKeywords, Scan
-from hummock.learning.entries import Entries
 from hummock.learning.observe import Observe
 from hummock.learning.offline import LearnOffline
-from hummock.learning.references import ProjectReferences
+from hummock.learning.references import Entries, ProjectReferences
 from hummock.learning.state import Learning
 from hummock.ports.models import KeywordQuestion
 from hummock.recall.pipeline import Recall

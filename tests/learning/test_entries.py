@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hummock.core.learning import Entry
-from hummock.learning.entries import Entries
+from hummock.learning.references import Entries
 from tests.learning_desk import PROJECT, LearningDesk, learning_desk
 from tests.strategies import delete_request, learned_request
 

@@ -12,8 +12,7 @@ from hummock.core.errors import RequestIdReused
 from hummock.core.learning import NEVER, Usage
 from hummock.core.learning_requests import SettingsChanges
 from hummock.core.memory import MemoryKind
-from hummock.learning.entries import Entries
-from hummock.learning.references import ProjectReferences
+from hummock.learning.references import Entries, ProjectReferences
 from hummock.render.turn import RenderTurn
 from tests.learning.workbench import Workbench, entry_id, titles, uuid
 from tests.store.opening import opened

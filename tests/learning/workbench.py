@@ -25,9 +25,8 @@ from hummock.core.learning import (
 from hummock.core.learning_requests import LearningCommand, LearningUpdated, Replayed, SettingsChanges
 from hummock.core.memory import MemoryKind
 from hummock.core.render import RenderCommit, Rendered, Tier
-from hummock.learning.entries import Entries
 from hummock.learning.log import record
-from hummock.learning.references import ProjectReferences
+from hummock.learning.references import Entries, ProjectReferences
 from hummock.learning.state import Learning
 from hummock.ports.store import Store, UnitOfWork, Written
 from hummock.render.turn import Load, RenderTurn, Source, Turn

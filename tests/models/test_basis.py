@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from hummock.models import REGISTRY, ModelDescription
-from hummock.models.basis import MAX_TOKEN_VECTORS, TOKEN_DIM, load_basis, random_basis
+from hummock.models.basis import MAX_TOKEN_VECTORS, TOKEN_DIM, fit, load_basis, random_basis, save
 from hummock.models.description import RANDOM_BASIS
 from hummock.models.encoder import Encoder
 from hummock.models.errors import ModelGraphUnsupported
-from hummock.models.fit_basis import fit, save
 
 FITTED = [model for model in REGISTRY.values() if model.basis != RANDOM_BASIS]
 

@@ -7,14 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from hummock.models.convert import (
-    BertCheckpoint,
-    BertShape,
-    Float32Array,
-    read_checkpoint,
-    write_float32,
-    write_int8,
-)
+from hummock.models.convert import BertCheckpoint, BertShape, Float32Array, read_checkpoint, write_float32, write_int8
 from hummock.models.description import Pooling
 from hummock.models.errors import CheckpointUnsupported
 from tests.models.numpy_bert import last_hidden_state, mean_pooled

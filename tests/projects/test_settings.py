@@ -140,5 +140,5 @@ def test_a_recall_of_a_project_without_settings_makes_one_call_for_them(
         recall(QUERY)
     finally:
         sys.setprofile(None)
-    of_settings = [name for file, name in calls if name == "tuned" or file in {"settings.py", "settings_records.py"}]
+    of_settings = [name for file, name in calls if name == "tuned" or file in {"settings.py", "record_codec.py"}]
     assert of_settings == ["tuned"]

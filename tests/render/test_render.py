@@ -18,8 +18,7 @@ from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, Reca
 from hummock.core.render import Locale, PartialQuotas, Rendered, RenderForm, RenderQuery, Tier
 from hummock.core.session import PromptMessage, PromptRole
 from hummock.core.settings import NO_SETTINGS, FormBudgets, ProjectSettings
-from hummock.learning.entries import Entries
-from hummock.learning.references import ProjectReferences
+from hummock.learning.references import Entries, ProjectReferences
 from hummock.ports.store import Generation, Store
 from hummock.render.compose import FORMS, FormOfText
 from hummock.render.pipeline import Render

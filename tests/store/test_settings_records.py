@@ -8,7 +8,7 @@ from hypothesis import given
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode
 from hummock.core.settings import NO_SETTINGS, HistorySettings, PresetSettings, ProjectSettings
-from hummock.store.lmdb.settings_records import pack, unpack
+from hummock.store.lmdb.record_codec import pack, unpack
 from tests.strategies import project_settings
 
 PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None, None]

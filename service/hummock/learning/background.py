@@ -13,9 +13,9 @@ from hummock.core.learning import KeywordsLearned, KeywordUpdate, Learner, Learn
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.core.recall import MAX_QUERY_CHARACTERS, IntentMode, Preset, Recalled, RecallQuery
-from hummock.learning.entries import NO_PROFILE, Entries
 from hummock.learning.keywords import checked, select
 from hummock.learning.log import record
+from hummock.learning.references import NO_PROFILE, Entries
 from hummock.ports.models import Clock, EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
 from hummock.ports.store import FindReferences, Store, UnitOfWork, WriteRequest
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hummock.core.learning import MAX_KEYWORD_CHARACTERS, KeywordUpdate, Learner, LearningSettings, Profile
-from hummock.learning.entries import NO_PROFILE
+from hummock.learning.references import NO_PROFILE
 from hummock.ports.models import (
     Clock,
     EntryText,

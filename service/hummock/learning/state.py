@@ -26,9 +26,9 @@ from hummock.core.learning_requests import (
     SettingsChanges,
 )
 from hummock.core.memory import MemoryKind
-from hummock.learning.entries import ENTRIES, Entries
 from hummock.learning.inject import decide, idle, plain
 from hummock.learning.log import ForkedHistory, Rebuilt, digest, record
+from hummock.learning.references import ENTRIES, Entries
 from hummock.ports.store import LearningReader, Store, UnitOfWork, WriteRequest
 
 _EVENTS_AT_ONCE = 1000

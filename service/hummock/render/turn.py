@@ -12,9 +12,9 @@ from hummock.core.learning import Injected, Injection, LearningSettings, TurnDec
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.recall import Degradation, Hit, Intent, Receipt
 from hummock.core.render import RenderCommit, Rendered, Tier
-from hummock.learning.entries import Entries
 from hummock.learning.inject import decide, injected_ids
 from hummock.learning.log import record
+from hummock.learning.references import Entries
 from hummock.ports.store import FindReferences, Store, UnitOfWork, WriteRequest
 from hummock.render.section import Selected
 

@@ -23,11 +23,10 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
 from hummock.core.project import LearnerStatus
 from hummock.learning.background import BackgroundLearner, LearnKeywords
-from hummock.learning.entries import Entries
 from hummock.learning.keywords import AskKeywords
 from hummock.learning.observe import Feedback, Observe
 from hummock.learning.offline import LearnOffline
-from hummock.learning.references import ProjectReferences
+from hummock.learning.references import Entries, ProjectReferences
 from hummock.learning.state import Learning
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn, Preparation

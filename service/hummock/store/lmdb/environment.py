@@ -116,7 +116,7 @@ class Tables:
         by_id: Memory id to doc.
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.
-        settings: Project to SettingsRecord (`settings_records.py`).
+        settings: Project to SettingsRecord (`record_codec.py`).
         ops: Seq and number to an operation (`op_log.py`).
         removed: Seq and number of an operation to the id of the memory that it removed.
         request: Request id to RequestRecord.

@@ -1,20 +1,22 @@
-"""Operations: what each write did to the memories, so that a view in memory can follow.
-
-A put names the new document. A removal carries the terms that the document held as well, because its forward list is
-gone by the time anyone reads the operation.
-"""
+"""The op log: what each write did, and what follows from it: snapshots for an export, events for a watch."""
 
 from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import lmdb
 import numpy as np
+from msgspec.structs import replace
 
+from hummock.core.embedding import Embedding
+from hummock.core.memory import EventPage, Memory, MemoryEvent, MemoryEventType
+from hummock.core.transfer import ExportedMemory, ExportPage
+from hummock.store.limits import EVENT_PAGE_BYTES, EXPORT_PAGE_BYTES
 from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb.environment import Tables
+from hummock.store.lmdb.environment import Environment, Tables
 from hummock.store.views.forward_lists import unpack_terms
 from hummock.store.views.stored import Changes
 
@@ -84,3 +86,161 @@ def trim(
         if value[0] == _REMOVE:
             txn.delete(key, db=tables.removed)
     record.ops_after = due if len(trimmed) < most else keys.seq_of_op_key(trimmed[-1][0])
+
+
+def export_behind(
+    environment: Environment,
+    txn: lmdb.Transaction[bytes],
+    number: int,
+    after: int,
+    after_seq: int,
+    *,
+    with_vectors: bool,
+) -> ExportPage:
+    """The memories behind the document `after`, until they fill a page, and what was removed of those before it."""
+    record = environment.project_record(txn, number)
+    removed_ids = _removed(environment, txn, number, record, after, after_seq)
+    if removed_ids is None:
+        return ExportPage(memories=(), removed_ids=(), next_after=None, seq=record.seq, is_reset=True)
+    memories: list[ExportedMemory] = []
+    read_bytes, last = 0, after
+    start = keys.doc_key(number, after + 1)
+    for key, value in keys.entries(txn, environment.tables.memory, keys.project_prefix(number), start):
+        if read_bytes >= EXPORT_PAGE_BYTES:
+            return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
+        last = keys.doc_of_doc_key(key)
+        payload = txn.get(key, b"", db=environment.tables.payload)
+        stored = record_codec.decode_memory(value)
+        embeddings = _embeddings(environment, txn, number, record.active_space, last) if with_vectors else ()
+        memories.append(
+            ExportedMemory(
+                memory=replace(stored.memory, payload=record_codec.decode_payload(payload)),
+                session_position=stored.session_position,
+                embeddings=embeddings,
+            )
+        )
+        read_bytes += len(value) + len(payload) + sum(one.vector.nbytes + one.tokens.nbytes for one in embeddings)
+    return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=None, seq=record.seq)
+
+
+def _removed(
+    environment: Environment,
+    txn: lmdb.Transaction[bytes],
+    number: int,
+    record: record_codec.ProjectRecord,
+    after: int,
+    after_seq: int,
+) -> tuple[str, ...] | None:
+    """Ids of the documents up to `after` that writes behind `after_seq` removed; None where they are not known."""
+    if not record.ops_after <= after_seq <= record.seq:
+        return None
+    ids: dict[str, None] = {}
+    start = keys.op_key(number, after_seq + 1, 0)
+    for key, value in keys.entries(txn, environment.tables.ops, keys.project_prefix(number), start):
+        doc, is_removal = unpack_op(value)
+        if is_removal and doc <= after:
+            memory_id = txn.get(key, db=environment.tables.removed)
+            if memory_id is None:  # written by a version that did not keep it
+                return None
+            ids[memory_id.decode()] = None
+    return tuple(ids)
+
+
+def _embeddings(
+    environment: Environment, txn: lmdb.Transaction[bytes], number: int, space: int, doc: int
+) -> tuple[Embedding, ...]:
+    """Of the chunks of a document, in their order."""
+    token_dim = environment.space.token_dim
+    found = keys.entries(txn, environment.tables.vector, keys.chunks_prefix(number, space, doc))
+    return tuple(
+        Embedding(
+            vector=np.frombuffer(value, "<f2").astype(np.float32),
+            tokens=np.frombuffer(txn.get(key, b"", db=environment.tables.token), np.int8).reshape(-1, token_dim),
+        )
+        for key, value in found
+    )
+
+
+_KEY_BYTES = 64
+"""About what an operation without a memory costs whoever reads it."""
+
+
+def events_behind(
+    environment: Environment, txn: lmdb.Transaction[bytes], number: int, after: int, *, full: bool
+) -> EventPage:
+    """The events of the first writes behind `after`; whole writes, until they fill a page."""
+    record = environment.project_record(txn, number)
+    if not record.ops_after <= after <= record.seq:
+        return EventPage(events=(), seq=record.seq, is_reset=True)
+    told, seq = _Told(), after
+    start = keys.op_key(number, after + 1, 0)
+    for key, value in keys.entries(txn, environment.tables.ops, keys.project_prefix(number), start):
+        op_seq = keys.seq_of_op_key(key)
+        if op_seq != seq and told.read_bytes >= EVENT_PAGE_BYTES:
+            return EventPage(events=tuple(told.events()), seq=seq, is_newest=False)
+        seq = op_seq
+        doc, is_removal = unpack_op(value)
+        if not is_removal:
+            told.put(seq, doc, *_memory(environment, txn, number, doc, full=full))
+            continue
+        memory_id = txn.get(key, db=environment.tables.removed)
+        if memory_id is None:  # written by a version that did not keep it
+            return EventPage(events=(), seq=record.seq, is_reset=True)
+        told.remove(seq, doc, memory_id.decode())
+    return EventPage(events=tuple(told.events()), seq=record.seq)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Told:
+    """What operations come to, memory by memory.
+
+    Attributes:
+        docs: Those that were put, also those that a later write has removed.
+        was_there: Whether a memory was there before the first operation on it.
+        latest: The last operation's seq and what it left, in the order of those operations.
+        read_bytes: About what was read.
+    """
+
+    docs: set[int] = field(default_factory=set)
+    was_there: dict[str, bool] = field(default_factory=dict)
+    latest: dict[str, tuple[int, Memory | None]] = field(default_factory=dict)
+    read_bytes: int = 0
+
+    def put(self, seq: int, doc: int, memory: Memory | None, size: int) -> None:
+        """A document was put; its memory is None when a later write has removed it, which tells its id."""
+        self.docs.add(doc)
+        self.read_bytes += size
+        if memory is not None:
+            self._tell(seq, memory.id, memory, was_there=False)
+
+    def remove(self, seq: int, doc: int, memory_id: str) -> None:
+        """A document was removed."""
+        self.read_bytes += _KEY_BYTES
+        self._tell(seq, memory_id, None, was_there=doc not in self.docs)
+
+    def events(self) -> Iterator[MemoryEvent]:
+        """The last event of each memory; none of those that came and went."""
+        for memory_id, (seq, memory) in self.latest.items():
+            was_there = self.was_there[memory_id]
+            if memory is not None:
+                kind = MemoryEventType.UPDATED if was_there else MemoryEventType.CREATED
+                yield MemoryEvent(type=kind, memory_id=memory_id, memory=memory, seq=seq)
+            elif was_there:
+                yield MemoryEvent(type=MemoryEventType.DELETED, memory_id=memory_id, memory=None, seq=seq)
+
+    def _tell(self, seq: int, memory_id: str, memory: Memory | None, *, was_there: bool) -> None:
+        self.was_there.setdefault(memory_id, was_there)
+        self.latest.pop(memory_id, None)
+        self.latest[memory_id] = (seq, memory)
+
+
+def _memory(
+    environment: Environment, txn: lmdb.Transaction[bytes], number: int, doc: int, *, full: bool
+) -> tuple[Memory | None, int]:
+    """A document's memory, None when it was removed, and its stored bytes."""
+    key = keys.doc_key(number, doc)
+    value = txn.get(key, db=environment.tables.memory)
+    if value is None:
+        return None, _KEY_BYTES
+    payload = txn.get(key, b"", db=environment.tables.payload) if full else b""
+    return record_codec.memory_of(value, payload if full else None), len(value) + len(payload)

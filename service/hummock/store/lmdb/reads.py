@@ -14,7 +14,7 @@ from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
 from hummock.store.lmdb import keys, op_log, record_codec
 from hummock.store.lmdb.environment import Environment, Tables, project_number
-from hummock.store.lmdb.settings_records import read_settings
+from hummock.store.lmdb.record_codec import read_settings
 from hummock.store.lmdb.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
 from hummock.store.views.columns import ROW, unpack_rows
@@ -90,7 +90,7 @@ class LmdbProject:
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
-        return read_settings(self.txn, self._tables, self.number)
+        return read_settings(self.txn, self._tables.settings, self.number)
 
     def memories(self) -> StoredMemories:
         """All memories, read slice by slice: what is no array takes little memory, and not for long."""

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Generic, TypeGuard, TypeVar
 
+import lmdb
 import msgspec
 from msgspec.structs import astuple, fields
 
 from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
+from hummock.core.recall import DecayMode
+from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
+from hummock.store.lmdb import keys
 
 SCHEMA = 1
 
@@ -209,3 +213,49 @@ def project_of(record: ProjectRecord, emb_space: str) -> Project:
         emb_space=emb_space,
         kinds={MemoryKind(kind): count for kind, count in sorted(record.kinds.items()) if count > 0},
     )
+
+
+_PRESETS = [
+    place for place, group in enumerate(msgspec.structs.astuple(NO_SETTINGS)) if isinstance(group, PresetSettings)
+]
+_ORIGINS_PLACE = PresetSettings.__struct_fields__.index("origins")
+_DECAY_MODE = PresetSettings.__struct_fields__.index("decay_mode")
+
+
+def read_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: int) -> ProjectSettings:
+    """The settings of a project; `NO_SETTINGS` where it has none."""
+    value = txn.get(keys.project_prefix(number), db=table)
+    return NO_SETTINGS if value is None else unpack(value)
+
+
+def write_settings(txn: lmdb.Transaction[bytes], table: lmdb._Database, number: int, settings: ProjectSettings) -> None:
+    """Replaces the settings of a project."""
+    key = keys.project_prefix(number)
+    if settings == NO_SETTINGS:
+        txn.delete(key, db=table)
+    else:
+        txn.put(key, pack(settings), db=table)
+
+
+def pack(settings: ProjectSettings) -> bytes:
+    """The record of settings: arrays of what their fields hold, with no origins where nothing is said of them."""
+    values = msgspec.to_builtins(settings)
+    for place in _PRESETS:
+        values[place][_ORIGINS_PLACE] = sorted(values[place][_ORIGINS_PLACE] or ())
+    return encode(values)
+
+
+def unpack(value: bytes) -> ProjectSettings:
+    """Inverse of `pack`."""
+    values = decode_array(value)
+    for place in _PRESETS:
+        _skip_unknown(values[place] if place < len(values) else [])
+    return msgspec.convert(values, ProjectSettings)
+
+
+def _skip_unknown(preset: list[Any]) -> None:
+    """Leaves out the origins and the decay mode of a later version."""
+    if len(preset) > _ORIGINS_PLACE:
+        preset[_ORIGINS_PLACE] = [origin for origin in preset[_ORIGINS_PLACE] if origin in set(Origin)] or None
+    if len(preset) > _DECAY_MODE and preset[_DECAY_MODE] not in set(DecayMode):
+        preset[_DECAY_MODE] = None

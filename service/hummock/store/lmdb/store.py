@@ -19,11 +19,11 @@ from hummock.ports.models import Clock
 from hummock.ports.store import Generation, LearningReader, Neighbours, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb import keys, record_codec
-from hummock.store.lmdb.changes import events_behind, export_behind
 from hummock.store.lmdb.environment import Environment, project_number
 from hummock.store.lmdb.group import GroupCommit
 from hummock.store.lmdb.idempotency import RequestReads
 from hummock.store.lmdb.learning_log import StoredLearning
+from hummock.store.lmdb.op_log import events_behind, export_behind
 from hummock.store.lmdb.reads import LmdbProject, LmdbProjects, doc_of, find_by_text
 from hummock.store.lmdb.reanalyse import Say, reanalyse
 from hummock.store.lmdb.sessions import SessionReads

@@ -15,8 +15,8 @@ from hummock.store.lmdb import keys, op_log, record_codec
 from hummock.store.lmdb.environment import Tables
 from hummock.store.lmdb.learning_log import LearningWriting
 from hummock.store.lmdb.reads import doc_of, find_by_text
+from hummock.store.lmdb.record_codec import read_settings, write_settings
 from hummock.store.lmdb.sessions import SessionUnit
-from hummock.store.lmdb.settings_records import read_settings, write_settings
 from hummock.store.lmdb.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
 from hummock.store.views.forward_lists import learned_of, with_learned
 from hummock.text.terms import learned_terms
@@ -143,13 +143,13 @@ class Unit:
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
-        return read_settings(self._txn, self._tables, self._number)
+        return read_settings(self._txn, self._tables.settings, self._number)
 
     def set_settings(self, settings: ProjectSettings) -> None:
         """Replaces what the project sets for itself."""
         self.has_changed |= settings != self.settings()
         self._begin()
-        write_settings(self._txn, self._tables, self._number, settings)
+        write_settings(self._txn, self._tables.settings, self._number, settings)
 
     def _doc(self, memory_id: str) -> int | None:
         """The document that has this id in the tables; one that waits is written first."""

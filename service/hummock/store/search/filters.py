@@ -13,15 +13,7 @@ from numpy.typing import NDArray
 
 from hummock.core import facets
 from hummock.core.candidates import SessionWindow
-from hummock.core.memory import (
-    CodeFragment,
-    DomainKnowledge,
-    Filter,
-    LearningRecord,
-    Memory,
-    MemoryKind,
-    Origin,
-)
+from hummock.core.memory import CodeFragment, DomainKnowledge, Filter, LearningRecord, Memory, MemoryKind, Origin
 from hummock.store.limits import MAX_SUBSTRING_BYTES
 from hummock.store.views.columns import id_hash
 from hummock.store.views.stored import Records, StoredProject
