@@ -19,7 +19,7 @@ _KEPT_STATES = 3
 
 
 def cache_dir_of(package: Path, environ: Mapping[str, str]) -> Path:
-    """The directory of the package's sources as they are now; older ones are removed when it is made.
+    """The directory of the package's sources as they are now; older ones are removed.
 
     Raises:
         OSError: Nothing can be written anywhere.
@@ -27,16 +27,11 @@ def cache_dir_of(package: Path, environ: Mapping[str, str]) -> Path:
     digest = hashlib.sha256()
     for source in sorted(package.glob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    place = choose_cache_dir(package, environ)
-    directory = place / f"hummock-{digest.hexdigest()[:16]}"
-    try:
-        directory.mkdir(mode=0o700)
-    except FileExistsError:
-        os.utime(directory)
-    else:
-        states = [path for path in place.iterdir() if _STATE.fullmatch(path.name)]
-        for path in sorted(states, key=_last_used)[:-_KEPT_STATES]:
-            shutil.rmtree(path, ignore_errors=True)
+    directory = choose_cache_dir(package, environ, f"hummock-{digest.hexdigest()[:16]}")
+    os.utime(directory)
+    states = [path for path in directory.parent.iterdir() if _STATE.fullmatch(path.name)]
+    for path in sorted(states, key=_last_used)[:-_KEPT_STATES]:
+        shutil.rmtree(path, ignore_errors=True)
     return directory
 
 
@@ -48,8 +43,8 @@ def _last_used(directory: Path) -> int:
         return 0
 
 
-def choose_cache_dir(package: Path, environ: Mapping[str, str]) -> Path:
-    """A directory for compiled kernels that exists and can be written.
+def choose_cache_dir(package: Path, environ: Mapping[str, str], name: str = "") -> Path:
+    """A directory of this name for compiled kernels that exists and can be written, another user's place left alone.
 
     Tried in order: `NUMBA_CACHE_DIR`, beside the package, `XDG_CACHE_HOME`, `HOME`, `HUMMOCK_DATA`, the temporary
     directory, which serves a read-only install without a home.
@@ -58,9 +53,11 @@ def choose_cache_dir(package: Path, environ: Mapping[str, str]) -> Path:
         OSError: Nothing can be written anywhere.
     """
     for candidate in _candidates(package, environ):
-        if _is_writable(candidate):
-            return candidate
-    return _private_temporary_directory()
+        if _is_writable(candidate) and _is_writable(candidate / name):
+            return candidate / name
+    directory = _private_temporary_directory() / name
+    directory.mkdir(mode=0o700, exist_ok=True)
+    return directory
 
 
 def _candidates(package: Path, environ: Mapping[str, str]) -> list[Path]:

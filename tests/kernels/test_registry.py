@@ -166,6 +166,14 @@ def test_each_state_of_the_sources_has_a_directory_of_its_own(tmp_path: Path) ->
     assert first.parent == second.parent == tmp_path / "place"
 
 
+def test_a_place_whose_directory_belongs_to_somebody_else_is_passed_over(tmp_path: Path) -> None:
+    environ = {"NUMBA_CACHE_DIR": str(tmp_path / "place"), "HOME": str(tmp_path)}
+    name = _cache_dir.cache_dir_of(tmp_path / "package", environ).name
+    (tmp_path / "place" / name).rmdir()
+    (tmp_path / "place" / name).write_text("nothing can be written beneath it")
+    assert _cache_dir.cache_dir_of(tmp_path / "package", environ) == tmp_path / "package" / "__pycache__" / name
+
+
 def test_a_process_uses_the_directory_of_the_one_that_started_it(tmp_path: Path) -> None:
     chosen = _cache_dir.cache_dir_of(tmp_path, {"NUMBA_CACHE_DIR": str(tmp_path / "place")})
     assert _cache_dir.cache_dir_of(tmp_path, {"NUMBA_CACHE_DIR": str(chosen)}) == chosen

@@ -59,3 +59,13 @@ def test_an_entry_that_is_new_changed_or_gone_is_seen(desk: LearningDesk) -> Non
     }
     desk.place.store.write(PROJECT, delete_request(["star"])).result()
     assert [entry.memory_id for entry in entries.of(PROJECT)] == ["wood", "port"]
+
+
+def test_of_more_projects_than_are_cached_each_still_has_its_own(
+    desk: LearningDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hummock.learning.references.MAX_PROJECTS", 1)
+    entries = Entries(desk.place.store)
+    for _ in range(2):
+        assert [entry.memory_id for entry in entries.of(PROJECT)] == ["wood", "star"]
+        assert entries.of("another") == ()

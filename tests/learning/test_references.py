@@ -201,3 +201,12 @@ def test_what_is_kept_of_a_project_serves_no_other() -> None:
     assert [one.memory_id for one in find("q", "潮汐和火山", theirs, FUSE)] == ["b"]
     assert [one.memory_id for one in find("p", "潮汐和火山", (*ours, *theirs), FUSE)] == ["a", "b"]
     assert find("p", "潮汐和火山", (), FUSE) == []
+
+
+def test_of_more_projects_than_are_cached_each_still_finds_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hummock.learning.references.MAX_PROJECTS", 1)
+    find = ProjectReferences()
+    ours, theirs = (entry("a", "潮汐"),), (entry("b", "火山"),)
+    for _ in range(2):
+        assert [one.memory_id for one in find("p", "潮汐和火山", ours, FUSE)] == ["a"]
+        assert [one.memory_id for one in find("q", "潮汐和火山", theirs, FUSE)] == ["b"]

@@ -278,3 +278,43 @@ def test_what_has_come_later_is_left_to_no_collector(fails: bool) -> None:
         asyncio.run(run())
     finally:
         gc.enable()
+
+
+def test_a_call_that_no_worker_takes_is_counted_no_longer() -> None:
+    async def run() -> Load:
+        executor = ThreadPoolExecutor(1)
+        executor.shutdown()
+        queue = AdmissionQueue(executor, workers=1)
+        with pytest.raises(RuntimeError, match="shutdown"):
+            await queue.run(lambda: 1)
+        return queue.load
+
+    assert asyncio.run(run()) == Load(running=0, waiting=0)
+
+
+def test_a_call_that_was_refused_while_it_was_queued_is_never_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+
+    async def run() -> Load:
+        with ThreadPoolExecutor(1) as executor:
+            queue = AdmissionQueue(executor, workers=1)
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no thread"))
+                )
+                with pytest.raises(RuntimeError, match="no thread"):
+                    await queue.run(lambda: done.append(1))
+            await queue.run(lambda: done.append(2))
+            return queue.load
+
+    assert asyncio.run(run()) == Load(running=0, waiting=0)
+    assert done == [2]
+
+
+def test_work_that_stops_an_iteration_fails_its_call_instead_of_leaving_it_waiting() -> None:
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            await AdmissionQueue(executor, workers=1).run(lambda: next(iter(())))
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(run())

@@ -18,6 +18,7 @@ from hummock.rpc import status
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import ReplyTooLarge
 from hummock.rpc.streams import UNTIL_WRITTEN, Feed, ReplyStream, Steps
+from hummock.rpc.validation import MAX_REQUEST_BYTES
 from hummock.v1.memory_service_pb2 import MemoryServiceWatchRequest
 
 REQUEST = MemoryServiceWatchRequest(project="p").SerializeToString()
@@ -317,3 +318,15 @@ def test_a_request_that_breaks_a_rule_is_refused_before_anything_is_done() -> No
             assert at.log.looks == 0
 
     asyncio.run(run())
+
+
+def test_a_request_that_is_too_large_is_refused_before_it_waits_for_a_worker() -> None:
+    async def run() -> None:
+        executor = ThreadPoolExecutor(1)
+        executor.shutdown()  # whatever waited for it would hear of that instead
+        queue = AdmissionQueue(executor, workers=1)
+        stream = ReplyStream(MemoryServiceWatchRequest, Log(Feed()).watch, queue, Feed())
+        await stream.answer(bytes(MAX_REQUEST_BYTES + 1), Reader())
+
+    with pytest.raises(InvalidRequest, match="bytes"):
+        asyncio.run(run())

@@ -140,7 +140,8 @@ class AdmissionQueue:
         try:
             queued = self._executor.submit(job)
         except BaseException:
-            self._leave(None)
+            # A worker may find the job all the same; it must not do what the caller hears has failed.
+            self._leave(job.drop())
             raise
         try:
             return await answer
@@ -227,9 +228,11 @@ class _Job(Generic[Result]):
             self._finish(_fail, error)
 
     def _finish(self, tell: Callable[[asyncio.Future[Any], Any], None], outcome: object) -> None:
-        self._leave(self.end())
         # Let go of: what went wrong keeps the frames alive that it came through, and this job with them.
         answer, self._answer, self._awaited = self._answer, None, None
+        if answer is None:
+            return
+        self._leave(self.end())
         # A loop that has been closed meanwhile has nobody who waits.
         with suppress(RuntimeError):
             self._tell(tell, answer, outcome)
@@ -238,6 +241,11 @@ class _Job(Generic[Result]):
         """Lets go of the work. Returns the seconds that it took, None when it never began."""
         self._work = None
         return None if self._started_s is None else self._monotonic() - self._started_s
+
+    def drop(self) -> float | None:
+        """Has no worker do it or tell of it any more; returns as `end` does."""
+        self._answer = None
+        return self.end()
 
     def give_up(self) -> None:
         """Nobody waits for the answer: what it waits for itself need not begin."""
@@ -257,4 +265,5 @@ def _succeed(answer: asyncio.Future[Any], result: object) -> None:
 
 def _fail(answer: asyncio.Future[Any], error: BaseException) -> None:
     if not answer.done():
-        answer.set_exception(error)
+        # A future takes any other exception but this one, and would never be done.
+        answer.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)

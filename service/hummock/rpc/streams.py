@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from hummock.core.errors import Exhausted, Unavailable
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import to_bytes
-from hummock.rpc.validation import parse
+from hummock.rpc.validation import check_size, parse
 
 MAX_STREAMS = 1000
 """Streams that are answered at once: each costs some ten KiB, and a hop to a worker for each write to its project."""
@@ -150,6 +150,7 @@ class ReplyStream:
 
     async def answer(self, data: bytes, wire: Replies) -> None:
         """Sends all there is. Raises: what the method raises; Unavailable, when the service stops meanwhile."""
+        check_size(data)
         request: Any = await self._queue.run(partial(parse, self._request_type, data))
         steps = _Walk(self._method(request))
         try:
