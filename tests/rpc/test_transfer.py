@@ -251,6 +251,13 @@ def test_sessions_keep_the_order_of_their_turns() -> None:
         assert [one.id for one in beside.after] == ["3", "4"]
 
 
+def test_a_vector_that_ends_within_a_number_is_named_by_its_place() -> None:
+    with port() as here:
+        cut = transfer_pb2.TransferChunk(values=bytes(4 * SPACE.dim - 1))
+        reply = here.take("p", [memory("x", "x", emb_space=SPACE.id, chunks=[cut])])
+        assert [(failure.number, failure.field) for failure in reply.failures] == [(1, "memory.chunks[0].values")]
+
+
 def test_a_session_goes_on_behind_the_last_place_that_an_import_may_name() -> None:
     with port() as here:
         sent = memory("far", "a", session_position=1_000_000_000)
