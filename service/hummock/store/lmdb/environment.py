@@ -107,7 +107,7 @@ class Tables:
             made anew (`reanalyse.py`).
         project: Name to number, number to ProjectRecord.
         memory: Doc to MemoryRecord.
-        payload: Doc to PayloadRecord.
+        payload: Doc to Payload.
         vector: Chunk to float16 components.
         token: Chunk to int8 token vectors.
         terms: Doc to its forward list (`forward_lists.py`).
@@ -116,21 +116,21 @@ class Tables:
         by_id: Memory id to doc.
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.
-        settings: Project to SettingsRecord (`record_codec.py`).
+        settings: Project to ProjectSettings (`record_codec.py`).
         ops: Seq and number to an operation (`op_log.py`).
         removed: Seq and number of an operation to the id of the memory that it removed.
         request: Request id to RequestRecord.
         request_age: Time and seq to request id.
-        learning: Project to LearningStateRecord.
-        event: Number to an event of the learning log (`learning_records.py`).
-        turn: Scope to TurnRecord.
-        usage: Scope and memory id to UsageRecord.
+        learning: Project to LearningState.
+        event: Number to an event of the learning log (`learning_log.py`).
+        turn: Scope to its turn (`learning_log.py`).
+        usage: Scope and memory id to Usage.
         usage_scope: Memory and scope, both hashed, to the scope's hash: what of `usage` is a memory's.
-        link: Memory id to ProfileRecord.
-        session_record: Session id to SessionRecord (`message_records.py`).
+        link: Memory id to Profile.
+        session_record: Session id to SessionRecord (`sessions.py`).
         session_order: Whether archived, and how lately it moved, to a session's key; and the project's last number.
         session_deleted: Session to nothing, where its messages are still to be removed.
-        message: Session and position to MessageRecord.
+        message: Session and position to SessionMessage.
         message_id: Session and message id to position.
     """
 
