@@ -143,3 +143,30 @@ def test_turns_are_observed_and_entries_read_without_blocking(target: str) -> No
 
 def _without_pause() -> learning_pb2.LearningSettings:
     return learning_pb2.LearningSettings(cold_start_pause=Duration())
+
+
+def entries_named(*names: str) -> list[memory_pb2.MemoryInput]:
+    return [
+        memory_pb2.MemoryInput(
+            id=name, kind=memory_pb2.MEMORY_KIND_ENTRY, payload=memory_pb2.MemoryPayload(content=f"{name} is an entry.")
+        )
+        for name in names
+    ]
+
+
+def test_pages_of_entries_follow_each_other(target: str) -> None:
+    """S3-40."""
+    with Client(target) as client:
+        client.learn("paged", entries_named("oak", "elm", "ash"))
+        assert [one.memory_id for one in client.learning.entries("paged", page_size=1)] == ["oak", "elm", "ash"]
+
+
+def test_pages_of_entries_follow_each_other_without_blocking(target: str) -> None:
+    """S3-40."""
+
+    async def ids() -> list[str]:
+        async with AsyncClient(target) as client:
+            await client.learn("paged-async", entries_named("oak", "elm", "ash"))
+            return [one.memory_id async for one in client.learning.entries("paged-async", page_size=2)]
+
+    assert asyncio.run(ids()) == ["oak", "elm", "ash"]

@@ -1,0 +1,47 @@
+"""What the Python clients say of calls that failed, when the service itself said little or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import grpc
+import pytest
+
+from hummock_client.errors import call_error, describe
+
+
+class Failed:
+    """A call that failed in the channel."""
+
+    def __init__(self, code: grpc.StatusCode, metadata: Iterable[tuple[str, str | bytes]] | None = None) -> None:
+        self._code = code
+        self._metadata = metadata
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str | None:
+        return None
+
+    def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
+        return self._metadata
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (grpc.StatusCode.UNAVAILABLE, "cannot be reached"),
+        (grpc.StatusCode.DEADLINE_EXCEEDED, "did not answer in time"),
+        (grpc.StatusCode.UNIMPLEMENTED, "does not know this call"),
+    ],
+)
+def test_what_the_channel_gives_up_is_said_with_the_target(code: grpc.StatusCode, words: str) -> None:
+    said = describe(call_error(Failed(code)), "127.0.0.1:7420")
+    assert words in said
+    assert "127.0.0.1:7420" in said
+
+
+def test_details_that_nobody_can_read_leave_the_code() -> None:
+    garbled = Failed(grpc.StatusCode.INTERNAL, [("grpc-status-details-bin", b"\xff\xff\xff")])
+    error = call_error(garbled)
+    assert (error.code, error.reason, error.field_violations) == (grpc.StatusCode.INTERNAL, "INTERNAL", ())
