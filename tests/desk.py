@@ -45,7 +45,7 @@ class Desk:
         given = [*vectors, *[None] * (len(drafts) - len(vectors))]
         lessons = tuple(Lesson(draft=draft, vector=vector) for draft, vector in zip(drafts, given, strict=True))
         command = LearnCommand(project="p", request_id="", lessons=lessons, fingerprint=b"f")
-        Learn(self.store, self.embedder, preparation, self.clock)(command).result()
+        Learn(self.store, self.embedder, preparation, self.clock, lambda _: None)(command).result()
 
     def recall(self, text: str, embedder: Embedder | None = None, **fields: object) -> Recalled:
         query = RecallQuery(project="p", text=text, **fields)  # type: ignore[arg-type] # fields of RecallQuery

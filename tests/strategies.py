@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import blake2b
 from typing import TypeVar
@@ -103,6 +103,11 @@ class Entry:
         """Its text key."""
         return TextKey(kind=self.kind, origin=self.origin, content_hash=self.content_hash)
 
+    @property
+    def fingerprint(self) -> bytes:
+        """Of all but its vectors."""
+        return blake2b(repr(replace(self, seeds=())).encode(), digest_size=16).digest()
+
     def memory(self) -> Memory:
         """The memory."""
         return Memory(
@@ -121,7 +126,7 @@ class Entry:
             create_time=self.create_time,
             update_time=self.create_time + 1,
             content_hash=self.content_hash,
-            fingerprint=blake2b(repr(self).encode(), digest_size=16).digest(),
+            fingerprint=self.fingerprint,
             token_count=len(self.words),
             chunk_count=len(self.seeds),
         )
@@ -213,6 +218,13 @@ def learned_request(memory_id: str, *keywords: str) -> WriteRequest[int]:
     """A write that sets the keywords of a memory."""
     event = KeywordsSet(memory_id=memory_id, keywords=keywords)
     return write_request(lambda unit: record_event(unit.learning, event))
+
+
+def embedded_request(entry: Entry) -> WriteRequest[int]:
+    """A write that gives a memory that waits for them its vectors."""
+    return write_request(
+        lambda unit: unit.embed(entry.id, entry.fingerprint, [embedding(seed) for seed in entry.seeds])
+    )
 
 
 def entries(ids: Sequence[str] = IDS) -> st.SearchStrategy[Entry]:

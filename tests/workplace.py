@@ -13,6 +13,7 @@ import numpy as np
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Draft, LearnCommand, Learned, Lesson, Memory, MemoryKind, Origin, Payload
+from hummock.memories.backfill import Backfill
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn, Preparation
 from hummock.store import EmbeddedStore
@@ -51,6 +52,11 @@ class WordEmbedder:
         self.embedded += texts
         return [_embedding(text) for text in texts]
 
+    def embed_in_turn(self, texts: Sequence[str]) -> Iterator[Embedding]:
+        for text in texts:
+            self.embedded.append(text)
+            yield _embedding(text)
+
     def split(self, header: str, body: str) -> list[str]:
         """Pieces of WINDOW_WORDS words."""
         words = body.split()
@@ -71,19 +77,37 @@ def _embedding(text: str) -> Embedding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workplace:
-    """What a test works with."""
+    """What a test works with; what waits for its vectors waits until it is embedded by hand."""
 
     store: EmbeddedStore
     embedder: WordEmbedder
     clock: FakeClock
     learn: Learn
     garden: Garden
+    backfill: Backfill
 
-    def teach(self, *drafts: Draft, project: str = "p", request_id: str = "", fingerprint: bytes = b"f") -> Learned:
+    def teach(
+        self,
+        *drafts: Draft,
+        project: str = "p",
+        request_id: str = "",
+        fingerprint: bytes = b"f",
+        is_deferred: bool = False,
+    ) -> Learned:
         """Learns drafts in one request."""
-        lessons = tuple(Lesson(draft=draft) for draft in drafts)
-        command = LearnCommand(project=project, request_id=request_id, lessons=lessons, fingerprint=fingerprint)
+        command = LearnCommand(
+            project=project,
+            request_id=request_id,
+            lessons=tuple(Lesson(draft=draft) for draft in drafts),
+            fingerprint=fingerprint,
+            is_deferred=is_deferred,
+        )
         return self.learn(command).result()
+
+    def embed_pending(self) -> None:
+        """Embeds all that waits for it."""
+        while self.backfill.embed_some():
+            pass
 
     def get(self, memory_id: str, project: str = "p") -> Memory | None:
         """One memory, whole."""
@@ -96,12 +120,14 @@ def workplace(directory: Path) -> Iterator[Workplace]:
     clock, embedder, numbers = FakeClock(), WordEmbedder(), count(1)
     with opened(directory, clock=clock) as store:
         preparation = Preparation(embedder, EstimatedTokens(), make_id=lambda: f"m{next(numbers)}")
+        backfill = Backfill(store, embedder, clock, workers=1)
         yield Workplace(
             store=store,
             embedder=embedder,
             clock=clock,
-            learn=Learn(store, embedder, preparation, clock),
+            learn=Learn(store, embedder, preparation, clock, backfill.wake),
             garden=Garden(store, preparation, clock),
+            backfill=backfill,
         )
 
 

@@ -226,13 +226,18 @@ def _of_best(value: np.float32, best: np.float32) -> np.float32:
 
 @helper()
 def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean: Doubles) -> Vector:
-    """The paths' scores, each divided by the pool's best, joined by `_shares`; their means are added to `mean`."""
+    """The paths' scores, each divided by the pool's best, joined by `_shares`; their means are added to `mean`.
+
+    A candidate without a vector is what its words say: that its vector is not there yet is no evidence against it.
+    """
     keyword, late = pool.keyword, pool.late
     best_similarity, best_keyword, best_late = _best(similarity, rows), _best(keyword, rows), _best(late, rows)
     joined = np.empty(rows.shape[0], np.float32)
     for i in range(rows.shape[0]):
         row = rows[i]
         share = shares[1] if pool.marks[row] & CODE else shares[0]
+        if np.isnan(pool.cosine[row]):
+            share = np.float32(0)
         by_vector = _of_best(similarity[row], best_similarity)
         by_keyword = _of_best(keyword[row], best_keyword)
         joined[i] = share * by_vector + (np.float32(1) - share) * by_keyword

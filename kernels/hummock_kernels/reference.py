@@ -85,6 +85,7 @@ def rank(
     odds = (closest / weights.even_similarity) ** weights.steepness * shortfall**weights.scarcity * by_name
     each = np.where(marks[rows] & CODE, odds * weights.code_odds, odds)
     share = weights.vector_share * each / (each + 1) if (keyword[rows] > 0).any() else np.ones(len(rows))
+    share[np.isnan(cosine[rows])] = 0
     understood = (closest - weights.late_from) / (weights.late_full - weights.late_from)
     late_share = weights.late_share * weights.vector_share * min(1.0, max(0.0, understood)) * by_name
     late_shares = np.where(np.isnan(late[rows]), 0, late_share)

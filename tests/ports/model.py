@@ -42,6 +42,13 @@ class ModelProject:
             self.learned[memory_id] = words
         self._accept(changed=has_changed)
 
+    def embed(self, entry: Entry) -> None:
+        """Its vectors come, where it waits for them: it stays where it stands."""
+        waits = entry.id in self.entries and not self.entries[entry.id].seeds
+        if waits:
+            self.entries[entry.id] = entry
+        self._accept(changed=waits)
+
     def cosine(self, entry: Entry, seed: int) -> float:
         chunks = [unit_vector(chunk).astype(np.float16).astype(np.float32) for chunk in entry.seeds]
         best = max((float(chunk @ unit_vector(seed)) for chunk in chunks), default=math.nan)

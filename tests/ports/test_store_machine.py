@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -16,11 +18,24 @@ from hummock.ports.store import Generation, Store
 from tests.ports.asking import ask
 from tests.ports.model import ModelProject
 from tests.store.opening import opened
-from tests.strategies import IDS, WORDS, Entry, delete_request, entries, learned_request, put_request
+from tests.strategies import (
+    IDS,
+    WORDS,
+    Entry,
+    delete_request,
+    embedded_request,
+    entries,
+    learned_request,
+    put_request,
+)
 
 PROJECTS = ("p", "项目")
 LEARNED = ("tide", "core", "loan", "潮汐", "还款")
 """Words of which each is a term as it stands."""
+
+
+def with_chunks(memory: Memory, chunk_count: int) -> Memory:
+    return msgspec.structs.replace(memory, chunk_count=chunk_count)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -52,7 +67,10 @@ class StoreMachine(RuleBasedStateMachine):
                 assert (event.memory_id in mirror) == (event.type is MemoryEventType.UPDATED)
                 mirror[event.memory_id] = event.memory
         self.position[project] = page.seq
-        assert mirror == {entry.id: entry.memory() for entry in self.model[project].entries.values()}
+        # That vectors came is no event.
+        assert {one: with_chunks(memory, 0) for one, memory in mirror.items()} == {
+            entry.id: with_chunks(entry.memory(), 0) for entry in self.model[project].entries.values()
+        }
 
     @rule(project=st.sampled_from(PROJECTS), batch=st.lists(entries(), max_size=4))
     def put(self, project: str, batch: list[Entry]) -> None:
@@ -74,6 +92,18 @@ class StoreMachine(RuleBasedStateMachine):
         if memory_id in self.model[project].entries:
             self.model[project].learn(memory_id, words)
             self.store.write(project, learned_request(memory_id, *words)).result(timeout=30)
+
+    @rule(
+        project=st.sampled_from(PROJECTS),
+        memory_id=st.sampled_from(IDS),
+        seeds=st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple),
+    )
+    def embed(self, project: str, memory_id: str, seeds: tuple[int, ...]) -> None:
+        entry = self.model[project].entries.get(memory_id)
+        if entry is not None:
+            embedded = replace(entry, seeds=seeds)
+            self.model[project].embed(embedded)
+            self.store.write(project, embedded_request(embedded)).result(timeout=30)
 
     @rule()
     def reopen(self) -> None:
@@ -100,8 +130,11 @@ class StoreMachine(RuleBasedStateMachine):
                 model.entries[memory_id].memory() for memory_id in IDS if memory_id in model.entries
             ]
             project = self.store.project(name)
-            counts = (project.seq, project.content_seq) if project else (0, 0)
-            assert counts == (model.seq, model.content_seq)
+            counts = (project.seq, project.content_seq, project.pending_count) if project else (0, 0, 0)
+            pending = [entry for entry in model.entries.values() if not entry.seeds]
+            assert counts == (model.seq, model.content_seq, len(pending))
+            waiting = self.store.load(name, self.store.pending(name, 100), full=True)
+            assert waiting == [entry.memory() for entry in pending]
             assert self.store.generation(name) == Generation(seq=model.seq, content_seq=model.content_seq)
 
     def teardown(self) -> None:

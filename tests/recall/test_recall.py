@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -38,6 +38,9 @@ class Broken:
         return False
 
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
+        raise RuntimeError(texts)
+
+    def embed_in_turn(self, texts: Sequence[str]) -> Iterator[Embedding]:
         raise RuntimeError(texts)
 
     def split(self, header: str, body: str) -> list[str]:

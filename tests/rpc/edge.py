@@ -144,6 +144,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "scan": lambda project, scope, chosen: FixedScan(),
         "settings": FixedSettings(),
         "status": samples.status,
+        "embedding_status": lambda: samples.status().embedding,
         "follow": lambda follower: None,
     }
     return UseCases(**(fixed | chosen))

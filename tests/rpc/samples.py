@@ -25,7 +25,7 @@ from hummock.core.memory import (
     Payload,
     Updated,
 )
-from hummock.core.project import LearnerStatus, Project, ProjectInfo, ServiceStatus, StoreStatus
+from hummock.core.project import EmbeddingStatus, LearnerStatus, Project, ProjectInfo, ServiceStatus, StoreStatus
 from hummock.core.recall import (
     DecayMode,
     Degradation,
@@ -270,6 +270,7 @@ def status() -> ServiceStatus:
             waiting_turns=1,
             dropped_turns=2,
         ),
+        embedding=EmbeddingStatus(pending=6, rate=2.0, failed=1),
     )
 
 

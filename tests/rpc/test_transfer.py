@@ -77,7 +77,7 @@ def port() -> Iterator[Port]:
             projects=Projects(work.store),
             settings=Settings(work.store, near_twin_bar=0.9),
             export=Export(work.store),
-            import_parts=Import(work.store, work.embedder, preparation, work.clock),
+            import_parts=Import(work.store, work.embedder, preparation, work.clock, work.backfill.wake),
         )
         yield Port(work=work, cases=cases)
 
@@ -161,6 +161,8 @@ def test_what_is_taken_in_goes_out_again_byte_by_byte(
         assert not reply.failures
         assert there.out("other", with_vectors=with_vectors) == records
         assert reply.embedded_count == (0 if with_vectors else reply.created_count)
+        there.work.embed_pending()
+        assert there.out("other", with_vectors=with_vectors) == records
         kept = [
             here.work.store.page("p", _ALL, 0, 99, full=True),
             there.work.store.page("other", _ALL, 0, 99, full=True),
@@ -333,6 +335,7 @@ def test_vectors_of_another_space_are_made_anew() -> None:
         foreign = transfer_pb2.TransferChunk(values=b"\0\0\x80\x3f" * 3)
         reply = here.take("p", [memory("a sentence", emb_space="bge-m3", chunks=[foreign])])
         assert (reply.created_count, reply.embedded_count) == (1, 1)
+        here.work.embed_pending()
         assert len(here.work.embedder.embedded) == 1
 
 

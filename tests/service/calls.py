@@ -6,6 +6,7 @@ from typing import Any
 
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import project_service_pb2 as project_pb
 from hummock.v1 import recall_pb2 as recall
 from tests.service.running import Stubs
 
@@ -16,6 +17,13 @@ def learn(service: Stubs, project: str, *memories: pb.MemoryInput, request_id: s
 
 def ask(service: Stubs, project: str, text: str, **options: Any) -> recall.RecallResponse:
     return service.context.Recall(recall.RecallRequest(project=project, query_text=text, **options))
+
+
+def await_vectors(service: Stubs, project: str) -> None:
+    """Returns when no memory of a project waits for its vectors."""
+    for reply in service.project.Watch(project_pb.ProjectServiceWatchRequest(project=project)):
+        if not reply.pending_count:
+            return
 
 
 def chat(service: Stubs, project: str, text: str, **options: Any) -> list[str]:

@@ -9,7 +9,7 @@ from hummock.indexing.sync import SyncReport, sync
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
-from tests.service.calls import ask, learn
+from tests.service.calls import ask, await_vectors, learn
 from tests.service.running import Stubs
 
 PROJECT = "repayment"
@@ -38,6 +38,7 @@ def index(service: Stubs) -> SyncReport:
 
 @pytest.fixture(scope="module")
 def recalled(repayment: Stubs) -> recall.RecallResponse:
+    await_vectors(repayment, PROJECT)
     return ask(repayment, PROJECT, SENTENCE, preset=recall.PRESET_CODE)
 
 

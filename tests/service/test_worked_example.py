@@ -20,7 +20,7 @@ from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import recall_pb2 as recall
 from hummock.wiring import parts
 from tests.llm.stub import stub_server
-from tests.service.calls import learn
+from tests.service.calls import await_vectors, learn
 from tests.service.running import in_thread, settings
 
 PROJECT = "loan"
@@ -100,6 +100,7 @@ def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
             sync(root, PROJECT, service.channel, on_progress=lambda progress: None, on_skip=lambda path, reason: None)
             documents = [memory for memory in load_sample().memories if memory.kind in KINDS]
             learn(service, PROJECT, *map(sample_input, documents))
+            await_vectors(service, PROJECT)
             question = recall.RecallRequest(
                 project=PROJECT,
                 query_text=SENTENCE,

@@ -54,7 +54,9 @@ def drafts() -> list[Draft]:
 def filled(directory: Path) -> None:
     with opened(directory) as store:
         embedder = WordEmbedder()
-        learn = Learn(store, embedder, Preparation(embedder, EstimatedTokens(), lambda: "made"), FakeClock())
+        learn = Learn(
+            store, embedder, Preparation(embedder, EstimatedTokens(), lambda: "made"), FakeClock(), lambda _: None
+        )
         for project in PROJECTS:
             lessons = tuple(Lesson(draft=draft) for draft in drafts())
             learn(LearnCommand(project=project, request_id="", fingerprint=b"f", lessons=lessons))

@@ -114,6 +114,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
         in_window: Memories that passed the filter, inside the window.
+        pending: Of those searched, how many wait for their vectors; 0 without a query vector.
         is_cut: Whether there were texts that were not searched for the substrings, since there are too many.
     """
 
@@ -139,6 +140,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
     in_window: int = 0
+    pending: int = 0
     is_cut: bool = False
 
     def __len__(self) -> int:

@@ -260,12 +260,18 @@ class Lesson(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnCommand:
-    """One Learn; `fingerprint` is a hash of the request without its request_id."""
+    """One Learn.
+
+    Attributes:
+        fingerprint: Hash of the request without its request_id.
+        is_deferred: Whether memories that come without a vector get theirs later.
+    """
 
     project: str
     request_id: str
     lessons: tuple[Lesson, ...]
     fingerprint: bytes
+    is_deferred: bool = False
 
 
 class LearnResult(Struct, frozen=True, kw_only=True):
@@ -278,10 +284,11 @@ class LearnResult(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What was stored: the project's seq after it, and one result a lesson, in order."""
+    """What was stored: the project's seq after it, one result a lesson in order, how many wait for their vectors."""
 
     seq: int
     results: tuple[LearnResult, ...]
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

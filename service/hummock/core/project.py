@@ -50,6 +50,7 @@ class Project:
         content_seq: Moves only when a recall could answer differently.
         emb_space: Id of the space of its vectors.
         kinds: Memories by kind, kinds without a memory left out.
+        pending_count: Memories whose vectors are still to be made.
         feedback: What it has said so far; zeros where nobody looked.
     """
 
@@ -60,6 +61,7 @@ class Project:
     content_seq: int
     emb_space: str
     kinds: Mapping[MemoryKind, int]
+    pending_count: int = 0
     feedback: FeedbackCounts = field(default_factory=FeedbackCounts)
 
     @property
@@ -70,7 +72,10 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
-    """How full a store is. Bytes of the directory in use and allowed; bytes of the indexes in memory."""
+    """How full a store is. Bytes of the directory in use and allowed; bytes of the indexes in memory.
+
+    `pending_count` of its memories wait for their vectors.
+    """
 
     directory: str
     used_bytes: int
@@ -78,6 +83,7 @@ class StoreStatus:
     project_count: int
     loaded_project_count: int
     loaded_bytes: int
+    pending_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +110,25 @@ class LearnerStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingStatus:
+    """How the embedding of what was stored without vectors goes.
+
+    Attributes:
+        pending: Memories that wait for their vectors.
+        rate: Memories that lately got theirs in a second, in all projects; 0 while none waits.
+        failed: Of those that wait, how many the model failed on since the service began.
+    """
+
+    pending: int
+    rate: float
+    failed: int = 0
+
+    def time_left_s(self, pending: int) -> float | None:
+        """How long so many take; None where that is not known, and for none."""
+        return pending / self.rate if pending and self.rate else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
     """What runs, on what, and how full it is; `advice` says what could be better, empty when there is nothing."""
 
@@ -113,3 +138,4 @@ class ServiceStatus:
     advice: str
     store: StoreStatus
     learner: LearnerStatus
+    embedding: EmbeddingStatus

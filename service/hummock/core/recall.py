@@ -278,6 +278,7 @@ class GroupCount(Struct, frozen=True, kw_only=True):
     below_min_similarity: int = 0
     returned: int = 0
     in_window: int = 0
+    pending: int = 0
     least_cosine: float | None = None
     mean_cosine: float | None = None
     greatest_cosine: float | None = None

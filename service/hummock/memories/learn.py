@@ -47,30 +47,46 @@ _SMALL_CHARACTERS = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What is kept of a Learn for repeats of its request_id."""
+    """What is kept of a Learn for repeats of its request_id; `pending` of its memories wait for their vectors."""
 
     results: tuple[LearnResult, ...]
+    pending: int = 0
 
 
 class Learn:
     """Stores memories. Safe to call from several threads."""
 
-    def __init__(self, store: Store, embedder: Embedder, preparation: Preparation, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        preparation: Preparation,
+        clock: Clock,
+        on_pending: Callable[[str], None],
+    ) -> None:
+        """`on_pending` is told of a project where memories wait for their vectors."""
         self._store = store
         self._embedder = embedder
         self._preparation = preparation
         self._clock = clock
+        self._on_pending = on_pending
 
     def __call__(self, command: LearnCommand) -> Future[Learned]:
         """Store all lessons or none; when the future is done they are durable and recallable.
 
-        Waits for the store only where something was not embedded, for the store might miss it.
+        Where the command is deferred, those without a vector are found by their words until they get theirs. Waits for
+        the store only where something was not embedded, for the store might miss it.
 
         Raises: InvalidRequest, EmbSpaceMismatch; from the future RequestIdReused, StorageFull.
         """
         now = self._clock.now()
         given = [self._checked(place, lesson, now) for place, lesson in enumerate(command.lessons)]
         prepared = self._preparation.prepare(command.project, [lesson.draft for lesson in command.lessons])
+        if command.is_deferred:
+            waiting: list[tuple[Embedding, ...] | None] = [() if one is None else one for one in given]
+            written = self._write(command, prepared, waiting, now)
+            written.add_done_callback(lambda _: self._on_pending(command.project))
+            return written
         vectors = given
         if None in given:
             vectors = self._embedded(prepared, given, self._known(command.project, prepared))
@@ -120,7 +136,10 @@ class Learn:
         now: float,
     ) -> Future[Learned]:
         def apply(work: UnitOfWork) -> Reply:
-            return Reply(results=tuple(_store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True)))
+            results = tuple(_store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True))
+            written = (LearnStatus.CREATED, LearnStatus.UPDATED)
+            pending = sum(made == () and one.status in written for one, made in zip(results, vectors, strict=True))
+            return Reply(results=results, pending=pending)
 
         request = WriteRequest(
             request_id=command.request_id, fingerprint=command.fingerprint, reply_type=Reply, apply=apply
@@ -129,7 +148,7 @@ class Learn:
 
 
 def _learned(written: Written[Reply]) -> Learned:
-    return Learned(seq=written.seq, results=written.reply.results)
+    return Learned(seq=written.seq, results=written.reply.results, pending=written.reply.pending)
 
 
 class VectorsMissing(Exception):
@@ -137,6 +156,7 @@ class VectorsMissing(Exception):
 
 
 def _store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | None, now: float) -> LearnResult:
+    """Stores a memory unless it is there; with no vectors it waits for them. Raises: VectorsMissing for None."""
     existing = work.get(one.memory_id)
     if existing is not None and existing.fingerprint == one.fingerprint:
         return LearnResult(id=one.memory_id, status=LearnStatus.UNCHANGED)
@@ -187,7 +207,7 @@ class Preparation:
 
     def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
         """The vectors of each, a chunk each, in order."""
-        chunks = [self._embedder.split(*template.embedded(one.draft.index, one.draft.payload)) for one in prepared]
+        chunks = [chunks_of(self._embedder, one.draft) for one in prepared]
         embeddings = iter(self._embedder.embed_documents([chunk for several in chunks for chunk in several]))
         return [tuple(next(embeddings) for _ in several) for several in chunks]
 
@@ -202,6 +222,11 @@ class Preparation:
             fingerprint=_fingerprint(draft),
             words=words,
         )
+
+
+def chunks_of(embedder: Embedder, draft: Draft) -> list[str]:
+    """What is embedded of a draft: the texts of its chunks, in order."""
+    return embedder.split(*template.embedded(draft.index, draft.payload))
 
 
 def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now: float) -> Memory:

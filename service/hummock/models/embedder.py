@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -163,6 +163,10 @@ class OnnxEmbedder:
             queued.append((text, self._executor.submit(_embedded, self._model.embed_document, text)))
         done.update((text, future.result()) for text, future in queued)
         return [done[text] for text in texts]
+
+    def embed_in_turn(self, texts: Sequence[str]) -> Iterator[Embedding]:
+        """Embed texts one after the other on the caller's thread, each when it is asked for."""
+        return (_embedded(self._model.embed_document, text) for text in texts)
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,6 +48,9 @@ class Embedder(Protocol):
 
     def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding a text, in order. Each text is a chunk that `split` made."""
+
+    def embed_in_turn(self, texts: Sequence[str]) -> Iterator[Embedding]:
+        """The same as `embed_documents`, each made on the caller's thread when it is asked for."""
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunks of a memory that fit the window, each beginning with the header; at least one."""

@@ -201,7 +201,14 @@ class UnitOfWork(Protocol):
         """Stores a memory (it has a payload); one with its id is replaced. A key of None is never found by text.
 
         None puts it behind the memories of its session, or where the one that it replaces was. What was learnt of it
-        stays, unless it was an ENTRY and is none any more.
+        stays, unless it was an ENTRY and is none any more. Without embeddings it is found by its words alone, and is
+        among what `Store.pending` gives until `embed` brings them.
+        """
+
+    def embed(self, memory_id: str, fingerprint: bytes, embeddings: Sequence[Embedding]) -> bool:
+        """Gives a memory that was put without embeddings those that it waits for; nothing else of it changes.
+
+        False, and nothing happens, where it is gone, has another fingerprint or waits for none.
         """
 
     def delete(self, memory_id: str) -> bool:
@@ -360,6 +367,9 @@ class Store(Recallable, Protocol):
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
+
+    def pending(self, project: str, limit: int) -> list[int]:
+        """The numbers of at most `limit` memories that wait for their vectors, by their writes; see `load`."""
 
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
         """The ids of the memories that were put with these keys, in order; the oldest of several."""

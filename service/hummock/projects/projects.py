@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hummock.core.errors import ProjectNotFound
 from hummock.core.memory import Origin
-from hummock.core.project import LearnerStatus, Project, ServiceStatus
+from hummock.core.project import EmbeddingStatus, LearnerStatus, Project, ServiceStatus
 from hummock.core.recall import Preset
 from hummock.core.render import PartialQuotas, Quotas, RenderForm
 from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES
@@ -157,6 +157,7 @@ class Status:
         version: str,
         advice: str,
         learner: Callable[[], LearnerStatus],
+        embedding: Callable[[], EmbeddingStatus],
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -164,6 +165,7 @@ class Status:
         self._version = version
         self._advice = advice
         self._learner = learner
+        self._embedding = embedding
         self._start = clock.monotonic()
 
     def __call__(self) -> ServiceStatus:
@@ -175,4 +177,5 @@ class Status:
             advice=self._advice,
             store=self._store.status(),
             learner=self._learner(),
+            embedding=self._embedding(),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
@@ -26,7 +26,7 @@ from hummock.core.transfer import (
     GivenRemoval,
     Imported,
 )
-from hummock.memories.learn import Preparation, Prepared, VectorsMissing, make_memory, require_past
+from hummock.memories.learn import Preparation, Prepared, make_memory, require_past
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store, UnitOfWork, WriteRequest
 from hummock.text.template import left_open
@@ -116,28 +116,38 @@ class ImportReply:
     outcomes: tuple[_Outcome, ...]
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Arrival:
-    """A memory on its way in; its embeddings are None while it seems to be there already."""
+    """A memory on its way in; without embeddings it waits for them."""
 
     given: GivenMemory
     prepared: Prepared
-    embeddings: tuple[Embedding, ...] | None
+    embeddings: tuple[Embedding, ...]
 
 
 class Import:
     """Takes in parts of projects. Safe to call from several threads."""
 
-    def __init__(self, store: Store, embedder: Embedder, preparation: Preparation, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        preparation: Preparation,
+        clock: Clock,
+        on_pending: Callable[[str], None],
+    ) -> None:
+        """`on_pending` is told of a project where memories wait for their vectors."""
         self._store = store
         self._embedder = embedder
         self._preparation = preparation
         self._clock = clock
+        self._on_pending = on_pending
 
     def __call__(self, project: str, parts: Sequence[Given]) -> Imported:
         """Take in parts in their order, in one write; those that are wrong are left out and reported.
 
-        A memory replaces the one with its id. Nothing is merged, and what is there already is not written.
+        A memory replaces the one with its id, and waits for its vectors where none of this space came with it. Nothing
+        is merged, and what is there already is not written.
 
         Raises: StorageFull.
         """
@@ -154,12 +164,10 @@ class Import:
             except InvalidRequest as error:
                 failures.append((place, error))
         arrivals = self._arrivals(project, memories)
-        embedded = self._embed([one for one in arrivals if one.embeddings == ()])
-        try:
-            seq, outcomes = self._write(project, accepted.values(), arrivals, now)
-        except VectorsMissing:  # one that seemed to be there was changed meanwhile, or by an earlier part
-            embedded += self._embed([one for one in arrivals if not one.embeddings])
-            seq, outcomes = self._write(project, accepted.values(), arrivals, now)
+        seq, outcomes = self._write(project, accepted.values(), arrivals, now)
+        embedded = _without_vectors(outcomes, accepted.values(), arrivals)
+        if embedded:
+            self._on_pending(project)
         counts = Counter(outcomes)
         return Imported(
             seq=seq,
@@ -175,19 +183,10 @@ class Import:
 
     def _arrivals(self, project: str, memories: Sequence[tuple[GivenMemory, tuple[Embedding, ...]]]) -> list[_Arrival]:
         prepared = self._preparation.prepare(project, [left_open(given.draft) for given, _ in memories])
-        stored = self._store.get(project, [given.draft.id for given, _ in memories], 0, full=True)
-        arrivals = []
-        for (given, embeddings), one, existing in zip(memories, prepared, stored, strict=True):
-            is_there = existing is not None and _is_as_given(existing, given, one)
-            arrivals.append(_Arrival(given=given, prepared=one, embeddings=embeddings or (None if is_there else ())))
-        return arrivals
-
-    def _embed(self, arrivals: Sequence[_Arrival]) -> int:
-        """Makes the embeddings of these, and says how many they are."""
-        made = self._preparation.embed([one.prepared for one in arrivals])
-        for one, embeddings in zip(arrivals, made, strict=True):
-            one.embeddings = embeddings
-        return len(arrivals)
+        return [
+            _Arrival(given=given, prepared=one, embeddings=embeddings)
+            for (given, embeddings), one in zip(memories, prepared, strict=True)
+        ]
 
     def _write(
         self, project: str, parts: Collection[Given], arrivals: Sequence[_Arrival], now: float
@@ -261,8 +260,6 @@ def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
     existing = work.get(one.memory_id)
     if existing is not None and _is_as_given(existing, given, one):
         return _Outcome.UNCHANGED
-    if not arrival.embeddings:
-        raise VectorsMissing
     update_time = now if given.update_time is None else given.update_time
     memory = make_memory(one, existing, chunk_count=len(arrival.embeddings), now=update_time)
     work.put(memory, one.key, one.words.analysed().terms, arrival.embeddings, given.session_position)
@@ -304,6 +301,15 @@ def _append(work: UnitOfWork, given: GivenMessage) -> _Outcome:
     send_time = max(given.message.send_time, session.update_time)
     work.sessions.append(replace(session, update_time=send_time), replace(given.message, send_time=send_time))
     return _Outcome.MESSAGE
+
+
+def _without_vectors(outcomes: Iterable[_Outcome], parts: Iterable[Given], arrivals: Iterable[_Arrival]) -> int:
+    """Of the memories that were written, how many wait for their vectors."""
+    written = (outcome for outcome, part in zip(outcomes, parts, strict=True) if isinstance(part, GivenMemory))
+    return sum(
+        not arrival.embeddings and outcome in (_Outcome.CREATED, _Outcome.UPDATED)
+        for outcome, arrival in zip(written, arrivals, strict=True)
+    )
 
 
 def _without_session(outcomes: Iterable[_Outcome], places: Iterable[int]) -> Iterator[tuple[int, InvalidRequest]]:

@@ -171,6 +171,7 @@ def count(found: Candidates, fused: Fused, returned: int) -> GroupCount:
         below_min_similarity=fused.below_min_similarity,
         returned=returned,
         in_window=found.in_window,
+        pending=found.pending,
         least_cosine=least,
         mean_cosine=mean,
         greatest_cosine=greatest,

@@ -6,8 +6,9 @@ stage; what there is no time for is left out and said, not waited for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -89,13 +90,18 @@ class Recall:
         clock: Clock,
         cross_encode: CrossEncode | None = None,
         ask_intent: AskIntent | None = None,
+        want: Callable[[str, Sequence[int]], None] | None = None,
     ) -> None:
-        """Without `cross_encode` the service has no cross-encoder, without `ask_intent` no language model."""
+        """Without `cross_encode` the service has no cross-encoder, without `ask_intent` no language model.
+
+        `want` is told of a project and the store's numbers of hits that wait for their vectors.
+        """
         self._store = store
         self._embedder = embedder
         self._clock = clock
         self._cross_encode = cross_encode or CrossEncode(store, None, CrossEncoding.OFF, clock)
         self._ask_intent = ask_intent
+        self._want = want
         self._costs = StageCosts()
 
     def __call__(self, query: RecallQuery) -> Recalled:
@@ -116,13 +122,16 @@ class Recall:
             hits, cut = with_neighbours(self._store, query, hits, docs, features.text_hashes)
             budget.done(_NEIGHBOURS)
         gathered = ranking.gathered
+        pending = _vectors_pending(gathered.groups)
+        if pending and self._want:
+            self._want(query.project, _without_vectors(ranking))
         return Recalled(
             hits=hits.get(MAIN, ()),
             code_fragments=hits.get(CODE, ()),
             domains=hits.get(DOMAINS, ()),
             intent=_with_domains(plan.intent, gathered.groups),
             receipt=_receipt(ranking, hits, budget, self._embedder.space),
-            degraded=(*degraded, *budget.left_out, *_scan_cut(gathered.groups), *ranking.degraded, *cut),
+            degraded=(*degraded, *budget.left_out, *pending, *_scan_cut(gathered.groups), *ranking.degraded, *cut),
             seq=gathered.seq,
             content_seq=gathered.content_seq,
         )
@@ -151,7 +160,8 @@ class Recall:
         budget = StageBudget(self._clock, StageCosts().of(query.project), None)
         plan, features, degraded = self._understand(query, budget)
         ranking = self._rank(query, plan, features, budget)
-        return replace(ranking, degraded=(*degraded, *_scan_cut(ranking.gathered.groups), *ranking.degraded))
+        groups = ranking.gathered.groups
+        return replace(ranking, degraded=(*degraded, *_vectors_pending(groups), *_scan_cut(groups), *ranking.degraded))
 
     def _understand(
         self, query: RecallQuery, budget: StageBudget
@@ -265,6 +275,24 @@ def _with_domains(intent: Intent, groups: tuple[Candidates, ...]) -> Intent:
         return intent
     found = dict.fromkeys(name for group in groups for name in group.domain_names)
     return replace(intent, domains=tuple(found))
+
+
+def _vectors_pending(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
+    """What is said where memories that were searched have no vectors yet."""
+    pending, searched = sum(found.pending for found in groups), sum(found.searched for found in groups)
+    if not pending:
+        return ()
+    message = f"{pending / searched:.0%} of the memories searched ({pending}) have no vectors yet; only words find them"
+    return (Degradation(path="vector", reason="VECTORS_PENDING", message=message),)
+
+
+def _without_vectors(ranking: Ranking) -> list[int]:
+    """The store's numbers of the hits that have none yet, the best last."""
+    docs: list[int] = []
+    for ranked, (places, _) in zip(ranking.fused, ranking.picked, strict=True):
+        rows = ranked.row[places]
+        docs += ranked.candidates.doc[rows[np.isnan(ranked.candidates.cosine[rows])]].tolist()
+    return docs[::-1]
 
 
 def _scan_cut(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:

@@ -54,4 +54,10 @@ def status_response(status: ServiceStatus, load: Load) -> pb.StatusResponse:
             waiting_turns=status.learner.waiting_turns,
             dropped_turns=status.learner.dropped_turns,
         ),
+        embedding=pb.EmbeddingStatus(
+            pending_count=status.embedding.pending,
+            rate=status.embedding.rate,
+            time_left=values.optional_duration(status.embedding.time_left_s(status.embedding.pending)),
+            failed_count=status.embedding.failed,
+        ),
     )

@@ -11,6 +11,7 @@ from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
 from hummock.core.futures import then
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
+from hummock.core.memory import LearnCommand
 from hummock.core.recall import RecallQuery
 from hummock.core.render import Rendered
 from hummock.rpc import memory_messages, session_service, values
@@ -50,7 +51,7 @@ Counted = tuple[str, Callable[[], Rendered]]
 
 
 class ContextServicer:
-    """Each method is a call of one use case. Learn answers a batch of LearnStream as well."""
+    """Each method is a call of one use case."""
 
     def __init__(self, use_cases: UseCases) -> None:
         self._use_cases = use_cases
@@ -71,7 +72,16 @@ class ContextServicer:
         """Stores a turn, or memories; for those nobody stands by while they are written."""
         if request.HasField("turn"):
             return session_service.turn_response(self._use_cases.learn_turn(session_service.turn_command(request)))
-        return then(self._use_cases.learn(memory_messages.learn_command(request)), memory_messages.learn_response)
+        return self._learn(memory_messages.learn_command(request))
+
+    def LearnStream(self, batch: pb.LearnRequest) -> pb.LearnResponse | Future[pb.LearnResponse]:
+        """Stores a batch as Learn does; its memories get their vectors later, unless it says otherwise."""
+        if batch.HasField("turn"):
+            return self.Learn(batch)
+        return self._learn(memory_messages.learn_command(batch, is_batch=True))
+
+    def _learn(self, command: LearnCommand) -> Future[pb.LearnResponse]:
+        return then(self._use_cases.learn(command), memory_messages.learn_response)
 
     def Search(self, request: pb.SearchRequest, until_s: float | None) -> pb.SearchResponse:
         """Searches code and knowledge together."""

@@ -41,14 +41,16 @@ _SENT_KIND = {kind: memory_pb2.MemoryKind.ValueType(kind) for kind in MemoryKind
 _SENT_ORIGIN = {origin: memory_pb2.Origin.ValueType(origin) for origin in Origin}
 
 
-def learn_command(request: context_service_pb2.LearnRequest) -> LearnCommand:
-    """A Learn."""
+def learn_command(request: context_service_pb2.LearnRequest, *, is_batch: bool = False) -> LearnCommand:
+    """A Learn, alone or as a batch of a stream."""
+    default = context_service_pb2.EMBEDDING_MODE_DEFERRED if is_batch else context_service_pb2.EMBEDDING_MODE_INLINE
     return LearnCommand(
         project=values.project_name("project", request.project),
         request_id=values.request_id(request.request_id),
         lessons=_lessons(request.memories),
         # Nobody asks for it where there is no request_id, and it costs as much as parsing does.
         fingerprint=values.fingerprint(request) if request.request_id else b"",
+        is_deferred=(request.embedding or default) == context_service_pb2.EMBEDDING_MODE_DEFERRED,
     )
 
 
@@ -179,6 +181,7 @@ def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
             )
             for result in learned.results
         ],
+        pending_count=learned.pending,
     )
 
 

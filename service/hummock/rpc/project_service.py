@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
-from hummock.core.project import Project
+from hummock.core.project import EmbeddingStatus, Project
 from hummock.rpc import values
 from hummock.rpc.project_transfer import export_project, import_lines
 from hummock.rpc.settings_messages import own_settings, project_settings, setting_paths, shown_settings
-from hummock.rpc.streams import Steps
+from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_position, page_token
 from hummock.rpc.use_cases import UseCases
 from hummock.v1 import memory_pb2
@@ -40,6 +40,18 @@ class ProjectServicer:
             projects=[project_message(one, whole=False) for one in found[:size]],
             next_page_token=page_token(request, found[size - 1].name) if len(found) > size else "",
         )
+
+    def Watch(self, request: pb.ProjectServiceWatchRequest) -> Steps:
+        """Says how far a project's embedding is, and again when that has changed."""
+        name = values.project_name("project", request.project)
+        shown: tuple[int, int] | None = None
+        while True:
+            now = self._projects.get(name)
+            if (now.memory_count, now.pending_count) == shown:
+                yield UNTIL_WRITTEN
+                continue
+            shown = now.memory_count, now.pending_count
+            yield watch_message(now, self._use_cases.embedding_status())
 
     def Update(self, request: pb.ProjectServiceUpdateRequest) -> pb.ProjectServiceUpdateResponse:
         """Changes the named fields of a project's information."""
@@ -108,6 +120,7 @@ def project_message(stored: Project, *, whole: bool) -> pb.Project:
         seq=stored.seq,
         content_seq=stored.content_seq,
         emb_space=stored.emb_space,
+        pending_count=stored.pending_count,
         create_time=values.timestamp(stored.create_time),
         feedback=pb.FeedbackCounts(
             helpful=stored.feedback.helpful,
@@ -116,4 +129,14 @@ def project_message(stored: Project, *, whole: bool) -> pb.Project:
         )
         if whole
         else None,
+    )
+
+
+def watch_message(stored: Project, embedding: EmbeddingStatus) -> pb.ProjectServiceWatchResponse:
+    """How far a project's embedding is."""
+    return pb.ProjectServiceWatchResponse(
+        memory_count=stored.memory_count,
+        pending_count=stored.pending_count,
+        rate=embedding.rate,
+        time_left=values.optional_duration(embedding.time_left_s(stored.pending_count)),
     )

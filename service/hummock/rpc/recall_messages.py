@@ -177,6 +177,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
                 below_min_similarity=group.below_min_similarity,
                 returned=group.returned,
                 in_window=group.in_window,
+                pending=group.pending,
                 least_cosine=group.least_cosine,
                 mean_cosine=group.mean_cosine,
                 greatest_cosine=group.greatest_cosine,

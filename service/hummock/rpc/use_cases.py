@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hummock.core.learning_requests import ScanScope
+from hummock.core.project import EmbeddingStatus
 from hummock.learning.background import Scan
 from hummock.learning.observe import Feedback, Observe
 from hummock.learning.state import Learning
@@ -43,5 +44,7 @@ class UseCases:
     scan: Callable[[str, ScanScope, Sequence[str]], Scan]
     """Begins to read entries of a project, or joins what reads them already; the ids are those of chosen ones."""
     status: Status
+    embedding_status: Callable[[], EmbeddingStatus]
+    """How the embedding of what waits for its vectors goes."""
     follow: Callable[[Callable[[str, int], None]], None]
     """Has a function told of every write, as `ports.Store` says, and of every step of a scan."""

@@ -172,6 +172,11 @@ def duration(seconds: float) -> Duration:
     return span
 
 
+def optional_duration(seconds: float | None) -> Duration | None:
+    """The same; None stays unset."""
+    return None if seconds is None else duration(seconds)
+
+
 def set_duration(message: Duration, seconds: float) -> None:
     """Sets a Duration to the span, to the nanosecond."""
     whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)

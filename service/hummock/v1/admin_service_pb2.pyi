@@ -169,6 +169,42 @@ class LearnerStatus(_message.Message):
 Global___LearnerStatus: _TypeAlias = LearnerStatus  # noqa: Y015
 
 @_typing.final
+class EmbeddingStatus(_message.Message):
+    """Memories that wait for their vectors, of all projects."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PENDING_COUNT_FIELD_NUMBER: _builtins.int
+    RATE_FIELD_NUMBER: _builtins.int
+    TIME_LEFT_FIELD_NUMBER: _builtins.int
+    FAILED_COUNT_FIELD_NUMBER: _builtins.int
+    pending_count: _builtins.int
+    """How many wait."""
+    rate: _builtins.float
+    """Memories that lately got theirs in a second; 0 while none waits."""
+    failed_count: _builtins.int
+    """Of those that wait, how many the model failed on since the service began. They are tried again when it starts."""
+    @_builtins.property
+    def time_left(self) -> _duration_pb2.Duration:
+        """How long the rest takes at that rate. Unset while it is not known, and where none waits."""
+
+    def __init__(
+        self,
+        *,
+        pending_count: _builtins.int = ...,
+        rate: _builtins.float = ...,
+        time_left: _duration_pb2.Duration | None = ...,
+        failed_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["time_left", b"time_left"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failed_count", b"failed_count", "pending_count", b"pending_count", "rate", b"rate", "time_left", b"time_left"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EmbeddingStatus: _TypeAlias = EmbeddingStatus  # noqa: Y015
+
+@_typing.final
 class StatusResponse(_message.Message):
     """How the service is."""
 
@@ -181,6 +217,7 @@ class StatusResponse(_message.Message):
     RUNNING_CALLS_FIELD_NUMBER: _builtins.int
     WAITING_CALLS_FIELD_NUMBER: _builtins.int
     LEARNER_FIELD_NUMBER: _builtins.int
+    EMBEDDING_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     """Version of Hummock."""
     running_calls: _builtins.int
@@ -203,6 +240,10 @@ class StatusResponse(_message.Message):
     def learner(self) -> Global___LearnerStatus:
         """How keywords are learnt."""
 
+    @_builtins.property
+    def embedding(self) -> Global___EmbeddingStatus:
+        """What is still to be embedded."""
+
     def __init__(
         self,
         *,
@@ -213,10 +254,11 @@ class StatusResponse(_message.Message):
         running_calls: _builtins.int = ...,
         waiting_calls: _builtins.int = ...,
         learner: Global___LearnerStatus | None = ...,
+        embedding: Global___EmbeddingStatus | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["learner", b"learner", "model", b"model", "storage", b"storage", "uptime", b"uptime"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["embedding", b"embedding", "learner", b"learner", "model", b"model", "storage", b"storage", "uptime", b"uptime"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["learner", b"learner", "model", b"model", "running_calls", b"running_calls", "storage", b"storage", "uptime", b"uptime", "version", b"version", "waiting_calls", b"waiting_calls"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedding", b"embedding", "learner", b"learner", "model", b"model", "running_calls", b"running_calls", "storage", b"storage", "uptime", b"uptime", "version", b"version", "waiting_calls", b"waiting_calls"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -281,6 +281,34 @@ LEARN_STATUS_QUOTED: LearnStatus.ValueType  # 5
 """Of a turn's answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
 Global___LearnStatus: _TypeAlias = LearnStatus  # noqa: Y015
 
+class _EmbeddingMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _EmbeddingModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EmbeddingMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    EMBEDDING_MODE_UNSPECIFIED: _EmbeddingMode.ValueType  # 0
+    """Not said. Means INLINE in Learn, and DEFERRED in LearnStream."""
+    EMBEDDING_MODE_INLINE: _EmbeddingMode.ValueType  # 1
+    """Before the answer: the next recall finds them by meaning, too."""
+    EMBEDDING_MODE_DEFERRED: _EmbeddingMode.ValueType  # 2
+    """After it, while the processor is idle: until then they are found by their words and names alone. What waits is kept
+    with the memories and outlives the process. A recall that could miss something for it says so (VECTORS_PENDING).
+    """
+
+class EmbeddingMode(_EmbeddingMode, metaclass=_EmbeddingModeEnumTypeWrapper):
+    """When memories that come without a vector get theirs."""
+
+EMBEDDING_MODE_UNSPECIFIED: EmbeddingMode.ValueType  # 0
+"""Not said. Means INLINE in Learn, and DEFERRED in LearnStream."""
+EMBEDDING_MODE_INLINE: EmbeddingMode.ValueType  # 1
+"""Before the answer: the next recall finds them by meaning, too."""
+EMBEDDING_MODE_DEFERRED: EmbeddingMode.ValueType  # 2
+"""After it, while the processor is idle: until then they are found by their words and names alone. What waits is kept
+with the memories and outlives the process. A recall that could miss something for it says so (VECTORS_PENDING).
+"""
+Global___EmbeddingMode: _TypeAlias = EmbeddingMode  # noqa: Y015
+
 class _SearchScope:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -1071,12 +1099,15 @@ class LearnRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     MEMORIES_FIELD_NUMBER: _builtins.int
     TURN_FIELD_NUMBER: _builtins.int
+    EMBEDDING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to store in; it is created when it does not exist. Required, 1 to 256 characters."""
     request_id: _builtins.str
     """A UUID of the caller's making. The same id with the same request answers as the first time for 24 hours; with
     another request it is an error. Unset means that a repeated call is a new write.
     """
+    embedding: Global___EmbeddingMode.ValueType
+    """When memories get their vectors; those of a turn get them before the answer."""
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.MemoryInput]:
         """1 to 512, or none beside a turn. All are stored or none."""
@@ -1094,10 +1125,11 @@ class LearnRequest(_message.Message):
         request_id: _builtins.str = ...,
         memories: _abc.Iterable[_memory_pb2.MemoryInput] | None = ...,
         turn: Global___Turn | None = ...,
+        embedding: Global___EmbeddingMode.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["turn", b"turn"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memories", b"memories", "project", b"project", "request_id", b"request_id", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedding", b"embedding", "memories", b"memories", "project", b"project", "request_id", b"request_id", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1112,8 +1144,11 @@ class LearnResponse(_message.Message):
     SEQ_FIELD_NUMBER: _builtins.int
     RESULTS_FIELD_NUMBER: _builtins.int
     TURN_FIELD_NUMBER: _builtins.int
+    PENDING_COUNT_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """The project's seq after this write; ask for it with min_seq to be sure to read it."""
+    pending_count: _builtins.int
+    """Memories of this request that wait for their vectors."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___LearnResult]:
         """One for each memory, in the request's order."""
@@ -1128,10 +1163,11 @@ class LearnResponse(_message.Message):
         seq: _builtins.int = ...,
         results: _abc.Iterable[Global___LearnResult] | None = ...,
         turn: Global___TurnResult | None = ...,
+        pending_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["turn", b"turn"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results", "seq", b"seq", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pending_count", b"pending_count", "results", b"results", "seq", b"seq", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

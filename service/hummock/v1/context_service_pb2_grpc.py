@@ -94,7 +94,8 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Learn(self, request, context):
-        """Stores memories, all or none. When it answers they are durable, and the next Recall finds them.
+        """Stores memories, all or none. When it answers they are durable, and the next Recall finds them: by their words in any
+        case, by meaning unless their embedding is DEFERRED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -42,7 +42,9 @@ class ContextServiceStub:
     carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
     """
     Learn: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.LearnRequest, _context_service_pb2.LearnResponse]
-    """Stores memories, all or none. When it answers they are durable, and the next Recall finds them."""
+    """Stores memories, all or none. When it answers they are durable, and the next Recall finds them: by their words in any
+    case, by meaning unless their embedding is DEFERRED.
+    """
     LearnStream: _grpc.StreamStreamMultiCallable[_context_service_pb2.LearnStreamRequest, _context_service_pb2.LearnStreamResponse]
     """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
     once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
@@ -72,7 +74,9 @@ class ContextServiceAsyncStub(ContextServiceStub):
     carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
     """
     Learn: _aio.UnaryUnaryMultiCallable[_context_service_pb2.LearnRequest, _context_service_pb2.LearnResponse]  # type: ignore[assignment]
-    """Stores memories, all or none. When it answers they are durable, and the next Recall finds them."""
+    """Stores memories, all or none. When it answers they are durable, and the next Recall finds them: by their words in any
+    case, by meaning unless their embedding is DEFERRED.
+    """
     LearnStream: _aio.StreamStreamMultiCallable[_context_service_pb2.LearnStreamRequest, _context_service_pb2.LearnStreamResponse]  # type: ignore[assignment]
     """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
     once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
@@ -117,7 +121,9 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _context_service_pb2.LearnRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.LearnResponse, _abc.Awaitable[_context_service_pb2.LearnResponse]]:
-        """Stores memories, all or none. When it answers they are durable, and the next Recall finds them."""
+        """Stores memories, all or none. When it answers they are durable, and the next Recall finds them: by their words in any
+        case, by meaning unless their embedding is DEFERRED.
+        """
 
     @_abc_1.abstractmethod
     def LearnStream(

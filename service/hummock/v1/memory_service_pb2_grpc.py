@@ -109,8 +109,9 @@ class MemoryServiceServicer:
     def Watch(self, request, context):
         """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
         keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
-        one with its id, whether or not it was there. What is overtaken before it is sent may be left out. A project need
-        not exist yet. A stopping service ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+        one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory got
+        the vectors that it waited for is not told (ProjectService.Watch). A project need not exist yet. A stopping service
+        ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -46,8 +46,9 @@ class MemoryServiceStub:
     Watch: _grpc.UnaryStreamMultiCallable[_memory_service_pb2.MemoryServiceWatchRequest, _memory_service_pb2.MemoryServiceWatchResponse]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
     keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
-    one with its id, whether or not it was there. What is overtaken before it is sent may be left out. A project need
-    not exist yet. A stopping service ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+    one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory got
+    the vectors that it waited for is not told (ProjectService.Watch). A project need not exist yet. A stopping service
+    ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
     """
 
 @_typing.type_check_only
@@ -68,8 +69,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Watch: _aio.UnaryStreamMultiCallable[_memory_service_pb2.MemoryServiceWatchRequest, _memory_service_pb2.MemoryServiceWatchResponse]  # type: ignore[assignment]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
     keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
-    one with its id, whether or not it was there. What is overtaken before it is sent may be left out. A project need
-    not exist yet. A stopping service ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+    one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory got
+    the vectors that it waited for is not told (ProjectService.Watch). A project need not exist yet. A stopping service
+    ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -123,8 +125,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_memory_service_pb2.MemoryServiceWatchResponse], _abc.AsyncIterator[_memory_service_pb2.MemoryServiceWatchResponse]]:
         """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
         keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
-        one with its id, whether or not it was there. What is overtaken before it is sent may be left out. A project need
-        not exist yet. A stopping service ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+        one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory got
+        the vectors that it waited for is not told (ProjectService.Watch). A project need not exist yet. A stopping service
+        ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -23,6 +23,7 @@ _sym_db = _symbol_database.Default()
 
 
 from hummock.v1.buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from hummock.v1 import memory_pb2 as hummock_dot_v1_dot_memory__pb2
@@ -30,7 +31,7 @@ from hummock.v1 import settings_pb2 as hummock_dot_v1_dot_settings__pb2
 from hummock.v1 import transfer_pb2 as hummock_dot_v1_dot_transfer__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hummock/v1/project_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\x1a\x19hummock/v1/transfer.proto\"\xa4\x01\n\x0bProjectInfo\x12%\n\ntech_stack\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01\x18\x80\x01\x12\x16\n\x04path\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\x12-\n\x11tech_stack_origin\x18\x03 \x01(\x0e\x32\x12.hummock.v1.Origin\x12\'\n\x0bpath_origin\x18\x04 \x01(\x0e\x32\x12.hummock.v1.Origin\"(\n\tKindCount\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"E\n\x0e\x46\x65\x65\x64\x62\x61\x63kCounts\x12\x0f\n\x07helpful\x18\x01 \x01(\x04\x12\x13\n\x0bnot_helpful\x18\x02 \x01(\x04\x12\r\n\x05wrong\x18\x03 \x01(\x04\"\x8e\x02\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x04info\x18\x02 \x01(\x0b\x32\x17.hummock.v1.ProjectInfo\x12\x14\n\x0cmemory_count\x18\x03 \x01(\x04\x12$\n\x05kinds\x18\x04 \x03(\x0b\x32\x15.hummock.v1.KindCount\x12\x0b\n\x03seq\x18\x05 \x01(\x04\x12\x13\n\x0b\x63ontent_seq\x18\x06 \x01(\x04\x12\x11\n\temb_space\x18\x07 \x01(\t\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\t \x01(\x0b\x32\x1a.hummock.v1.FeedbackCounts\"7\n\x18ProjectServiceGetRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"A\n\x19ProjectServiceGetResponse\x12$\n\x07project\x18\x01 \x01(\x0b\x32\x13.hummock.v1.Project\"V\n\x19ProjectServiceListRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07\x12\x1c\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\"\\\n\x1aProjectServiceListResponse\x12%\n\x08projects\x18\x01 \x03(\x0b\x32\x13.hummock.v1.Project\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xf5\x01\n\x1bProjectServiceUpdateRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12-\n\x04info\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ProjectInfoB\x06\xbaH\x03\xc8\x01\x01\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\x12\x30\n\x06origin\x18\x05 \x01(\x0e\x32\x12.hummock.v1.OriginB\x0c\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x05\"D\n\x1cProjectServiceUpdateResponse\x12$\n\x07project\x18\x01 \x01(\x0b\x32\x13.hummock.v1.Project\"?\n ProjectServiceGetSettingsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"\x8c\x01\n!ProjectServiceGetSettingsResponse\x12-\n\x08settings\x18\x01 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12#\n\x06values\x18\x02 \x03(\x0b\x32\x13.hummock.v1.Setting\x12\x13\n\x0b\x63ontent_seq\x18\x03 \x01(\x04\"\xcb\x01\n#ProjectServiceUpdateSettingsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12-\n\x08settings\x18\x03 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\"\x87\x01\n$ProjectServiceUpdateSettingsResponse\x12-\n\x08settings\x18\x01 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12#\n\x06values\x18\x02 \x03(\x0b\x32\x13.hummock.v1.Setting\x12\x0b\n\x03seq\x18\x03 \x01(\x04\"P\n\x1bProjectServiceExportRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x14\n\x0cwith_vectors\x18\x02 \x01(\x08\"a\n\x1cProjectServiceExportResponse\x12+\n\x07records\x18\x01 \x03(\x0b\x32\x1a.hummock.v1.TransferRecord\x12\x14\n\x0cmemory_count\x18\x02 \x01(\x04\"q\n\x1bProjectServiceImportRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x35\n\x05lines\x18\x02 \x03(\x0b\x32\x16.hummock.v1.ImportLineB\x0e\xbaH\x0b\x92\x01\x08\x10\x80\x04\"\x03\xd8\x01\x03\"H\n\nImportLine\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12*\n\x06record\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TransferRecord\"\xfc\x01\n\x1cProjectServiceImportResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x15\n\rcreated_count\x18\x02 \x01(\r\x12\x15\n\rupdated_count\x18\x03 \x01(\r\x12\x17\n\x0funchanged_count\x18\x04 \x01(\r\x12\x15\n\rremoved_count\x18\x05 \x01(\r\x12\x16\n\x0e\x65mbedded_count\x18\x06 \x01(\r\x12+\n\x08\x66\x61ilures\x18\x07 \x03(\x0b\x32\x19.hummock.v1.ImportFailure\x12\x15\n\rsession_count\x18\x08 \x01(\r\x12\x15\n\rmessage_count\x18\t \x01(\r\"?\n\rImportFailure\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t2\xcd\x05\n\x0eProjectService\x12W\n\x03Get\x12$.hummock.v1.ProjectServiceGetRequest\x1a%.hummock.v1.ProjectServiceGetResponse\"\x03\x90\x02\x01\x12Z\n\x04List\x12%.hummock.v1.ProjectServiceListRequest\x1a&.hummock.v1.ProjectServiceListResponse\"\x03\x90\x02\x01\x12[\n\x06Update\x12\'.hummock.v1.ProjectServiceUpdateRequest\x1a(.hummock.v1.ProjectServiceUpdateResponse\x12o\n\x0bGetSettings\x12,.hummock.v1.ProjectServiceGetSettingsRequest\x1a-.hummock.v1.ProjectServiceGetSettingsResponse\"\x03\x90\x02\x01\x12s\n\x0eUpdateSettings\x12/.hummock.v1.ProjectServiceUpdateSettingsRequest\x1a\x30.hummock.v1.ProjectServiceUpdateSettingsResponse\x12\x62\n\x06\x45xport\x12\'.hummock.v1.ProjectServiceExportRequest\x1a(.hummock.v1.ProjectServiceExportResponse\"\x03\x90\x02\x01\x30\x01\x12_\n\x06Import\x12\'.hummock.v1.ProjectServiceImportRequest\x1a(.hummock.v1.ProjectServiceImportResponse(\x01\x30\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hummock/v1/project_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17hummock/v1/memory.proto\x1a\x19hummock/v1/settings.proto\x1a\x19hummock/v1/transfer.proto\"\xa4\x01\n\x0bProjectInfo\x12%\n\ntech_stack\x18\x01 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01\x18\x80\x01\x12\x16\n\x04path\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\x12-\n\x11tech_stack_origin\x18\x03 \x01(\x0e\x32\x12.hummock.v1.Origin\x12\'\n\x0bpath_origin\x18\x04 \x01(\x0e\x32\x12.hummock.v1.Origin\"(\n\tKindCount\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"E\n\x0e\x46\x65\x65\x64\x62\x61\x63kCounts\x12\x0f\n\x07helpful\x18\x01 \x01(\x04\x12\x13\n\x0bnot_helpful\x18\x02 \x01(\x04\x12\r\n\x05wrong\x18\x03 \x01(\x04\"\xa5\x02\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x04info\x18\x02 \x01(\x0b\x32\x17.hummock.v1.ProjectInfo\x12\x14\n\x0cmemory_count\x18\x03 \x01(\x04\x12$\n\x05kinds\x18\x04 \x03(\x0b\x32\x15.hummock.v1.KindCount\x12\x0b\n\x03seq\x18\x05 \x01(\x04\x12\x13\n\x0b\x63ontent_seq\x18\x06 \x01(\x04\x12\x11\n\temb_space\x18\x07 \x01(\t\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x66\x65\x65\x64\x62\x61\x63k\x18\t \x01(\x0b\x32\x1a.hummock.v1.FeedbackCounts\x12\x15\n\rpending_count\x18\n \x01(\x04\"7\n\x18ProjectServiceGetRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"A\n\x19ProjectServiceGetResponse\x12$\n\x07project\x18\x01 \x01(\x0b\x32\x13.hummock.v1.Project\"V\n\x19ProjectServiceListRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07\x12\x1c\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08\"\\\n\x1aProjectServiceListResponse\x12%\n\x08projects\x18\x01 \x03(\x0b\x32\x13.hummock.v1.Project\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"9\n\x1aProjectServiceWatchRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"\x86\x01\n\x1bProjectServiceWatchResponse\x12\x14\n\x0cmemory_count\x18\x01 \x01(\x04\x12\x15\n\rpending_count\x18\x02 \x01(\x04\x12\x0c\n\x04rate\x18\x03 \x01(\x02\x12,\n\ttime_left\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xf5\x01\n\x1bProjectServiceUpdateRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12-\n\x04info\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ProjectInfoB\x06\xbaH\x03\xc8\x01\x01\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\x12\x30\n\x06origin\x18\x05 \x01(\x0e\x32\x12.hummock.v1.OriginB\x0c\xbaH\t\x82\x01\x06\x18\x00\x18\x01\x18\x05\"D\n\x1cProjectServiceUpdateResponse\x12$\n\x07project\x18\x01 \x01(\x0b\x32\x13.hummock.v1.Project\"?\n ProjectServiceGetSettingsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\"\x8c\x01\n!ProjectServiceGetSettingsResponse\x12-\n\x08settings\x18\x01 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12#\n\x06values\x18\x02 \x03(\x0b\x32\x13.hummock.v1.Setting\x12\x13\n\x0b\x63ontent_seq\x18\x03 \x01(\x04\"\xcb\x01\n#ProjectServiceUpdateSettingsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12-\n\x08settings\x18\x03 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12\x37\n\x0bupdate_mask\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskB\x06\xbaH\x03\xc8\x01\x01\"\x87\x01\n$ProjectServiceUpdateSettingsResponse\x12-\n\x08settings\x18\x01 \x01(\x0b\x32\x1b.hummock.v1.ProjectSettings\x12#\n\x06values\x18\x02 \x03(\x0b\x32\x13.hummock.v1.Setting\x12\x0b\n\x03seq\x18\x03 \x01(\x04\"P\n\x1bProjectServiceExportRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x14\n\x0cwith_vectors\x18\x02 \x01(\x08\"a\n\x1cProjectServiceExportResponse\x12+\n\x07records\x18\x01 \x03(\x0b\x32\x1a.hummock.v1.TransferRecord\x12\x14\n\x0cmemory_count\x18\x02 \x01(\x04\"q\n\x1bProjectServiceImportRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x35\n\x05lines\x18\x02 \x03(\x0b\x32\x16.hummock.v1.ImportLineB\x0e\xbaH\x0b\x92\x01\x08\x10\x80\x04\"\x03\xd8\x01\x03\"H\n\nImportLine\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12*\n\x06record\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TransferRecord\"\xfc\x01\n\x1cProjectServiceImportResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x15\n\rcreated_count\x18\x02 \x01(\r\x12\x15\n\rupdated_count\x18\x03 \x01(\r\x12\x17\n\x0funchanged_count\x18\x04 \x01(\r\x12\x15\n\rremoved_count\x18\x05 \x01(\r\x12\x16\n\x0e\x65mbedded_count\x18\x06 \x01(\r\x12+\n\x08\x66\x61ilures\x18\x07 \x03(\x0b\x32\x19.hummock.v1.ImportFailure\x12\x15\n\rsession_count\x18\x08 \x01(\r\x12\x15\n\rmessage_count\x18\t \x01(\r\"?\n\rImportFailure\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t2\xae\x06\n\x0eProjectService\x12W\n\x03Get\x12$.hummock.v1.ProjectServiceGetRequest\x1a%.hummock.v1.ProjectServiceGetResponse\"\x03\x90\x02\x01\x12Z\n\x04List\x12%.hummock.v1.ProjectServiceListRequest\x1a&.hummock.v1.ProjectServiceListResponse\"\x03\x90\x02\x01\x12_\n\x05Watch\x12&.hummock.v1.ProjectServiceWatchRequest\x1a\'.hummock.v1.ProjectServiceWatchResponse\"\x03\x90\x02\x01\x30\x01\x12[\n\x06Update\x12\'.hummock.v1.ProjectServiceUpdateRequest\x1a(.hummock.v1.ProjectServiceUpdateResponse\x12o\n\x0bGetSettings\x12,.hummock.v1.ProjectServiceGetSettingsRequest\x1a-.hummock.v1.ProjectServiceGetSettingsResponse\"\x03\x90\x02\x01\x12s\n\x0eUpdateSettings\x12/.hummock.v1.ProjectServiceUpdateSettingsRequest\x1a\x30.hummock.v1.ProjectServiceUpdateSettingsResponse\x12\x62\n\x06\x45xport\x12\'.hummock.v1.ProjectServiceExportRequest\x1a(.hummock.v1.ProjectServiceExportResponse\"\x03\x90\x02\x01\x30\x01\x12_\n\x06Import\x12\'.hummock.v1.ProjectServiceImportRequest\x1a(.hummock.v1.ProjectServiceImportResponse(\x01\x30\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,6 +49,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PROJECTSERVICELISTREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\350\007'
   _globals['_PROJECTSERVICELISTREQUEST'].fields_by_name['page_token']._loaded_options = None
   _globals['_PROJECTSERVICELISTREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\010'
+  _globals['_PROJECTSERVICEWATCHREQUEST'].fields_by_name['project']._loaded_options = None
+  _globals['_PROJECTSERVICEWATCHREQUEST'].fields_by_name['project']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
   _globals['_PROJECTSERVICEUPDATEREQUEST'].fields_by_name['project']._loaded_options = None
   _globals['_PROJECTSERVICEUPDATEREQUEST'].fields_by_name['project']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
   _globals['_PROJECTSERVICEUPDATEREQUEST'].fields_by_name['request_id']._loaded_options = None
@@ -76,50 +79,56 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PROJECTSERVICE'].methods_by_name['Get']._serialized_options = b'\220\002\001'
   _globals['_PROJECTSERVICE'].methods_by_name['List']._loaded_options = None
   _globals['_PROJECTSERVICE'].methods_by_name['List']._serialized_options = b'\220\002\001'
+  _globals['_PROJECTSERVICE'].methods_by_name['Watch']._loaded_options = None
+  _globals['_PROJECTSERVICE'].methods_by_name['Watch']._serialized_options = b'\220\002\001'
   _globals['_PROJECTSERVICE'].methods_by_name['GetSettings']._loaded_options = None
   _globals['_PROJECTSERVICE'].methods_by_name['GetSettings']._serialized_options = b'\220\002\001'
   _globals['_PROJECTSERVICE'].methods_by_name['Export']._loaded_options = None
   _globals['_PROJECTSERVICE'].methods_by_name['Export']._serialized_options = b'\220\002\001'
-  _globals['_PROJECTINFO']._serialized_start=224
-  _globals['_PROJECTINFO']._serialized_end=388
-  _globals['_KINDCOUNT']._serialized_start=390
-  _globals['_KINDCOUNT']._serialized_end=430
-  _globals['_FEEDBACKCOUNTS']._serialized_start=432
-  _globals['_FEEDBACKCOUNTS']._serialized_end=501
-  _globals['_PROJECT']._serialized_start=504
-  _globals['_PROJECT']._serialized_end=774
-  _globals['_PROJECTSERVICEGETREQUEST']._serialized_start=776
-  _globals['_PROJECTSERVICEGETREQUEST']._serialized_end=831
-  _globals['_PROJECTSERVICEGETRESPONSE']._serialized_start=833
-  _globals['_PROJECTSERVICEGETRESPONSE']._serialized_end=898
-  _globals['_PROJECTSERVICELISTREQUEST']._serialized_start=900
-  _globals['_PROJECTSERVICELISTREQUEST']._serialized_end=986
-  _globals['_PROJECTSERVICELISTRESPONSE']._serialized_start=988
-  _globals['_PROJECTSERVICELISTRESPONSE']._serialized_end=1080
-  _globals['_PROJECTSERVICEUPDATEREQUEST']._serialized_start=1083
-  _globals['_PROJECTSERVICEUPDATEREQUEST']._serialized_end=1328
-  _globals['_PROJECTSERVICEUPDATERESPONSE']._serialized_start=1330
-  _globals['_PROJECTSERVICEUPDATERESPONSE']._serialized_end=1398
-  _globals['_PROJECTSERVICEGETSETTINGSREQUEST']._serialized_start=1400
-  _globals['_PROJECTSERVICEGETSETTINGSREQUEST']._serialized_end=1463
-  _globals['_PROJECTSERVICEGETSETTINGSRESPONSE']._serialized_start=1466
-  _globals['_PROJECTSERVICEGETSETTINGSRESPONSE']._serialized_end=1606
-  _globals['_PROJECTSERVICEUPDATESETTINGSREQUEST']._serialized_start=1609
-  _globals['_PROJECTSERVICEUPDATESETTINGSREQUEST']._serialized_end=1812
-  _globals['_PROJECTSERVICEUPDATESETTINGSRESPONSE']._serialized_start=1815
-  _globals['_PROJECTSERVICEUPDATESETTINGSRESPONSE']._serialized_end=1950
-  _globals['_PROJECTSERVICEEXPORTREQUEST']._serialized_start=1952
-  _globals['_PROJECTSERVICEEXPORTREQUEST']._serialized_end=2032
-  _globals['_PROJECTSERVICEEXPORTRESPONSE']._serialized_start=2034
-  _globals['_PROJECTSERVICEEXPORTRESPONSE']._serialized_end=2131
-  _globals['_PROJECTSERVICEIMPORTREQUEST']._serialized_start=2133
-  _globals['_PROJECTSERVICEIMPORTREQUEST']._serialized_end=2246
-  _globals['_IMPORTLINE']._serialized_start=2248
-  _globals['_IMPORTLINE']._serialized_end=2320
-  _globals['_PROJECTSERVICEIMPORTRESPONSE']._serialized_start=2323
-  _globals['_PROJECTSERVICEIMPORTRESPONSE']._serialized_end=2575
-  _globals['_IMPORTFAILURE']._serialized_start=2577
-  _globals['_IMPORTFAILURE']._serialized_end=2640
-  _globals['_PROJECTSERVICE']._serialized_start=2643
-  _globals['_PROJECTSERVICE']._serialized_end=3360
+  _globals['_PROJECTINFO']._serialized_start=256
+  _globals['_PROJECTINFO']._serialized_end=420
+  _globals['_KINDCOUNT']._serialized_start=422
+  _globals['_KINDCOUNT']._serialized_end=462
+  _globals['_FEEDBACKCOUNTS']._serialized_start=464
+  _globals['_FEEDBACKCOUNTS']._serialized_end=533
+  _globals['_PROJECT']._serialized_start=536
+  _globals['_PROJECT']._serialized_end=829
+  _globals['_PROJECTSERVICEGETREQUEST']._serialized_start=831
+  _globals['_PROJECTSERVICEGETREQUEST']._serialized_end=886
+  _globals['_PROJECTSERVICEGETRESPONSE']._serialized_start=888
+  _globals['_PROJECTSERVICEGETRESPONSE']._serialized_end=953
+  _globals['_PROJECTSERVICELISTREQUEST']._serialized_start=955
+  _globals['_PROJECTSERVICELISTREQUEST']._serialized_end=1041
+  _globals['_PROJECTSERVICELISTRESPONSE']._serialized_start=1043
+  _globals['_PROJECTSERVICELISTRESPONSE']._serialized_end=1135
+  _globals['_PROJECTSERVICEWATCHREQUEST']._serialized_start=1137
+  _globals['_PROJECTSERVICEWATCHREQUEST']._serialized_end=1194
+  _globals['_PROJECTSERVICEWATCHRESPONSE']._serialized_start=1197
+  _globals['_PROJECTSERVICEWATCHRESPONSE']._serialized_end=1331
+  _globals['_PROJECTSERVICEUPDATEREQUEST']._serialized_start=1334
+  _globals['_PROJECTSERVICEUPDATEREQUEST']._serialized_end=1579
+  _globals['_PROJECTSERVICEUPDATERESPONSE']._serialized_start=1581
+  _globals['_PROJECTSERVICEUPDATERESPONSE']._serialized_end=1649
+  _globals['_PROJECTSERVICEGETSETTINGSREQUEST']._serialized_start=1651
+  _globals['_PROJECTSERVICEGETSETTINGSREQUEST']._serialized_end=1714
+  _globals['_PROJECTSERVICEGETSETTINGSRESPONSE']._serialized_start=1717
+  _globals['_PROJECTSERVICEGETSETTINGSRESPONSE']._serialized_end=1857
+  _globals['_PROJECTSERVICEUPDATESETTINGSREQUEST']._serialized_start=1860
+  _globals['_PROJECTSERVICEUPDATESETTINGSREQUEST']._serialized_end=2063
+  _globals['_PROJECTSERVICEUPDATESETTINGSRESPONSE']._serialized_start=2066
+  _globals['_PROJECTSERVICEUPDATESETTINGSRESPONSE']._serialized_end=2201
+  _globals['_PROJECTSERVICEEXPORTREQUEST']._serialized_start=2203
+  _globals['_PROJECTSERVICEEXPORTREQUEST']._serialized_end=2283
+  _globals['_PROJECTSERVICEEXPORTRESPONSE']._serialized_start=2285
+  _globals['_PROJECTSERVICEEXPORTRESPONSE']._serialized_end=2382
+  _globals['_PROJECTSERVICEIMPORTREQUEST']._serialized_start=2384
+  _globals['_PROJECTSERVICEIMPORTREQUEST']._serialized_end=2497
+  _globals['_IMPORTLINE']._serialized_start=2499
+  _globals['_IMPORTLINE']._serialized_end=2571
+  _globals['_PROJECTSERVICEIMPORTRESPONSE']._serialized_start=2574
+  _globals['_PROJECTSERVICEIMPORTRESPONSE']._serialized_end=2826
+  _globals['_IMPORTFAILURE']._serialized_start=2828
+  _globals['_IMPORTFAILURE']._serialized_end=2891
+  _globals['_PROJECTSERVICE']._serialized_start=2894
+  _globals['_PROJECTSERVICE']._serialized_end=3708
 # @@protoc_insertion_point(module_scope)

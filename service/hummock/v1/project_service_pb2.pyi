@@ -5,6 +5,7 @@ Projects: what is kept apart."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -130,6 +131,7 @@ class Project(_message.Message):
     EMB_SPACE_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     FEEDBACK_FIELD_NUMBER: _builtins.int
+    PENDING_COUNT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     memory_count: _builtins.int
@@ -140,6 +142,8 @@ class Project(_message.Message):
     """Changes only when a recall or a rendering could answer differently."""
     emb_space: _builtins.str
     """The embedding space of its vectors."""
+    pending_count: _builtins.int
+    """Memories that wait for their vectors."""
     @_builtins.property
     def info(self) -> Global___ProjectInfo:
         """What a prompt says of it."""
@@ -168,10 +172,11 @@ class Project(_message.Message):
         emb_space: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         feedback: Global___FeedbackCounts | None = ...,
+        pending_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "feedback", b"feedback", "info", b"info"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "create_time", b"create_time", "emb_space", b"emb_space", "feedback", b"feedback", "info", b"info", "kinds", b"kinds", "memory_count", b"memory_count", "name", b"name", "seq", b"seq"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "create_time", b"create_time", "emb_space", b"emb_space", "feedback", b"feedback", "info", b"info", "kinds", b"kinds", "memory_count", b"memory_count", "name", b"name", "pending_count", b"pending_count", "seq", b"seq"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -276,6 +281,64 @@ class ProjectServiceListResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProjectServiceListResponse: _TypeAlias = ProjectServiceListResponse  # noqa: Y015
+
+@_typing.final
+class ProjectServiceWatchRequest(_message.Message):
+    """Asks to follow a project's embedding."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceWatchRequest: _TypeAlias = ProjectServiceWatchRequest  # noqa: Y015
+
+@_typing.final
+class ProjectServiceWatchResponse(_message.Message):
+    """How far a project's embedding is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    PENDING_COUNT_FIELD_NUMBER: _builtins.int
+    RATE_FIELD_NUMBER: _builtins.int
+    TIME_LEFT_FIELD_NUMBER: _builtins.int
+    memory_count: _builtins.int
+    """Memories of the project."""
+    pending_count: _builtins.int
+    """Of these, those that wait for their vectors."""
+    rate: _builtins.float
+    """Memories that lately got theirs in a second, of all projects; 0 while none waits."""
+    @_builtins.property
+    def time_left(self) -> _duration_pb2.Duration:
+        """How long the rest of this project's takes at that rate. Unset while it is not known, and where none waits."""
+
+    def __init__(
+        self,
+        *,
+        memory_count: _builtins.int = ...,
+        pending_count: _builtins.int = ...,
+        rate: _builtins.float = ...,
+        time_left: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["time_left", b"time_left"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_count", b"memory_count", "pending_count", b"pending_count", "rate", b"rate", "time_left", b"time_left"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectServiceWatchResponse: _TypeAlias = ProjectServiceWatchResponse  # noqa: Y015
 
 @_typing.final
 class ProjectServiceUpdateRequest(_message.Message):
@@ -609,7 +672,7 @@ class ProjectServiceImportResponse(_message.Message):
     removed_count: _builtins.int
     """Memories that were removed."""
     embedded_count: _builtins.int
-    """Memories that the service has embedded."""
+    """Memories that came without vectors of the service's embedding space: they get theirs after the answer."""
     session_count: _builtins.int
     """Sessions that were not there."""
     message_count: _builtins.int

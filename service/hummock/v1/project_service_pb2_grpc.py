@@ -45,6 +45,11 @@ class ProjectServiceStub:
                 request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceListRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceListResponse.FromString,
                 _registered_method=True)
+        self.Watch = channel.unary_stream(
+                '/hummock.v1.ProjectService/Watch',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchResponse.FromString,
+                _registered_method=True)
         self.Update = channel.unary_unary(
                 '/hummock.v1.ProjectService/Update',
                 request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateRequest.SerializeToString,
@@ -90,6 +95,14 @@ class ProjectServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Watch(self, request, context):
+        """Sends how many memories of a project wait for their vectors, and again whenever that or the number of its memories has
+        changed. It ends when the caller hangs up. An unknown project is NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Update(self, request, context):
         """Changes the named fields of a project's information; creates the project when it does not exist.
         """
@@ -127,7 +140,7 @@ class ProjectServiceServicer:
         """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
         record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
         Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-        embedding space are taken as they are, other memories are embedded again. The first message creates the project.
+        embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,6 +158,11 @@ def add_ProjectServiceServicer_to_server(servicer, server):
                     servicer.List,
                     request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceListRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceListResponse.SerializeToString,
+            ),
+            'Watch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchResponse.SerializeToString,
             ),
             'Update': grpc.unary_unary_rpc_method_handler(
                     servicer.Update,
@@ -227,6 +245,33 @@ class ProjectService:
             '/hummock.v1.ProjectService/List',
             hummock_dot_v1_dot_project__service__pb2.ProjectServiceListRequest.SerializeToString,
             hummock_dot_v1_dot_project__service__pb2.ProjectServiceListResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/hummock.v1.ProjectService/Watch',
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,10 @@ class ProjectServiceStub:
     """Returns one project. An unknown one is NOT_FOUND."""
     List: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceListRequest, _project_service_pb2.ProjectServiceListResponse]
     """Returns the projects in pages, by name."""
+    Watch: _grpc.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceWatchRequest, _project_service_pb2.ProjectServiceWatchResponse]
+    """Sends how many memories of a project wait for their vectors, and again whenever that or the number of its memories has
+    changed. It ends when the caller hangs up. An unknown project is NOT_FOUND.
+    """
     Update: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateRequest, _project_service_pb2.ProjectServiceUpdateResponse]
     """Changes the named fields of a project's information; creates the project when it does not exist."""
     GetSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceGetSettingsRequest, _project_service_pb2.ProjectServiceGetSettingsResponse]
@@ -56,7 +60,7 @@ class ProjectServiceStub:
     """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
     record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
     Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-    embedding space are taken as they are, other memories are embedded again. The first message creates the project.
+    embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
     """
 
 @_typing.type_check_only
@@ -68,6 +72,10 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Returns one project. An unknown one is NOT_FOUND."""
     List: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceListRequest, _project_service_pb2.ProjectServiceListResponse]  # type: ignore[assignment]
     """Returns the projects in pages, by name."""
+    Watch: _aio.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceWatchRequest, _project_service_pb2.ProjectServiceWatchResponse]  # type: ignore[assignment]
+    """Sends how many memories of a project wait for their vectors, and again whenever that or the number of its memories has
+    changed. It ends when the caller hangs up. An unknown project is NOT_FOUND.
+    """
     Update: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateRequest, _project_service_pb2.ProjectServiceUpdateResponse]  # type: ignore[assignment]
     """Changes the named fields of a project's information; creates the project when it does not exist."""
     GetSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceGetSettingsRequest, _project_service_pb2.ProjectServiceGetSettingsResponse]  # type: ignore[assignment]
@@ -87,7 +95,7 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
     record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
     Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-    embedding space are taken as they are, other memories are embedded again. The first message creates the project.
+    embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
     """
 
 class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -108,6 +116,16 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_project_service_pb2.ProjectServiceListResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceListResponse]]:
         """Returns the projects in pages, by name."""
+
+    @_abc_1.abstractmethod
+    def Watch(
+        self,
+        request: _project_service_pb2.ProjectServiceWatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ProjectServiceWatchResponse], _abc.AsyncIterator[_project_service_pb2.ProjectServiceWatchResponse]]:
+        """Sends how many memories of a project wait for their vectors, and again whenever that or the number of its memories has
+        changed. It ends when the caller hangs up. An unknown project is NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def Update(
@@ -157,7 +175,7 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
         record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
         Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
-        embedding space are taken as they are, other memories are embedded again. The first message creates the project.
+        embedding space are taken as they are, other memories are embedded after the answer (EmbeddingMode DEFERRED). The first message creates the project.
         """
 
 def add_ProjectServiceServicer_to_server(servicer: ProjectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -453,6 +453,7 @@ class GroupCount(_message.Message):
     MEAN_COSINE_FIELD_NUMBER: _builtins.int
     GREATEST_COSINE_FIELD_NUMBER: _builtins.int
     ORIGINS_FIELD_NUMBER: _builtins.int
+    PENDING_FIELD_NUMBER: _builtins.int
     group: _builtins.str
     """"main", "code" or "domains"."""
     searched: _builtins.int
@@ -481,6 +482,8 @@ class GroupCount(_message.Message):
     """The same on average."""
     greatest_cosine: _builtins.float
     """The same, the largest."""
+    pending: _builtins.int
+    """Of the memories that passed the filter, those that wait for their vectors; none where the vector path did not run."""
     @_builtins.property
     def origins(self) -> _containers.RepeatedCompositeFieldContainer[Global___OriginCount]:
         """Candidates by origin, in the order of the enum; origins without any are not listed."""
@@ -502,10 +505,11 @@ class GroupCount(_message.Message):
         mean_cosine: _builtins.float | None = ...,
         greatest_cosine: _builtins.float | None = ...,
         origins: _abc.Iterable[Global___OriginCount] | None = ...,
+        pending: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "greatest_cosine", b"greatest_cosine", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "greatest_cosine", b"greatest_cosine", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine", "origins", b"origins", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "greatest_cosine", b"greatest_cosine", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine", "origins", b"origins", "pending", b"pending", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__greatest_cosine: _TypeAlias = _typing.Literal["greatest_cosine"]  # noqa: Y015
     _WhichOneofArgType__greatest_cosine: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine"]  # noqa: Y015
@@ -562,7 +566,8 @@ class Degradation(_message.Message):
     reason: _builtins.str
     """Stable, in upper case, for example "EMBEDDER_FAILED". "DEADLINE" is what did not fit into the call's deadline: first
     the cross-encoder gives way, then neighbours (context_window), late interaction and the vector path; words always
-    answer. "REPLY_LIMIT" is what the reply had no room for.
+    answer. "REPLY_LIMIT" is what the reply had no room for. "VECTORS_PENDING" says that memories wait for their vectors and
+    could be found by words alone.
     """
     message: _builtins.str
     """For people."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -62,14 +62,22 @@ def choose_model(settings: Settings, recorded: str | None, say: Say) -> models.E
 
 @contextmanager
 def recalling(
-    settings: Settings, memories: Recallable, embedder: Embedder, clock: Clock, say: Say
+    settings: Settings,
+    memories: Recallable,
+    embedder: Embedder,
+    clock: Clock,
+    say: Say,
+    want: Callable[[str, Sequence[int]], None] | None = None,
 ) -> Iterator[tuple[Recall, CachedRecall]]:
-    """Recall as the settings have it, and the same with answers kept for those who ask again."""
+    """Recall as the settings have it, and the same with answers kept for those who ask again.
+
+    `want` is told which memories that wait for their vectors somebody asks about.
+    """
     cross_encode = CrossEncode(
         memories, _open_reranker(settings, clock, say), CrossEncoding[settings.cross_encoder.upper()], clock
     )
     with _ask_intent(settings, clock, say) as ask_intent:
-        recall = Recall(memories, embedder, clock, cross_encode, ask_intent)
+        recall = Recall(memories, embedder, clock, cross_encode, ask_intent, want)
         yield recall, CachedRecall(recall, memories, embedder.space.id, clock, recall.is_inline)
 
 

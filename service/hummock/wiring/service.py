@@ -28,6 +28,7 @@ from hummock.learning.observe import Feedback, Observe
 from hummock.learning.offline import LearnOffline
 from hummock.learning.references import Entries, ProjectReferences
 from hummock.learning.state import Learning
+from hummock.memories.backfill import Backfill
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn, Preparation
 from hummock.memories.learn_turn import LearnTurn
@@ -151,7 +152,9 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
         # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
-        uncached, recall = stack.enter_context(recalling(settings, opened, embedder, clock, say))
+        backfill = stack.enter_context(closing(Backfill(opened, embedder, clock, settings.workers)))
+        backfill.start()
+        uncached, recall = stack.enter_context(recalling(settings, opened, embedder, clock, say, backfill.want))
         entries, find_references = Entries(opened), ProjectReferences()
         render_turn = RenderTurn(opened, entries, find_references)
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
@@ -165,7 +168,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         yield UseCases(
             recall=recall,
             render=Render(recall, opened, counter, clock, render_turn),
-            learn=Learn(opened, embedder, preparation, clock),
+            learn=Learn(opened, embedder, preparation, clock, backfill.wake),
             learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
             search=Search(recall, SearchTrails(clock.monotonic)),
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
@@ -173,13 +176,14 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             garden=Garden(opened, preparation, clock),
             projects=Projects(opened),
             export=Export(opened),
-            import_parts=Import(opened, embedder, preparation, clock),
+            import_parts=Import(opened, embedder, preparation, clock, backfill.wake),
             sessions=Sessions(opened, clock, make_id),
             settings=ProjectsSettings(opened, embedder.space.calibration.near_twin_bar),
             learning=Learning(opened, entries, background.switched_on),
             observe=observe,
             scan=background.scan,
-            status=Status(opened, embedder, clock, version("hummock"), _advice(model), learner_status),
+            status=Status(opened, embedder, clock, version("hummock"), _advice(model), learner_status, backfill.status),
+            embedding_status=backfill.status,
             follow=follow,
         )
 

@@ -116,6 +116,7 @@ class Tables:
         by_id: Memory id to doc.
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.
+        pending: Doc to nothing, where the vectors of a memory are still to be made.
         settings: Project to ProjectSettings (`record_codec.py`).
         ops: Seq and number to an operation (`op_log.py`).
         removed: Seq and number of an operation to the id of the memory that it removed.
@@ -146,6 +147,7 @@ class Tables:
     by_id: lmdb._Database
     by_text: lmdb._Database
     session: lmdb._Database
+    pending: lmdb._Database
     settings: lmdb._Database
     ops: lmdb._Database
     removed: lmdb._Database

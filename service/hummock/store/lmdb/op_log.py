@@ -22,6 +22,7 @@ from hummock.store.views.stored import Changes
 
 _PUT = 1
 _REMOVE = 2
+_EMBED = 3
 _HEAD = struct.Struct("<BQ")
 
 
@@ -35,28 +36,33 @@ def pack_removal(doc: int, forward_list: bytes) -> bytes:
     return _HEAD.pack(_REMOVE, doc) + unpack_terms(forward_list).tobytes()
 
 
-def unpack_op(value: bytes) -> tuple[int, bool]:
-    """The document that an operation is about, and whether it removed it."""
-    action, doc = _HEAD.unpack_from(value)
-    return doc, action == _REMOVE
+def pack_embedding(doc: int) -> bytes:
+    """A document that waited for its vectors has them."""
+    return _HEAD.pack(_EMBED, doc)
 
 
 def net(operations: Iterable[bytes]) -> Changes:
     """What operations come to, in their order."""
     put: dict[int, None] = {}
+    embedded: dict[int, None] = {}
     removed: list[int] = []
     removed_terms: list[bytes] = []
     for value in operations:
         action, doc = _HEAD.unpack_from(value)
         if action == _PUT:
             put[doc] = None
+        elif action == _EMBED:
+            if doc not in put:
+                embedded[doc] = None
         elif doc in put:
             del put[doc]
         else:
+            embedded.pop(doc, None)
             removed.append(doc)
             removed_terms.append(value[_HEAD.size :])
     return Changes(
         put=list(put),
+        embedded=sorted(embedded),
         removed=np.array(removed, np.int64),
         removed_terms=np.frombuffer(b"".join(removed_terms), "<u4"),
     )
@@ -137,8 +143,8 @@ def _removed(
     ids: dict[str, None] = {}
     start = keys.op_key(number, after_seq + 1, 0)
     for key, value in keys.entries(txn, environment.tables.ops, keys.project_prefix(number), start):
-        doc, is_removal = unpack_op(value)
-        if is_removal and doc <= after:
+        action, doc = _HEAD.unpack_from(value)
+        if action == _REMOVE and doc <= after:
             memory_id = txn.get(key, db=environment.tables.removed)
             if memory_id is None:  # written by a version that did not keep it
                 return None
@@ -179,8 +185,10 @@ def events_behind(
         if op_seq != seq and told.read_bytes >= EVENT_PAGE_BYTES:
             return EventPage(events=tuple(told.events()), seq=seq, is_newest=False)
         seq = op_seq
-        doc, is_removal = unpack_op(value)
-        if not is_removal:
+        action, doc = _HEAD.unpack_from(value)
+        if action == _EMBED:  # what the memory says is what it said
+            continue
+        if action == _PUT:
             told.put(seq, doc, *_memory(environment, txn, number, doc, full=full))
             continue
         memory_id = txn.get(key, db=environment.tables.removed)

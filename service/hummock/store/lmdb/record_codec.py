@@ -77,6 +77,8 @@ class ProjectRecord(msgspec.Struct, array_like=True):
     """Who said them; 0 where nobody did, or it was not noted."""
     entries_seq: int = 0
     """Of the newest write that stored or removed an ENTRY."""
+    pending: int = 0
+    """Memories whose vectors are still to be made."""
 
 
 class MemoryRecord(msgspec.Struct, frozen=True):
@@ -212,6 +214,7 @@ def project_of(record: ProjectRecord, emb_space: str) -> Project:
         content_seq=record.content_seq,
         emb_space=emb_space,
         kinds={MemoryKind(kind): count for kind, count in sorted(record.kinds.items()) if count > 0},
+        pending_count=record.pending,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -109,6 +110,14 @@ class StoreReads:
             if stored is None:
                 return [None] * len(keys)
             return [find_by_text(stored.txn, self._tables, stored.number, key) for key in keys]
+
+    def pending(self, project: str, limit: int) -> list[int]:
+        """Documents that wait for their vectors, by their numbers; see `ports.Store`."""
+        with self._projects.reading_by_name(project) as stored:
+            if stored is None:
+                return []
+            waiting = keys.entries(stored.txn, self._tables.pending, keys.project_prefix(stored.number))
+            return [keys.doc_of_doc_key(key) for key, _ in islice(waiting, limit)]
 
     def page(
         self,
@@ -326,6 +335,7 @@ class EmbeddedStore(StoreReads):
             used_bytes = self._environment.used_bytes(txn)
             # Each project has a name and a record.
             project_count = txn.stat(self._tables.project)["entries"] // 2
+            pending_count = txn.stat(self._tables.pending)["entries"]
         loaded_project_count, loaded_bytes = self._views.usage()
         return StoreStatus(
             directory=str(self._environment.directory),
@@ -334,6 +344,7 @@ class EmbeddedStore(StoreReads):
             project_count=project_count,
             loaded_project_count=loaded_project_count,
             loaded_bytes=loaded_bytes,
+            pending_count=pending_count,
         )
 
     def close(self) -> None:

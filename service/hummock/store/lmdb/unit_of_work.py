@@ -80,7 +80,10 @@ class Unit:
         embeddings: Sequence[Embedding],
         session_position: int | None = None,
     ) -> None:
-        """Stores a memory; one with its id is replaced and, where no other is given, keeps its place in its session."""
+        """Stores a memory; one with its id is replaced and, where no other is given, keeps its place in its session.
+
+        Without embeddings it waits for them, and is found by its words alone.
+        """
         if memory.payload is None or memory.chunk_count != len(embeddings):
             raise ValueError(f"a memory of {memory.chunk_count} chunks came with {len(embeddings)} embeddings")
         old_doc = self._doc(memory.id)
@@ -98,6 +101,18 @@ class Unit:
         self._note(op_log.pack_put(doc))
         self.has_put = True
         self.put_bytes += len(payload) + sum(2 * len(one.vector) + one.tokens.size for one in embeddings)
+
+    def embed(self, memory_id: str, fingerprint: bytes, embeddings: Sequence[Embedding]) -> bool:
+        """Gives a memory the vectors that it waits for. False where it has changed, is gone, or has them."""
+        doc = self._doc(memory_id)
+        memory = None if doc is None else self._memory(doc).memory
+        if doc is None or memory is None or memory.chunk_count or memory.fingerprint != fingerprint:
+            return False
+        self._begin()
+        self._batch.embed(doc, self._memory(doc), embeddings, self._record)
+        self._note(op_log.pack_embedding(doc))
+        self.has_put = True
+        return True
 
     def delete(self, memory_id: str) -> bool:
         """Removes a memory. False when there is none."""
@@ -180,6 +195,7 @@ class Unit:
         if new != old:
             moved, space, entries_seq = self._next_doc(), self._record.active_space, self._record.entries_seq
             memory = move_doc(self._txn, self._tables, self._number, space, doc, moved, new)
+            self._record.pending += not memory.chunk_count
             self._remove(doc)
             self._txn.put(keys.name_key(self._number, memory_id), packed(moved), db=self._tables.by_id)
             self._count(memory.kind, 1)
@@ -196,6 +212,9 @@ class Unit:
         forward_list = self._txn.get(doc_key, b"", db=self._tables.terms)
         for table in (self._tables.memory, self._tables.payload, self._tables.column, self._tables.terms):
             self._txn.delete(doc_key, db=table)
+        if not record.memory.chunk_count:
+            self._txn.delete(doc_key, db=self._tables.pending)
+            self._record.pending -= 1
         for chunk in range(record.memory.chunk_count):
             chunk_key = keys.chunk_key(self._number, self._record.active_space, doc, chunk)
             self._txn.delete(chunk_key, db=self._tables.vector)

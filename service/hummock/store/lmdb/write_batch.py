@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import lmdb
+import msgspec
 import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
 from hummock.store.lmdb import keys, record_codec
 from hummock.store.lmdb.environment import Environment, Tables
-from hummock.store.views.columns import pack_row, renumbered
+from hummock.store.views.columns import pack_row, rechunked, renumbered
 from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
 
 
@@ -30,6 +31,8 @@ def move_doc(
     txn.put(new_key, txn.get(old_key, b"", db=tables.payload), db=tables.payload)
     txn.put(new_key, renumbered(txn.get(old_key, b"", db=tables.column), new), db=tables.column)
     txn.put(new_key, forward_list, db=tables.terms)
+    if not record.memory.chunk_count:
+        txn.put(new_key, b"", db=tables.pending)
     for chunk in range(record.memory.chunk_count):
         old_chunk, new_chunk = keys.chunk_key(number, space, old, chunk), keys.chunk_key(number, space, new, chunk)
         for table in (tables.vector, tables.token):
@@ -53,6 +56,7 @@ class Put:
     """A memory that is to be written.
 
     `text` is of `keys.text_bytes`, `payload` its encoded record, `learned` a forward list of what was learnt of it.
+    Without embeddings it waits for them.
     """
 
     memory: Memory
@@ -141,18 +145,41 @@ class WriteBatch:
         self.put(tables.payload, zip(doc_keys, [put.payload for put in puts], strict=True))
         self.put(tables.column, zip(doc_keys, rows, strict=True))
         self.put(tables.terms, zip(doc_keys, lists, strict=True))
-        self._put_embeddings(puts, record.active_space)
+        self.put_embeddings([(put.doc, put.embeddings) for put in puts], record.active_space)
+        pending = [key for key, put in zip(doc_keys, puts, strict=True) if not put.embeddings]
+        self.put(tables.pending, [(key, b"") for key in pending])
+        record.pending += len(pending)
         ids = sorted((keys.name_key(number, put.memory.id), packed(put.doc)) for put in puts)
         self.put(tables.by_id, ids)
         texts = sorted(keys.text_key(number, put.text, put.doc) for put in puts if put.text)
         self.put(tables.by_text, [(key, b"") for key in texts])
 
-    def _put_embeddings(self, puts: Sequence[Put], space: int) -> None:
+    def embed(
+        self,
+        doc: int,
+        stored: record_codec.MemoryRecord,
+        embeddings: Sequence[Embedding],
+        record: record_codec.ProjectRecord,
+    ) -> None:
+        """Puts the vectors of a document in the tables that waits for them; all else of it stays as it is."""
+        key = keys.doc_key(self._number, doc)
+        memory = msgspec.structs.replace(stored.memory, chunk_count=len(embeddings))
+        row = rechunked(self._txn.get(key, b"", db=self._tables.column), len(embeddings))
+        self._txn.put(
+            key, record_codec.encode_memory(memory, stored.text, stored.session_position), db=self._tables.memory
+        )
+        self._txn.put(key, row, db=self._tables.column)
+        self._txn.delete(key, db=self._tables.pending)
+        record.pending -= 1
+        self.put_embeddings([(doc, embeddings)], record.active_space)
+
+    def put_embeddings(self, docs: Iterable[tuple[int, Sequence[Embedding]]], space: int) -> None:
+        """Puts the vectors of these documents, which ascend."""
         dim = self._environment.space.dim
         chunks = [
-            (keys.chunk_key(self._number, space, put.doc, chunk), embedding)
-            for put in puts
-            for chunk, embedding in enumerate(put.embeddings)
+            (keys.chunk_key(self._number, space, doc, chunk), embedding)
+            for doc, embeddings in docs
+            for chunk, embedding in enumerate(embeddings)
         ]
         for _, embedding in chunks:
             if embedding.vector.shape != (dim,):

@@ -198,9 +198,15 @@ class Search:
             found[FoundBy.NEIGHBOUR] = self._neighbours([by_vector, by_keyword], allowed)
         searched = int(np.count_nonzero(allowed))
         candidates = self._candidates(query, searched, found, asked, domain_names)
-        if in_window:
-            candidates = replace(candidates, in_window=in_window)
+        pending = self._pending(allowed) if query.vector is not None else 0
+        if in_window or pending:
+            candidates = replace(candidates, in_window=in_window, pending=pending)
         return _with_substrings(candidates, texts) if texts else candidates
+
+    def _pending(self, allowed: Flags) -> int:
+        """How many of these have no vectors yet."""
+        columns = self._view.columns
+        return int(np.count_nonzero((columns.chunk_count.values == 0) & (allowed != 0))) if columns.pending else 0
 
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if query.vector is None:

@@ -86,6 +86,8 @@ _DOC = struct.Struct("<q")
 _ROW = struct.Struct("<HqdddQQIiHBBQB")
 _LENGTH = struct.Struct("<I")
 _LENGTH_AT = struct.calcsize("<HqdddQQ")
+_CHUNKS = struct.Struct("<H")
+_CHUNKS_AT = struct.calcsize("<HqdddQQIi")
 
 
 def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk_count: int) -> bytes:
@@ -117,6 +119,11 @@ def renumbered(value: bytes, doc: int) -> bytes:
 def relengthened(value: bytes, length: int) -> bytes:
     """A stored row and id with another count of terms."""
     return value[:_LENGTH_AT] + _LENGTH.pack(length) + value[_LENGTH_AT + _LENGTH.size :]
+
+
+def rechunked(value: bytes, chunk_count: int) -> bytes:
+    """A stored row and id with another count of chunks."""
+    return value[:_CHUNKS_AT] + _CHUNKS.pack(chunk_count) + value[_CHUNKS_AT + _CHUNKS.size :]
 
 
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
@@ -162,12 +169,13 @@ class Columns:
         session_position: int32, -1 without a session.
         asks: uint8, 1 where the text ends in a question.
         chunk_start: int64, its first vector row.
-        chunk_count: int32.
+        chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
         turns: Finds neighbours in a session.
         ids: Memory ids; longer than the view when a newer one has been made.
         live: Memories that are not removed.
         live_length: Sum of their lengths.
+        pending: How many of them have no vectors yet.
     """
 
     doc: Growing[np.int64]
@@ -189,6 +197,7 @@ class Columns:
     ids: list[str]
     live: int = 0
     live_length: int = 0
+    pending: int = 0
 
     @classmethod
     def empty(cls) -> Columns:
@@ -216,6 +225,20 @@ class Columns:
             turns=self.turns.extended(grown["session"].values, grown["session_position"].values, len(self)),
             live=self.live + len(rows),
             live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
+            pending=self.pending + int(np.count_nonzero(chunk_count == 0)),
+        )
+
+    def embedded(self, ordinals: NDArray[np.int64], chunk_count: NDArray[np.uint16], first_row: int) -> Columns:
+        """With vectors for these memories, which had none; their rows begin at `first_row`, in this order."""
+        count, start = self.chunk_count.values.copy(), self.chunk_start.values.copy()
+        count[ordinals] = chunk_count
+        rows = chunk_count.astype(np.int64)
+        start[ordinals] = first_row + np.cumsum(rows) - rows
+        return replace(
+            self,
+            chunk_count=Growing.of(count),
+            chunk_start=Growing.of(start),
+            pending=self.pending - len(ordinals),
         )
 
     def without(self, ordinals: NDArray[np.int64]) -> Columns:
@@ -228,6 +251,7 @@ class Columns:
             alive=Growing.of(alive),
             live=self.live - len(ordinals),
             live_length=self.live_length - removed_length,
+            pending=self.pending - int(np.count_nonzero(self.chunk_count.values[ordinals] == 0)),
         )
 
     def compacted(self) -> Columns:

@@ -59,11 +59,13 @@ class Changes:
 
     Attributes:
         put: Documents that are new and still there, ascending.
+        embedded: Documents that were there before without vectors, and have them now, ascending.
         removed: int64 documents that were there before and are gone.
         removed_terms: uint32 terms that those held, one after the other.
     """
 
     put: list[int]
+    embedded: list[int]
     removed: NDArray[np.int64]
     removed_terms: NDArray[np.uint32]
 

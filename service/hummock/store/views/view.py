@@ -29,7 +29,7 @@ class ProjectView:
         content_seq: The generation of its content.
         columns: Of every memory.
         vectors: (rows, dim) float16 in uint16; the chunks of a memory are neighbours.
-        row_doc: (rows,) int32, the ordinal of each row, ascending.
+        row_doc: (rows,) int32, the ordinal of each row; in the order in which the vectors came.
         postings: Terms to ordinals.
         domain_names: Of the project's domains, removed ones too.
         plans: How its nearest vectors are found.
@@ -102,6 +102,8 @@ def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> P
         return load(stored, limits)
     changes = stored.changes(view.seq)
     newer = replace(_reduced(view, changes), seq=seq, content_seq=content_seq, settings=stored.settings())
+    if changes.embedded:
+        newer = _embedded(newer, changes.embedded, stored)
     if changes.put:
         newer = _extended(newer, _whole(view.number, stored.memories_of(changes.put)))
         if (newer.columns.kind.values[len(view.columns) :] == MemoryKind.DOMAIN_KNOWLEDGE).any():
@@ -123,14 +125,34 @@ def _whole(number: int, memories: StoredMemories) -> StoredMemories:
 
 def _extended(view: ProjectView, memories: StoredMemories) -> ProjectView:
     ordinals: NDArray[np.int64] = np.arange(len(view.columns), len(view.columns) + len(memories.rows))
-    halves = memories.halves.values
-    return replace(
+    longer = replace(
         view,
         columns=view.columns.extended(memories.rows, memories.ids, view.row_doc.size),
+        postings=view.postings.extended(memories.lists),
+    )
+    return _with_rows(longer, memories.halves.values, np.repeat(ordinals, memories.rows["chunk_count"]))
+
+
+def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
+    """With the vectors of memories that were without: their rows stand behind all others."""
+    memories = _whole(view.number, stored.memories_of(docs))
+    ordinals = view.columns.ordinals(np.array(docs, np.int64))
+    if len(ordinals) != len(docs):
+        raise RecordDamaged(view.number, f"of {len(docs)} memories that got vectors {len(ordinals)} were known")
+    counts = memories.rows["chunk_count"]
+    return _with_rows(
+        replace(view, columns=view.columns.embedded(ordinals, counts, view.row_doc.size)),
+        memories.halves.values,
+        np.repeat(ordinals, counts),
+    )
+
+
+def _with_rows(view: ProjectView, halves: NDArray[np.uint16], owners: NDArray[np.int64]) -> ProjectView:
+    return replace(
+        view,
         vectors=view.vectors.extended(halves),
         signs=None if view.signs is None else view.signs.extended(halves),
-        row_doc=view.row_doc.extended(np.repeat(ordinals, memories.rows["chunk_count"])),
-        postings=view.postings.extended(memories.lists),
+        row_doc=view.row_doc.extended(owners),
     )
 
 
@@ -191,6 +213,8 @@ def _compacted(view: ProjectView) -> ProjectView:
     """It shares nothing that grows, so both may be caught up from here."""
     alive = view.columns.alive.values
     kept = np.flatnonzero(alive[view.row_doc.values])
+    # Those that came later go where they belong.
+    kept = kept[np.argsort(view.row_doc.values[kept], kind="stable")]
     places = np.cumsum(alive, dtype=np.int32) - 1
     vectors = view.vectors.taken(kept)
     row_doc = view.row_doc.taken(kept)

@@ -1,0 +1,241 @@
+"""Backfill: memories that were stored without vectors get theirs while the processor has nothing better to do."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from hummock.core.embedding import Embedding
+from hummock.core.errors import places_of
+from hummock.core.memory import Memory
+from hummock.core.project import EmbeddingStatus
+from hummock.memories.learn import chunks_of
+from hummock.ports.models import Clock, Embedder
+from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.text.template import as_draft
+
+_MEMORIES_A_WRITE = 4
+"""That a worker embeds before it writes: each write costs a sync, and what is asked for first waits for it."""
+
+_WANTED = 256
+"""Memories of a project that questions have found by words, and that go first; of more, those asked for longest ago
+take their turn again."""
+
+_RATE_OVER_S = 30.0
+_REST_S = 5.0
+"""How long a worker rests when the store refuses to write."""
+
+_NICENESS = 10
+"""Linux schedules by thread: with it, a call that needs a core gets nine tenths of one beside a worker."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedReply:
+    """What is kept of a write; nobody repeats it."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A project that may have memories without vectors, by their documents' numbers.
+
+    Attributes:
+        wanted: Those that go first, the one asked for last at the end.
+        claimed: Those that a worker has.
+        failed: Those that the model failed on.
+    """
+
+    wanted: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    claimed: set[int] = field(default_factory=set)
+    failed: set[int] = field(default_factory=set)
+
+
+class Backfill:
+    """Embeds what waits, on threads of its own. Safe to call from several threads.
+
+    What waits is in the store, written with the memories themselves; here is only what speeds it up. A memory that
+    changes meanwhile keeps waiting, for its new text.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder, clock: Clock, workers: int) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._clock = clock
+        self._condition = threading.Condition()
+        self._projects: OrderedDict[str, _Waiting] = OrderedDict()
+        self._failed: dict[str, set[int]] = {}
+        self._done: deque[tuple[float, int]] = deque()
+        self._moves = 0
+        self._is_closed = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"backfill-{number}", daemon=True) for number in range(workers)
+        ]
+
+    def start(self) -> None:
+        """Goes on with what an earlier process left."""
+        after = ""
+        while self._store.status().pending_count and (page := self._store.projects(after, 1000)):
+            for project in page:
+                if project.pending_count:
+                    self.wake(project.name)
+            after = page[-1].name
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self, project: str) -> None:
+        """A project may have memories without vectors."""
+        with self._condition:
+            if project not in self._projects:
+                self._projects[project] = _Waiting(failed=self._failed.get(project, set()))
+            self._moves += 1
+            self._condition.notify_all()
+
+    def want(self, project: str, docs: Sequence[int]) -> None:
+        """Somebody asks about these memories: they go first."""
+        with self._condition:
+            waiting = self._projects.get(project)
+            if waiting is None:
+                return
+            for doc in docs:
+                waiting.wanted.pop(doc, None)
+                waiting.wanted[doc] = None
+            while len(waiting.wanted) > _WANTED:
+                waiting.wanted.popitem(last=False)
+
+    def status(self) -> EmbeddingStatus:
+        """How it goes."""
+        pending = self._store.status().pending_count
+        with self._condition:
+            failed = sum(map(len, self._failed.values()))
+            # One that failed may have been removed since.
+            return EmbeddingStatus(pending=pending, rate=self._rate() if pending else 0.0, failed=min(failed, pending))
+
+    def close(self) -> None:
+        """Ends behind the inferences that run; what they were for is embedded by the next process."""
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify_all()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _rate(self) -> float:
+        now = self._clock.monotonic()
+        while self._done and self._done[0][0] < now - _RATE_OVER_S:
+            self._done.popleft()
+        if not self._done:
+            return 0.0
+        return sum(count for _, count in self._done) / max(now - self._done[0][0], 1.0)
+
+    def embed_some(self) -> bool:
+        """Embeds a few memories of a project on the caller's thread; False where none waits that nobody has."""
+        claim = self._claim()
+        if claim is None:
+            return False
+        project, waiting, docs = claim
+        try:
+            self._embed(project, waiting, docs)
+        finally:
+            with self._condition:
+                waiting.claimed.difference_update(docs)
+                self._moves += 1
+                self._condition.notify_all()
+        return True
+
+    def _run(self) -> None:
+        _give_way()
+        while not self._is_closed:
+            moves = self._moves
+            try:
+                if self.embed_some():
+                    continue
+            except Exception as error:
+                if not self._is_closed:
+                    _log.warning("vectors could not be stored: %s at %s", type(error).__name__, places_of(error))
+                self._wait(self._moves, _REST_S)
+            else:
+                self._wait(moves)
+
+    def _wait(self, moves: int, most_s: float | None = None) -> None:
+        """Returns when something has happened since that many moves, or at the end."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._is_closed or self._moves != moves, most_s)
+
+    def _claim(self) -> tuple[str, _Waiting, list[int]] | None:
+        """A project and some of its memories, which no other worker has. Projects take turns."""
+        with self._condition:
+            for project in list(self._projects):
+                waiting = self._projects[project]
+                if docs := self._some(project, waiting):
+                    self._projects.move_to_end(project)
+                    waiting.claimed.update(docs)
+                    return project, waiting, docs
+                if not waiting.claimed:
+                    del self._projects[project]
+        return None
+
+    def _some(self, project: str, waiting: _Waiting) -> list[int]:
+        """Memories that nobody has: first those that were asked for last, then the oldest."""
+        taken = waiting.claimed | waiting.failed
+        wanted = [doc for doc in reversed(waiting.wanted) if doc not in taken][:_MEMORIES_A_WRITE]
+        for doc in wanted:
+            del waiting.wanted[doc]
+        if wanted:
+            return wanted
+        pending = self._store.pending(project, _MEMORIES_A_WRITE + len(taken))
+        return [doc for doc in pending if doc not in taken][:_MEMORIES_A_WRITE]
+
+    def _embed(self, project: str, waiting: _Waiting, docs: Sequence[int]) -> None:
+        made: list[tuple[Memory, tuple[Embedding, ...]]] = []
+        for doc, memory in zip(docs, self._store.load(project, docs, full=True), strict=True):
+            # One that was changed since is another document; one that was wanted may have its vectors.
+            if memory is None or memory.chunk_count:
+                continue
+            try:
+                embeddings = self._vectors(memory)
+            except Exception as error:  # whatever the runtime raises: the others go on
+                if self._is_closed:
+                    return
+                _log.warning("a memory could not be embedded: %s at %s", type(error).__name__, places_of(error))
+                with self._condition:
+                    waiting.failed.add(doc)
+                    self._failed[project] = waiting.failed
+                continue
+            if embeddings is None:
+                return
+            made.append((memory, embeddings))
+        if made:
+            self._write(project, made)
+
+    def _vectors(self, memory: Memory) -> tuple[Embedding, ...] | None:
+        """The vectors of a memory; None when the service stops meanwhile."""
+        made: list[Embedding] = []
+        for embedding in self._embedder.embed_in_turn(chunks_of(self._embedder, as_draft(memory))):
+            made.append(embedding)
+            if self._is_closed:
+                return None
+        return tuple(made)
+
+    def _write(self, project: str, made: Sequence[tuple[Memory, tuple[Embedding, ...]]]) -> None:
+        def apply(work: UnitOfWork) -> EmbeddedReply:
+            for memory, embeddings in made:
+                work.embed(memory.id, memory.fingerprint, embeddings)
+            return EmbeddedReply()
+
+        request = WriteRequest(request_id="", fingerprint=b"", reply_type=EmbeddedReply, apply=apply)
+        self._store.write(project, request).result()
+        with self._condition:
+            self._done.append((self._clock.monotonic(), len(made)))
+
+
+def _give_way() -> None:
+    """Lets all other threads of the process go first, where the system knows priorities of threads."""
+    if hasattr(os, "setpriority") and hasattr(os, "sched_getaffinity"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
