@@ -13,13 +13,14 @@ import typer
 
 from hummock.cli.child import running_service
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
-from hummock.cli.index import index_repository, print_report
+from hummock.cli.index import await_vectors, index_repository, print_report
 from hummock.cli.memories import store
 from hummock.cli.options import PresetName, recall_request
 from hummock.cli.output import note, print_line, printable
 from hummock.cli.recall import FormName, print_recall, print_rendered
 from hummock.demo import load_sample, sample_input, sample_repository
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
+from hummock.v1.admin_service_pb2 import StatusRequest
 
 _PORT = 7420
 _REPOSITORY = "demo"
@@ -34,16 +35,28 @@ def demo(
         bool, typer.Option("--exit", envvar="DEMO_EXIT", help="End after the answers instead of serving on.")
     ] = False,
 ) -> None:
-    """Start the service, index a repository, learn a sample, ask three questions; then serve until Ctrl-C."""
+    """Start the service, learn a sample, index a repository, ask three questions; then serve until Ctrl-C."""
     started_s = time.monotonic()
     with running_service(data, _PORT) as child:
         with connect(child.target) as service:
-            _fill(service, repo)
-            sys.stderr.flush()
-            # One stream from here on, so that a file or a pipe gets the answers in their order.
-            with redirect_stderr(sys.stdout):
-                _ask_all(service)
-        print_line(f"\nthe demo took {time.monotonic() - started_s:.1f} s; its data is in {data}")
+            _learn_sample(service)
+            questions = {question.language: question.text for question in load_sample().questions}
+            _ask(service, _SAMPLE, questions["zh"], PresetName.CODE, FormName.CONTEXT)
+            first_s = time.monotonic() - started_s
+            _ask(service, _SAMPLE, questions["en"], PresetName.AGENT, FormName.WATERFALL)
+            note(f"indexing {repo.absolute()} into project {_REPOSITORY}")
+            print_report(index_repository(service, repo, _REPOSITORY), note)
+            # A repository without code, a folder of documents for example, has no symbol to ask for.
+            symbol = _symbol(service)
+            project = _REPOSITORY if symbol else _SAMPLE
+            _ask(service, project, symbol or questions["code"], PresetName.CODE, FormName.CONTEXT)
+            pending = service.admin.Status(StatusRequest(), timeout=CALL_TIMEOUT_S).embedding.pending_count
+        took_s = time.monotonic() - started_s
+        print_line(
+            f"\nthe first answer came after {first_s:.1f} s, the last after {took_s:.1f} s; the data is in {data}"
+        )
+        if pending:
+            print_line(f"{pending} memories are found by words and names; their vectors {_to_come(leave)}")
         if leave:
             return
         print_line(f"serving on {child.target}; Ctrl-C ends it. In another terminal:")
@@ -53,10 +66,16 @@ def demo(
     raise CommandFailed(f"the service ended by itself, with status {status}")
 
 
-def _fill(service: Service, repo: Path) -> None:
-    """Index the repository and the sample's, and learn the sample; a second run finds all of it there."""
-    note(f"indexing {repo.absolute()} into project {_REPOSITORY}")
-    print_report(index_repository(service, repo, _REPOSITORY), note)
+def _to_come(leave: bool) -> str:
+    return (
+        "are made when it serves again"
+        if leave
+        else "follow in the background: `hummock status` shows how far they are"
+    )
+
+
+def _learn_sample(service: Service) -> None:
+    """Index the sample's repository and learn the sample, with their vectors; a second run finds all of it there."""
     note(f"indexing the sample's Java project into project {_SAMPLE}")
     with sample_repository() as folder:
         print_report(index_repository(service, folder, _SAMPLE), note)
@@ -65,18 +84,18 @@ def _fill(service: Service, repo: Path) -> None:
     note(f"learnt the sample: {', '.join(f'{count} {status}' for status, count in sorted(counts.items()))}")
     if counts["failed"]:
         raise CommandFailed("the sample could not be learnt; the reasons stand above")
-
-
-def _ask_all(service: Service) -> None:
-    questions = {question.language: question.text for question in load_sample().questions}
-    _ask(service, _SAMPLE, questions["zh"], PresetName.CODE, FormName.CONTEXT)
-    _ask(service, _SAMPLE, questions["en"], PresetName.AGENT, FormName.WATERFALL)
-    symbol = _symbol(service)
-    # A repository without code, a folder of documents for example, has no symbol to ask for.
-    _ask(service, _REPOSITORY if symbol else _SAMPLE, symbol or questions["code"], PresetName.CODE, FormName.CONTEXT)
+    await_vectors(service, _SAMPLE)
 
 
 def _ask(service: Service, project: str, text: str, preset: PresetName, form: FormName) -> None:
+    sys.stderr.flush()
+    # One stream, so that a file or a pipe gets the answer in its order.
+    with redirect_stderr(sys.stdout):
+        _ask_and_print(service, project, text, preset, form)
+    sys.stdout.flush()
+
+
+def _ask_and_print(service: Service, project: str, text: str, preset: PresetName, form: FormName) -> None:
     recall = recall_request(project, text, preset, None, None)
     recalled = service.context.Recall(recall, timeout=CALL_TIMEOUT_S)
     rendered = service.context.Render(

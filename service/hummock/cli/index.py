@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hummock.cli.connection import CommandFailed, Service, connect, packages_of
+from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect, packages_of
 from hummock.cli.options import JsonFlag, ProjectOption, TargetOption
 from hummock.cli.output import Meter, note, print_line, printable, warn
+from hummock.v1 import project_service_pb2
 from hummock_client.channel import DEFAULT_TARGET
 
 if TYPE_CHECKING:
@@ -28,12 +29,18 @@ def index(
     project: ProjectOption,
     name: Annotated[str, typer.Option("--name", help="Keeps several repositories of one project apart.")] = "",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name each path that is left out.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until all is found by meaning, too.")] = False,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
-    """Bring a project to hold what a repository has; what did not change is not sent again."""
+    """Bring a project to hold what a repository has; what did not change is not sent again.
+
+    When it ends, all is found by words and names. Vectors follow in the service, whoever waits for them.
+    """
     with connect(target) as service:
         report = index_repository(service, path, project, name=name, verbose=verbose)
+        if report.info is not None:
+            await_vectors(service, project) if wait else say_pending(service, project)
     if json:
         print_line(json_lib.dumps(report, ensure_ascii=False, indent=2, default=_plain))
     else:
@@ -66,6 +73,29 @@ def index_repository(
             return sync(root, project, service.channel, name=name, on_progress=show, on_skip=skip)
         except (OSError, ValueError) as error:
             raise CommandFailed(_said(error, root)) from error
+
+
+def await_vectors(service: Service, project: str) -> None:
+    """Returns when no memory of a project waits for its vectors, with a progress bar on stderr."""
+    most = 0
+    with Meter() as meter:
+        for reply in service.projects.Watch(project_service_pb2.ProjectServiceWatchRequest(project=project)):
+            most = max(most, reply.pending_count)
+            if most:
+                meter.show("embedding", most - reply.pending_count, most)
+            if not reply.pending_count:
+                return
+
+
+def say_pending(service: Service, project: str) -> None:
+    """Says on stderr how many memories of a project wait for their vectors; nothing where none does."""
+    request = project_service_pb2.ProjectServiceGetRequest(project=project)
+    pending = service.projects.Get(request, timeout=CALL_TIMEOUT_S).project.pending_count
+    if pending:
+        note(
+            f"all is found by words and names; vectors for {pending} memories follow in the background "
+            "(`hummock status` shows how far they are, --wait waits for them)"
+        )
 
 
 def print_report(report: SyncReport, say: Callable[[str], None] = print_line) -> None:

@@ -54,11 +54,13 @@ def ls(
     table = new_table()
     table.add_column("project", ratio=2, overflow="fold")
     table.add_column("memories", justify="right", no_wrap=True)
+    table.add_column("pending", justify="right", no_wrap=True)
     table.add_column("writes", justify="right", no_wrap=True)
     table.add_column("tech stack", ratio=3, overflow="fold")
     for project in response.projects:
         stack = Text(printable(", ".join(project.info.tech_stack)))
-        table.add_row(Text(printable(project.name)), str(project.memory_count), str(project.seq), stack)
+        counts = (project.memory_count, project.pending_count, project.seq)
+        table.add_row(Text(printable(project.name)), *map(str, counts), stack)
     print_page(table, "no projects; the first `hummock learn` makes one", response.next_page_token)
 
 
@@ -162,10 +164,21 @@ def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> Non
         f"{storage.project_count} projects"
     )
     print_line(f"  memory   {storage.loaded_bytes / _MIB:.1f} MiB for {storage.loaded_project_count} loaded projects")
+    if response.embedding.pending_count:
+        print_line(f"  vectors  {_embedding(response.embedding)}")
     print_line(f"  calls    {response.running_calls} running, {response.waiting_calls} waiting")
     print_line(f"  learner  {_learner(response.learner)}")
     if model.advice:
         warn(model.advice)
+
+
+def _embedding(embedding: admin_service_pb2.EmbeddingStatus) -> str:
+    said = f"{embedding.pending_count} memories wait for theirs, {embedding.rate:.0f}/s"
+    if embedding.HasField("time_left"):
+        said += f", {embedding.time_left.ToNanoseconds() / 1e9:.0f} s left"
+    if embedding.failed_count:
+        said += f"; the model failed on {embedding.failed_count}, which the next start tries again"
+    return said
 
 
 def _print_project(project: project_service_pb2.Project) -> None:
@@ -176,6 +189,8 @@ def _print_project(project: project_service_pb2.Project) -> None:
         print_line(printable(f"  path        {project.info.path}"))
     kinds = ", ".join(f"{each.count} {each.kind}" for each in project.kinds)
     print_line(f"  memories    {project.memory_count}{f' ({kinds})' if kinds else ''}")
+    if project.pending_count:
+        print_line(f"  vectors     {project.pending_count} memories wait for theirs")
     if project.HasField("feedback"):
         said = project.feedback
         print_line(f"  feedback    {said.helpful} helpful, {said.not_helpful} not helpful, {said.wrong} wrong")
