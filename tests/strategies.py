@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hummock.core import facets
-from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
+from hummock.core.embedding import DIGEST_BYTES, Calibration, Embedding, EmbeddingSpace
 from hummock.core.learning import KeywordsSet
 from hummock.core.memory import (
     CodeFragment,
@@ -66,9 +66,9 @@ def _unit_vector(seed: int, dim: int) -> NDArray[np.float32]:
 
 
 def embedding(seed: int) -> Embedding:
-    """A vector and three token vectors."""
+    """A vector and three token vectors, and a digest that is the seed's."""
     tokens = np.random.default_rng(seed).integers(-127, 128, (3, SPACE.token_dim)).astype(np.int8)
-    return Embedding(vector=unit_vector(seed), tokens=tokens)
+    return Embedding(vector=unit_vector(seed), tokens=tokens, digest=seed.to_bytes(DIGEST_BYTES, "big"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import pytest
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Embedding
 from hummock.core.learning import KeywordsLearned, KeywordUpdate, Learner
-from hummock.core.memory import Changes, Draft, LearnStatus, MemoryKind, Payload
+from hummock.core.memory import Changes, CodeFragment, Draft, LearnStatus, MemoryKind, Origin, Payload
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.learning.log import record
 from hummock.memories.backfill import Backfill
@@ -75,7 +75,7 @@ def test_vectors_that_come_later_are_those_that_would_have_come_at_once(work: Wo
 
 def stored(work: Workplace) -> list[tuple[str, int, float, list[bytes]]]:
     """All memories with the bytes of their vectors."""
-    page = work.store.export("p", 0, 0, with_vectors=True)
+    page = work.store.export("p", 0, work.store.generation("p").seq, with_vectors=True)
     return [
         (
             one.memory.id,
@@ -203,3 +203,55 @@ def test_projects_take_turns(work: Workplace) -> None:
     for _ in range(2):
         assert work.backfill.embed_some()
     assert {text.split()[0] for text in work.embedder.embedded} == {"one", "two"}
+
+
+def fragment(path: str, content: str) -> Draft:
+    detail = CodeFragment(path=path, start_line=1, end_line=2, language="python", symbol="parse")
+    return Draft(
+        id=f"{path}#parse",
+        kind=MemoryKind.CODE_FRAGMENT,
+        origin=Origin.INDEXER,
+        payload=Payload(content=content, detail=detail),
+    )
+
+
+def counts(work: Workplace) -> tuple[int, int]:
+    """Memories that were embedded, and those whose vectors were there."""
+    status = work.backfill.status()
+    return status.embedded, status.reused
+
+
+def test_a_file_that_moves_is_not_embedded_again(work: Workplace) -> None:
+    long = "def parse(): " + "return one two three four five six seven " * 3
+    work.teach(fragment("old/parse.py", long), is_deferred=True)
+    work.embed_pending()
+    made = stored(work)
+    work.teach(fragment("new/parse.py", long), is_deferred=True)
+    work.garden.delete("p", "", ["old/parse.py#parse"], b"f")
+    work.embed_pending()
+    assert counts(work) == (1, 1)
+    moved = stored(work)
+    assert [one[3] for one in moved] == [one[3] for one in made]
+    assert [one[0] for one in moved] == ["new/parse.py#parse"]
+
+
+def test_a_branch_that_comes_back_is_not_embedded_again(work: Workplace) -> None:
+    for content in ("def parse(): 1", "def parse(): 2", "def parse(): 1", "def parse(): 2"):
+        work.teach(fragment("parse.py", content), is_deferred=True)
+        work.embed_pending()
+    assert counts(work) == (2, 2)
+
+
+def test_the_same_file_in_two_projects_is_embedded_once(work: Workplace) -> None:
+    for project in ("one", "two"):
+        work.teach(fragment("parse.py", "def parse(): 1"), project=project, is_deferred=True)
+        work.embed_pending()
+    assert counts(work) == (1, 1)
+
+
+def test_what_people_say_is_never_compared_across_memories(work: Workplace) -> None:
+    """What only one project knows must not show in how long another one waits."""
+    for project in ("one", "two"):
+        work.teach(note("the door code is 4711", "a"), project=project, is_deferred=True)
+        work.embed_pending()
+    assert counts(work) == (2, 0)

@@ -24,9 +24,11 @@ from tests.strategies import (
     Entry,
     delete_request,
     embedded_request,
+    embedding,
     entries,
     learned_request,
     put_request,
+    unit_vector,
 )
 
 PROJECTS = ("p", "项目")
@@ -49,6 +51,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.model = {name: ModelProject() for name in PROJECTS}
         self.watched: dict[str, dict[str, Memory]] = {name: {} for name in PROJECTS}
         self.position = dict.fromkeys(PROJECTS, 0)
+        self.seeds: set[int] = set()
         self.opening = ExitStack()
         self.store: Store = self._opened()
 
@@ -119,6 +122,20 @@ class StoreMachine(RuleBasedStateMachine):
         model = self.model[project]
         found = ask(self.store, project, seed=seed, terms=terms, min_seq=model.seq)
         self._is_as_in_the_model(found, model, seed, terms)
+
+    @invariant()
+    def finds_vectors_by_their_texts(self) -> None:
+        """Of all that is there, and of what was removed."""
+        self.seeds |= {
+            seed for model in self.model.values() for entry in model.entries.values() for seed in entry.seeds
+        }
+        seeds = sorted(self.seeds)
+        for seed, found in zip(seeds, self.store.vectors([embedding(seed).digest for seed in seeds]), strict=True):
+            assert found is not None
+            assert found.digest == embedding(seed).digest
+            np.testing.assert_array_equal(found.vector, unit_vector(seed).astype(np.float16).astype(np.float32))
+            np.testing.assert_array_equal(found.tokens, embedding(seed).tokens)
+        assert self.store.vectors([b"nobody has this."]) == [None]
 
     @invariant()
     def holds_the_same_memories(self) -> None:

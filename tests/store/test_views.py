@@ -150,7 +150,8 @@ def test_every_key_begins_with_its_project(tmp_path: Path) -> None:
         put(store, "q", Entry(id="a", tags=("java",), session_id="s1"))
     with lmdb.open(str(tmp_path), readonly=True, lock=False, max_dbs=64) as env:
         for name in env.dbs():
-            if name in (b"meta", b"project"):
+            # What is indexed in two projects is embedded once: vectors are also found by a text's digest.
+            if name in (b"meta", b"project", b"by_digest", b"retired", b"retired_age"):
                 continue
             with env.begin() as txn, txn.cursor(env.open_db(name, txn=txn, create=False)) as cursor:
                 owners = [key[:4] for key in cursor.iternext(keys=True, values=False)]

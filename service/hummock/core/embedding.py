@@ -64,6 +64,9 @@ class EmbeddingSpace:
         return np.empty((0, self.token_dim), np.int8)
 
 
+DIGEST_BYTES = 16
+
+
 class Embedding(Struct, frozen=True, kw_only=True, eq=False):
     """A text as vectors.
 
@@ -72,10 +75,12 @@ class Embedding(Struct, frozen=True, kw_only=True, eq=False):
             stored ones are in [-1, 1] whatever its length.
         tokens: (n, token_dim) int8, n at most 128: unit vectors times 127, one a token in order, special tokens left
             out; n is 0 when the vector came from the caller.
+        digest: DIGEST_BYTES of a hash of all that the vectors depend on; empty where nobody is to find them by it.
     """
 
     vector: NDArray[np.float32]
     tokens: NDArray[np.int8]
+    digest: bytes = b""
 
 
 def given_embedding(field: str, vector: QueryVector, space: EmbeddingSpace) -> Embedding:

@@ -117,11 +117,15 @@ class EmbeddingStatus:
         pending: Memories that wait for their vectors.
         rate: Memories that lately got theirs in a second, in all projects; 0 while none waits.
         failed: Of those that wait, how many the model failed on since the service began.
+        embedded: Memories that the model has read since then, of those that waited.
+        reused: Those whose vectors were there already, for an equal text.
     """
 
     pending: int
     rate: float
     failed: int = 0
+    embedded: int = 0
+    reused: int = 0
 
     def time_left_s(self, pending: int) -> float | None:
         """How long so many take; None where that is not known, and for none."""

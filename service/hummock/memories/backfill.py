@@ -9,10 +9,13 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
-from hummock.core.embedding import Embedding
+from msgspec.structs import replace
+
+from hummock.core.embedding import DIGEST_BYTES, Embedding
 from hummock.core.errors import places_of
-from hummock.core.memory import Memory
+from hummock.core.memory import Memory, Origin
 from hummock.core.project import EmbeddingStatus
 from hummock.memories.learn import chunks_of
 from hummock.ports.models import Clock, Embedder
@@ -71,6 +74,7 @@ class Backfill:
         self._projects: OrderedDict[str, _Waiting] = OrderedDict()
         self._failed: dict[str, set[int]] = {}
         self._done: deque[tuple[float, int]] = deque()
+        self._embedded = self._reused = 0
         self._moves = 0
         self._is_closed = False
         self._threads = [
@@ -113,8 +117,13 @@ class Backfill:
         pending = self._store.status().pending_count
         with self._condition:
             failed = sum(map(len, self._failed.values()))
-            # One that failed may have been removed since.
-            return EmbeddingStatus(pending=pending, rate=self._rate() if pending else 0.0, failed=min(failed, pending))
+            return EmbeddingStatus(
+                pending=pending,
+                rate=self._rate() if pending else 0.0,
+                failed=min(failed, pending),  # one that failed may have been removed since
+                embedded=self._embedded,
+                reused=self._reused,
+            )
 
     def close(self) -> None:
         """Ends behind the inferences that run; what they were for is embedded by the next process."""
@@ -215,12 +224,26 @@ class Backfill:
 
     def _vectors(self, memory: Memory) -> tuple[Embedding, ...] | None:
         """The vectors of a memory; None when the service stops meanwhile."""
+        texts = chunks_of(self._embedder, as_draft(memory))
+        # What was indexed comes again: under another path, on another branch, in another project.
+        digests = _digests(self._embedder.space.id, texts) if memory.origin is Origin.INDEXER else [b""] * len(texts)
+        if digests[0]:
+            known = [one for one in self._store.vectors(digests) if one is not None]
+            if len(known) == len(texts):
+                self._count(reused=1)
+                return tuple(known)
         made: list[Embedding] = []
-        for embedding in self._embedder.embed_in_turn(chunks_of(self._embedder, as_draft(memory))):
-            made.append(embedding)
+        for embedding, digest in zip(self._embedder.embed_in_turn(texts), digests, strict=True):
+            made.append(replace(embedding, digest=digest))
             if self._is_closed:
                 return None
+        self._count(embedded=1)
         return tuple(made)
+
+    def _count(self, *, embedded: int = 0, reused: int = 0) -> None:
+        with self._condition:
+            self._embedded += embedded
+            self._reused += reused
 
     def _write(self, project: str, made: Sequence[tuple[Memory, tuple[Embedding, ...]]]) -> None:
         def apply(work: UnitOfWork) -> EmbeddedReply:
@@ -232,6 +255,17 @@ class Backfill:
         self._store.write(project, request).result()
         with self._condition:
             self._done.append((self._clock.monotonic(), len(made)))
+
+
+def _digests(space_id: str, texts: Sequence[str]) -> list[bytes]:
+    """A hash of all that the vectors of each chunk of a memory depend on: a model may read its beginning with it."""
+    begun = blake2b(f"{space_id}\0{texts[0]}\0".encode(), digest_size=DIGEST_BYTES)
+    digests = []
+    for text in texts:
+        own = begun.copy()
+        own.update(text.encode())
+        digests.append(own.digest())
+    return digests
 
 
 def _give_way() -> None:

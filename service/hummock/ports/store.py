@@ -371,6 +371,12 @@ class Store(Recallable, Protocol):
     def pending(self, project: str, limit: int) -> list[int]:
         """The numbers of at most `limit` memories that wait for their vectors, by their writes; see `load`."""
 
+    def vectors(self, digests: Sequence[bytes]) -> list[Embedding | None]:
+        """The vectors that were stored with each digest, in whatever project; None where there are none.
+
+        Those of the last memory that had a digest are kept for a while after it is gone.
+        """
+
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
         """The ids of the memories that were put with these keys, in order; the oldest of several."""
 

@@ -59,5 +59,7 @@ def status_response(status: ServiceStatus, load: Load) -> pb.StatusResponse:
             rate=status.embedding.rate,
             time_left=values.optional_duration(status.embedding.time_left_s(status.embedding.pending)),
             failed_count=status.embedding.failed,
+            embedded_count=status.embedding.embedded,
+            reused_count=status.embedding.reused,
         ),
     )

@@ -38,6 +38,8 @@ class StoreLimits:
         group_jobs: Writes that share one transaction and one fsync.
         group_bytes: A transaction that has written so much takes no further job.
         request_kept_s: How long a request_id is remembered.
+        retired_kept_s: How long the vectors of a text are kept once nobody has it any more.
+        retired_bytes: Most that such vectors take; the oldest give way.
         trimmed_entries: Outdated entries of each table that a write removes, besides as many as it adds.
         ops_kept: Writes whose operations are kept, so that a view that lags by fewer is brought up to date by them.
         delta_docs: Memories outside the inverted index; more of them make a new index beside the old.
@@ -54,6 +56,8 @@ class StoreLimits:
     group_jobs: int = 256
     group_bytes: int = 64 * MIB
     request_kept_s: float = 24 * 3600.0
+    retired_kept_s: float = 30 * 24 * 3600.0
+    retired_bytes: int = 256 * MIB
     trimmed_entries: int = 64
     ops_kept: int = 1024
     delta_docs: int = 2000

@@ -22,6 +22,8 @@ from hummock.text.terms import A_FACET, Piece
 from hummock_kernels.analyzer import BODY, TAGS, TITLE
 
 TEMPLATE_VERSION = 1
+"""Moves when vectors of texts that are put together before and after may not be compared. What else of a memory stands
+in its text is no reason: such vectors say more or less of it, in the same space."""
 
 _TITLE_CHARACTERS = 120
 _SUMMARY_CHARACTERS = 200
@@ -36,8 +38,10 @@ def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
             return _lines(index.title, question), _lines(answer, payload.content)
         case DomainKnowledge(domain=domain, aliases=aliases, summary=summary):
             return _lines(index.title or domain, *aliases), _lines(summary, payload.content)
-        case CodeFragment(path=path, symbol=symbol):
-            return _lines(f"{path} {symbol}".strip(), index.title), payload.content
+        case CodeFragment(symbol=symbol):
+            # Its path is found by words, so that a file that is moved says the same; a title that the code has itself,
+            # such as a signature, would only be read again with each piece.
+            return _lines(symbol, "" if index.title in payload.content else index.title), payload.content
         case _:
             return index.title, payload.content
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ehummock/v1/admin_service.proto\x12\nhummock.v1\x1a\x1egoogle/protobuf/duration.proto\"\x0f\n\rStatusRequest\"p\n\x0bModelStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\temb_space\x18\x02 \x01(\t\x12\x0b\n\x03\x64im\x18\x03 \x01(\r\x12\x12\n\nmax_tokens\x18\x04 \x01(\r\x12\x0f\n\x07scripts\x18\x05 \x03(\t\x12\x0e\n\x06\x61\x64vice\x18\x06 \x01(\t\"\x96\x01\n\rStorageStatus\x12\x11\n\tdirectory\x18\x01 \x01(\t\x12\x12\n\nused_bytes\x18\x02 \x01(\x04\x12\x13\n\x0bquota_bytes\x18\x03 \x01(\x04\x12\x15\n\rproject_count\x18\x04 \x01(\x04\x12\x1c\n\x14loaded_project_count\x18\x05 \x01(\x04\x12\x14\n\x0cloaded_bytes\x18\x06 \x01(\x04\"\xa1\x01\n\rLearnerStatus\x12\r\n\x05model\x18\x01 \x01(\t\x12\x10\n\x08requests\x18\x02 \x01(\x04\x12\x0f\n\x07replies\x18\x03 \x01(\x04\x12\x15\n\rprompt_tokens\x18\x04 \x01(\x04\x12\x19\n\x11\x63ompletion_tokens\x18\x05 \x01(\x04\x12\x15\n\rwaiting_turns\x18\x06 \x01(\r\x12\x15\n\rdropped_turns\x18\x07 \x01(\x04\"z\n\x0f\x45mbeddingStatus\x12\x15\n\rpending_count\x18\x01 \x01(\x04\x12\x0c\n\x04rate\x18\x02 \x01(\x02\x12,\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x66\x61iled_count\x18\x04 \x01(\x04\"\xaa\x02\n\x0eStatusResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12)\n\x06uptime\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x05model\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ModelStatus\x12*\n\x07storage\x18\x04 \x01(\x0b\x32\x19.hummock.v1.StorageStatus\x12\x15\n\rrunning_calls\x18\x05 \x01(\r\x12\x15\n\rwaiting_calls\x18\x06 \x01(\r\x12*\n\x07learner\x18\x07 \x01(\x0b\x32\x19.hummock.v1.LearnerStatus\x12.\n\tembedding\x18\x08 \x01(\x0b\x32\x1b.hummock.v1.EmbeddingStatus2T\n\x0c\x41\x64minService\x12\x44\n\x06Status\x12\x19.hummock.v1.StatusRequest\x1a\x1a.hummock.v1.StatusResponse\"\x03\x90\x02\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ehummock/v1/admin_service.proto\x12\nhummock.v1\x1a\x1egoogle/protobuf/duration.proto\"\x0f\n\rStatusRequest\"p\n\x0bModelStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\temb_space\x18\x02 \x01(\t\x12\x0b\n\x03\x64im\x18\x03 \x01(\r\x12\x12\n\nmax_tokens\x18\x04 \x01(\r\x12\x0f\n\x07scripts\x18\x05 \x03(\t\x12\x0e\n\x06\x61\x64vice\x18\x06 \x01(\t\"\x96\x01\n\rStorageStatus\x12\x11\n\tdirectory\x18\x01 \x01(\t\x12\x12\n\nused_bytes\x18\x02 \x01(\x04\x12\x13\n\x0bquota_bytes\x18\x03 \x01(\x04\x12\x15\n\rproject_count\x18\x04 \x01(\x04\x12\x1c\n\x14loaded_project_count\x18\x05 \x01(\x04\x12\x14\n\x0cloaded_bytes\x18\x06 \x01(\x04\"\xa1\x01\n\rLearnerStatus\x12\r\n\x05model\x18\x01 \x01(\t\x12\x10\n\x08requests\x18\x02 \x01(\x04\x12\x0f\n\x07replies\x18\x03 \x01(\x04\x12\x15\n\rprompt_tokens\x18\x04 \x01(\x04\x12\x19\n\x11\x63ompletion_tokens\x18\x05 \x01(\x04\x12\x15\n\rwaiting_turns\x18\x06 \x01(\r\x12\x15\n\rdropped_turns\x18\x07 \x01(\x04\"\xa8\x01\n\x0f\x45mbeddingStatus\x12\x15\n\rpending_count\x18\x01 \x01(\x04\x12\x0c\n\x04rate\x18\x02 \x01(\x02\x12,\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0c\x66\x61iled_count\x18\x04 \x01(\x04\x12\x16\n\x0e\x65mbedded_count\x18\x05 \x01(\x04\x12\x14\n\x0creused_count\x18\x06 \x01(\x04\"\xaa\x02\n\x0eStatusResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12)\n\x06uptime\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12&\n\x05model\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ModelStatus\x12*\n\x07storage\x18\x04 \x01(\x0b\x32\x19.hummock.v1.StorageStatus\x12\x15\n\rrunning_calls\x18\x05 \x01(\r\x12\x15\n\rwaiting_calls\x18\x06 \x01(\r\x12*\n\x07learner\x18\x07 \x01(\x0b\x32\x19.hummock.v1.LearnerStatus\x12.\n\tembedding\x18\x08 \x01(\x0b\x32\x1b.hummock.v1.EmbeddingStatus2T\n\x0c\x41\x64minService\x12\x44\n\x06Status\x12\x19.hummock.v1.StatusRequest\x1a\x1a.hummock.v1.StatusResponse\"\x03\x90\x02\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,10 +43,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STORAGESTATUS']._serialized_end=360
   _globals['_LEARNERSTATUS']._serialized_start=363
   _globals['_LEARNERSTATUS']._serialized_end=524
-  _globals['_EMBEDDINGSTATUS']._serialized_start=526
-  _globals['_EMBEDDINGSTATUS']._serialized_end=648
-  _globals['_STATUSRESPONSE']._serialized_start=651
-  _globals['_STATUSRESPONSE']._serialized_end=949
-  _globals['_ADMINSERVICE']._serialized_start=951
-  _globals['_ADMINSERVICE']._serialized_end=1035
+  _globals['_EMBEDDINGSTATUS']._serialized_start=527
+  _globals['_EMBEDDINGSTATUS']._serialized_end=695
+  _globals['_STATUSRESPONSE']._serialized_start=698
+  _globals['_STATUSRESPONSE']._serialized_end=996
+  _globals['_ADMINSERVICE']._serialized_start=998
+  _globals['_ADMINSERVICE']._serialized_end=1082
 # @@protoc_insertion_point(module_scope)

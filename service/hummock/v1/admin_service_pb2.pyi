@@ -178,12 +178,20 @@ class EmbeddingStatus(_message.Message):
     RATE_FIELD_NUMBER: _builtins.int
     TIME_LEFT_FIELD_NUMBER: _builtins.int
     FAILED_COUNT_FIELD_NUMBER: _builtins.int
+    EMBEDDED_COUNT_FIELD_NUMBER: _builtins.int
+    REUSED_COUNT_FIELD_NUMBER: _builtins.int
     pending_count: _builtins.int
     """How many wait."""
     rate: _builtins.float
     """Memories that lately got theirs in a second; 0 while none waits."""
     failed_count: _builtins.int
     """Of those that wait, how many the model failed on since the service began. They are tried again when it starts."""
+    embedded_count: _builtins.int
+    """Memories that waited and that the model has read since the service began."""
+    reused_count: _builtins.int
+    """Memories that waited and whose vectors were there already, for the same text: it was indexed before under another
+    path, on another branch or in another project.
+    """
     @_builtins.property
     def time_left(self) -> _duration_pb2.Duration:
         """How long the rest takes at that rate. Unset while it is not known, and where none waits."""
@@ -195,10 +203,12 @@ class EmbeddingStatus(_message.Message):
         rate: _builtins.float = ...,
         time_left: _duration_pb2.Duration | None = ...,
         failed_count: _builtins.int = ...,
+        embedded_count: _builtins.int = ...,
+        reused_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["time_left", b"time_left"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["failed_count", b"failed_count", "pending_count", b"pending_count", "rate", b"rate", "time_left", b"time_left"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedded_count", b"embedded_count", "failed_count", b"failed_count", "pending_count", b"pending_count", "rate", b"rate", "reused_count", b"reused_count", "time_left", b"time_left"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -110,6 +110,9 @@ class Tables:
         payload: Doc to Payload.
         vector: Chunk to float16 components.
         token: Chunk to int8 token vectors.
+        by_digest: Digest of a text and chunk to nothing, where the chunk may be found by it (`text_vectors.py`).
+        retired: Digest to the time at which the last such chunk was removed, and its vectors.
+        retired_age: That time and digest to nothing.
         terms: Doc to its forward list (`forward_lists.py`).
         term: Term to its number in the project, little-endian u32.
         column: Doc to its row of columns (`columns.py`).
@@ -141,6 +144,9 @@ class Tables:
     payload: lmdb._Database
     vector: lmdb._Database
     token: lmdb._Database
+    by_digest: lmdb._Database
+    retired: lmdb._Database
+    retired_age: lmdb._Database
     terms: lmdb._Database
     term: lmdb._Database
     column: lmdb._Database

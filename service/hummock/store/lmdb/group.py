@@ -15,7 +15,7 @@ from hummock.ports.models import Clock
 from hummock.ports.store import Reply, WriteRequest, Written
 from hummock.store.errors import DiskFull, MapFull
 from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
-from hummock.store.lmdb import idempotency, keys, op_log, record_codec
+from hummock.store.lmdb import idempotency, keys, op_log, record_codec, text_vectors
 from hummock.store.lmdb.environment import Environment, is_full
 from hummock.store.lmdb.term_dictionary import TermDictionaries
 from hummock.store.lmdb.unit_of_work import Unit
@@ -94,7 +94,9 @@ class GroupTransaction:
 
     def finish(self) -> None:
         """Writes what waits, forgets what is outdated, and stores the records of the projects."""
-        oldest = self._clock.now() - self._limits.request_kept_s
+        now = self._clock.now()
+        oldest = now - self._limits.request_kept_s
+        text_vectors.trim(self._txn, self._tables, now, self._limits)
         for opened in self._projects.values():
             if not opened.is_written_to:
                 continue

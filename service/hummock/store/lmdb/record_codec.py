@@ -88,11 +88,13 @@ class MemoryRecord(msgspec.Struct, frozen=True):
         memory: On disk the parts of its index stand by themselves, in the place of the index.
         text: Its key in `by_text`, empty when it has none.
         session_position: Its place among the memories of its session; -1 without one.
+        digests: Of the texts of its chunks, one after the other; empty where they are not known.
     """
 
     memory: Memory
     text: bytes = b""
     session_position: int = -1
+    digests: bytes = b""
 
 
 class RequestRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -165,17 +167,17 @@ _NOTED = _INDEX_END + len(Memory.__struct_fields__[_INDEX + 1 : -1])
 """Where in a record the parts of the index begin and end, and where what the store notes begins."""
 
 
-def encode_memory(memory: Memory, text: bytes, session_position: int) -> bytes:
+def encode_memory(memory: Memory, text: bytes, session_position: int, digests: bytes = b"") -> bytes:
     """The record of a memory; see `MemoryRecord`."""
     values = list(astuple(memory)[:-1])
     values[_INDEX : _INDEX + 1] = astuple(memory.index)
-    return encode((*values, text, session_position))
+    return encode((*values, text, session_position, digests) if digests else (*values, text, session_position))
 
 
 def decode_memory(value: bytes) -> MemoryRecord:
     """Inverse of `encode_memory`."""
     values = decode_array(value)
-    return MemoryRecord(_memory(values, None), *values[_NOTED : _NOTED + 2])
+    return MemoryRecord(_memory(values, None), *values[_NOTED : _NOTED + 3])
 
 
 def memory_of(value: bytes, payload: bytes | None) -> Memory:

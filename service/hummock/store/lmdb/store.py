@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
-from hummock.core.embedding import EmbeddingSpace
+from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory
 from hummock.core.project import Project, StoreStatus
@@ -19,7 +19,7 @@ from hummock.core.transfer import ExportPage
 from hummock.ports.models import Clock
 from hummock.ports.store import Generation, LearningReader, Neighbours, Page, Reply, TextKey, WriteRequest, Written
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb import keys, record_codec, text_vectors
 from hummock.store.lmdb.environment import Environment, project_number
 from hummock.store.lmdb.group import GroupCommit
 from hummock.store.lmdb.idempotency import RequestReads
@@ -118,6 +118,21 @@ class StoreReads:
                 return []
             waiting = keys.entries(stored.txn, self._tables.pending, keys.project_prefix(stored.number))
             return [keys.doc_of_doc_key(key) for key, _ in islice(waiting, limit)]
+
+    def vectors(self, digests: Sequence[bytes]) -> list[Embedding | None]:
+        """What texts were embedded as, in any project; see `ports.Store`."""
+        token_dim = self._environment.space.token_dim
+        with self._environment.reading() as txn:
+            found = [text_vectors.find(txn, self._tables, digest) for digest in digests]
+        return [
+            parts
+            and Embedding(
+                vector=np.frombuffer(parts[0], "<f2").astype(np.float32),
+                tokens=np.frombuffer(parts[1], np.int8).reshape(-1, token_dim),
+                digest=digest,
+            )
+            for parts, digest in zip(found, digests, strict=True)
+        ]
 
     def page(
         self,

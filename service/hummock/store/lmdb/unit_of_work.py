@@ -11,7 +11,7 @@ from hummock.core.memory import Memory, MemoryKind, Terms
 from hummock.core.project import ProjectInfo
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import LearningUnit, TextKey
-from hummock.store.lmdb import keys, op_log, record_codec
+from hummock.store.lmdb import keys, op_log, record_codec, text_vectors
 from hummock.store.lmdb.environment import Tables
 from hummock.store.lmdb.learning_log import LearningWriting
 from hummock.store.lmdb.reads import doc_of, find_by_text
@@ -46,6 +46,7 @@ class Unit:
         self._batch = batch
         self._begin = begin
         self._waiting = Waiting()
+        self._now = now
         self._sessions: dict[bytes, int] = {}
         self._learning = LearningWriting(txn, tables, number, now, self._set_learned)
         self._removed: list[Entry] = []
@@ -215,8 +216,11 @@ class Unit:
         if not record.memory.chunk_count:
             self._txn.delete(doc_key, db=self._tables.pending)
             self._record.pending -= 1
+        digests = text_vectors.split(record.digests)
         for chunk in range(record.memory.chunk_count):
             chunk_key = keys.chunk_key(self._number, self._record.active_space, doc, chunk)
+            if digest := next(digests, None):
+                text_vectors.retire(self._txn, self._tables, chunk_key, digest, self._now)
             self._txn.delete(chunk_key, db=self._tables.vector)
             self._txn.delete(chunk_key, db=self._tables.token)
         if record.text:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb import keys, record_codec, text_vectors
 from hummock.store.lmdb.environment import Environment, Tables
 from hummock.store.views.columns import pack_row, rechunked, renumbered
 from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
@@ -137,7 +137,9 @@ class WriteBatch:
     def _write(self, puts: Sequence[Put], record: record_codec.ProjectRecord) -> None:
         tables, number = self._tables, self._number
         doc_keys = [keys.doc_key(number, put.doc) for put in puts]
-        records = [record_codec.encode_memory(put.memory, put.text, put.position) for put in puts]
+        records = [
+            record_codec.encode_memory(put.memory, put.text, put.position, digests_of(put.embeddings)) for put in puts
+        ]
         rows = [pack_row(put.memory, put.doc, length(put.terms), put.position, len(put.embeddings)) for put in puts]
         own = self.forward_lists([put.terms for put in puts], record)
         lists = [with_learned(one, put.learned) if put.learned else one for one, put in zip(own, puts, strict=True)]
@@ -165,9 +167,8 @@ class WriteBatch:
         key = keys.doc_key(self._number, doc)
         memory = msgspec.structs.replace(stored.memory, chunk_count=len(embeddings))
         row = rechunked(self._txn.get(key, b"", db=self._tables.column), len(embeddings))
-        self._txn.put(
-            key, record_codec.encode_memory(memory, stored.text, stored.session_position), db=self._tables.memory
-        )
+        value = record_codec.encode_memory(memory, stored.text, stored.session_position, digests_of(embeddings))
+        self._txn.put(key, value, db=self._tables.memory)
         self._txn.put(key, row, db=self._tables.column)
         self._txn.delete(key, db=self._tables.pending)
         record.pending -= 1
@@ -195,6 +196,9 @@ class WriteBatch:
             self._tables.vector,
             [(key, halves[at * size : (at + 1) * size]) for at, (key, _) in enumerate(chunks)],
         )
+        for key, embedding in chunks:
+            if embedding.digest:
+                text_vectors.note(self._txn, self._tables, key, embedding.digest)
         tokens = [
             (key, embedding.tokens.astype(np.int8, copy=False).tobytes())
             for key, embedding in chunks
@@ -215,6 +219,12 @@ class WriteBatch:
                 made.append((name, numbers[name].to_bytes(_TERM_BYTES, "little")))
         self.put(self._tables.term, sorted(made))
         return [numbers[name] for name in names]
+
+
+def digests_of(embeddings: Sequence[Embedding]) -> bytes:
+    """The digests of all, one after the other; nothing unless each has one."""
+    digests = [one.digest for one in embeddings]
+    return b"".join(digests) if all(digests) else b""
 
 
 def packed(number: int) -> bytes:

@@ -1,0 +1,74 @@
+"""Vectors by the text that they were made of: those of any chunk that is there, and for a while those of removed ones.
+
+Only chunks whose digest is known take part; see `Embedding.digest`. Keys begin with the digest and not with a project:
+what is found is a copy of vectors, and nothing of whoever has the text.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import islice
+
+import lmdb
+
+from hummock.core.embedding import DIGEST_BYTES
+from hummock.store.limits import StoreLimits
+from hummock.store.lmdb import keys
+from hummock.store.lmdb.environment import Tables
+
+_TIME = struct.Struct(">Q")
+
+Parts = tuple[bytes, bytes]
+"""A vector and its token vectors as they are stored."""
+
+
+def split(digests: bytes) -> Iterator[bytes]:
+    """Digests that stand one after the other."""
+    return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
+
+
+def find(txn: lmdb.Transaction[bytes], tables: Tables, digest: bytes) -> Parts | None:
+    """The vectors of a text; None where nobody has it, or has removed it long ago."""
+    for found, _ in keys.entries(txn, tables.by_digest, digest):
+        chunk_key = found[DIGEST_BYTES:]
+        return txn.get(chunk_key, b"", db=tables.vector), txn.get(chunk_key, b"", db=tables.token)
+    retired = txn.get(digest, db=tables.retired)
+    if retired is None:
+        return None
+    size = int.from_bytes(retired[_TIME.size : _TIME.size + 4], "big")
+    parts = retired[_TIME.size + 4 :]
+    return parts[:size], parts[size:]
+
+
+def note(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, digest: bytes) -> None:
+    """A chunk has a text; what was retired of that text is there again."""
+    txn.put(digest + chunk_key, b"", db=tables.by_digest)
+    retired = txn.pop(digest, db=tables.retired)
+    if retired is not None:
+        txn.delete(retired[: _TIME.size] + digest, db=tables.retired_age)
+
+
+def retire(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, digest: bytes, now: float) -> None:
+    """A chunk is about to be removed, at `now` in Unix seconds: the last one with its text leaves its vectors."""
+    if not txn.delete(digest + chunk_key, db=tables.by_digest):
+        return
+    if next(keys.entries(txn, tables.by_digest, digest), None) is not None:
+        return
+    time = _TIME.pack(max(int(now * 1000), 0))
+    vector, tokens = txn.get(chunk_key, b"", db=tables.vector), txn.get(chunk_key, b"", db=tables.token)
+    txn.put(digest, time + len(vector).to_bytes(4, "big") + vector + tokens, db=tables.retired)
+    txn.put(time + digest, b"", db=tables.retired_age)
+
+
+def trim(txn: lmdb.Transaction[bytes], tables: Tables, now: float, limits: StoreLimits) -> None:
+    """Forgets some vectors of removed texts: those that are too old, and the oldest where all take too much room."""
+    stat = txn.stat(tables.retired)
+    pages = stat["leaf_pages"] + stat["overflow_pages"]
+    is_too_much = pages * stat["psize"] > limits.retired_bytes
+    oldest = _TIME.pack(max(int((now - limits.retired_kept_s) * 1000), 0))
+    for key, _ in list(islice(keys.entries(txn, tables.retired_age, b""), limits.trimmed_entries)):
+        if not is_too_much and key[: _TIME.size] >= oldest:
+            return
+        txn.delete(key, db=tables.retired_age)
+        txn.delete(key[_TIME.size :], db=tables.retired)
