@@ -11,6 +11,7 @@ import pytest
 
 import hummock_kernels
 from hummock_kernels import _cache_dir, _jit, reference
+from hummock_kernels.__main__ import SHARES
 from hummock_kernels.warm import KERNEL_MODULES
 
 PACKAGE = Path(hummock_kernels.__file__).parent
@@ -33,6 +34,14 @@ def test_warming_reports_its_progress() -> None:
     hummock_kernels.warm(lambda *report: reports.append(report))
     total = len(KERNEL_MODULES)
     assert reports == [(name, done, total) for done, name in enumerate(KERNEL_MODULES, 1)]
+
+
+def test_set_up_compiles_what_a_start_would() -> None:
+    command = [sys.executable, "-W", "error", "-m", "hummock_kernels"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    shares = [name for share in SHARES for name in share]
+    assert len(shares) == len(set(shares))
+    assert set(shares) <= set(KERNEL_MODULES)
 
 
 def test_compile_flags_stand_in_one_file() -> None:
