@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench import deadlines, exact, kernels, learn, learning, load, model, recall, render, scale
+from bench import deadlines, exact, index, kernels, learn, learning, load, model, recall, render, scale
 from bench.command import FAILURES, RESULTS, Measure, Options, one_line, options_of, options_parser
 from bench.machine import Machine
 from bench.peers import __main__ as peers
@@ -30,6 +30,7 @@ QUICK: Mapping[str, Measure] = {
 }
 LONG: Mapping[str, Measure] = {
     "peers": peers.measure,
+    "index": index.measure,
     "growth": scale.measure_growth,
     "bulk": learn.measure_bulk,
     "embedding": model.measure_embedding,

@@ -1,97 +1,214 @@
-"""`python -m bench.index PATH`: how long a repository takes to index, and to index again when nothing changed."""
+"""`python -m bench.index`: this repository indexed beside recalls and Learns of others (rows 18 to 22).
+
+First it is found by words, then by meaning, by the default model. REPO names another folder.
+"""
 
 from __future__ import annotations
 
-import argparse
-import sys
+import os
+import shutil
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.machine import Machine
-from bench.service import Bench, BenchFailed, Serving
-from hummock import models
-from hummock.core.errors import HummockError
+from bench.asking import LEARN, RECALL, Call, Latency, caller
+from bench.command import Options, run_parts
+from bench.model import default_model, no_model
+from bench.report import Findings, Row
+from bench.service import Bench, BenchFailed, Serving, say
+from hummock.indexing.chunker import fragments
 from hummock.indexing.sync import SyncReport, sync
+from hummock.indexing.walk import walk
+from hummock.v1 import admin_service_pb2, memory_pb2, project_service_pb2, recall_pb2
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
+from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 
-_PROJECT = "bench"
-_NOT_MEASURED = (
+PART = "index"
+_ROOT = Path(os.environ.get("REPO", Path(__file__).parent.parent))
+_PROJECT, _OTHER = "indexed", "asked"
+_WARM_UP, _RECALLS, _LEARNS = 50, 400, 100
+_WORDS_S, _VECTORS_S, _AGAIN_S = 15.0, 240.0, 2.0
+_BESIDE, _LEARN_BESIDE = 2.0, 1.5
+_RENAMED = 100
+NOT_MEASURED = (
     "a cold page cache: the files may have been read before",
     "an index run after a few files changed",
+    "recalls through readers",
 )
 
 
-def measure(root: Path, model: str, models_dir: Path | None, directory: Path) -> str:
-    """Indexes a folder twice with a service in an empty directory: the table of both runs, as Markdown.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beside:
+    """Recalls of texts and Learns of one memory each, one after the other."""
 
-    Raises:
-        BenchFailed: Nothing was there to index, or a batch was refused.
-        FileNotFoundError, NotADirectoryError: `root` is not a directory.
-    """
-    machine = Machine.here(directory)
-    bench = Bench.prepare(directory, model, models_dir)
-    with bench.serving() as service:
-        first, first_s = _timed(root, service)
-        second, second_s = _timed(root, service)
-    twice = zip(_counts(first), _counts(first).values(), _counts(second).values(), strict=True)
-    return "\n".join(
-        [
-            f"## Indexing {root.name}",
-            "",
-            f"- model {bench.model}",
-            *machine.lines(),
-            *(f"- cut by lines for want of the extra `code`: {language}" for language in first.without_grammar),
-            "",
-            "| | first run | second run |",
-            "|---|---:|---:|",
-            *(f"| {name} | {once} | {again} |" for name, once, again in twice),
-            f"| seconds | {first_s:.2f} | {second_s:.2f} |",
-            f"| fragments and entries a second | {first.sent / first_s:.1f} | |",
-            f"| seconds as a part of the first run's | | {second_s / first_s:.3f} |",
-            "",
-            "Not measured:",
-            *(f"- {each}" for each in _NOT_MEASURED),
-        ]
+    recall: Latency
+    learn: Latency
+
+
+def measure(options: Options, root: Path = _ROOT) -> Findings:
+    """Rows 18 to 22, or why they were skipped."""
+    model = default_model(options.models_dir)
+    if model is None:
+        return Findings(part=PART, skipped=(no_model(18, options.models_dir),))
+    with TemporaryDirectory(prefix="hummock-bench-", dir=options.stores.directory) as name:
+        copy = Path(name) / "repository"
+        _copy(root, copy)
+        bench = Bench.with_model(Path(name), model.name, options.models_dir)
+        with bench.serving() as service:
+            return _measured(service, copy, model.name)
+
+
+def _measured(service: Serving, root: Path, model: str) -> Findings:
+    texts = _questions(root)
+    _index(service, root / "docs" if (root / "docs").is_dir() else root, _OTHER)
+    _await_vectors(service, _OTHER)
+    ask = partial(_asked, service, texts)
+    idle = ask()
+    cpu_s, started_s = service.cpu_s(), time.perf_counter()
+    first = _index(service, root, _PROJECT)
+    words_s = time.perf_counter() - started_s
+    beside = ask()
+    if not _pending(service, _PROJECT):
+        raise BenchFailed("all vectors were there before the recalls beside them had been made; index a larger folder")
+    _await_vectors(service, _PROJECT)
+    vectors_s, cpu_s = time.perf_counter() - started_s, service.cpu_s() - cpu_s
+    again_s = _again(service, root)
+    renamed, embedded, reused = _renamed(service, root)
+    sent = first.sent
+    return Findings(
+        part=PART,
+        rows=(
+            Row.at_most(18, f"{sent} fragments and entries of a repository found by words", _WORDS_S, words_s, "s"),
+            Row.at_most(18, f"the same by meaning, {model}", _VECTORS_S, vectors_s, "s", note="other calls beside it"),
+            Row.at_most(19, "indexed again, nothing changed", _AGAIN_S, again_s, "s"),
+            Row.at_most(20, f"a folder of {renamed} files renamed: fragments embedded", 0, embedded, ""),
+            Row.at_most(
+                21,
+                "a recall of text while vectors are made, p99, in those of an idle service",
+                _BESIDE,
+                beside.recall.p99_ms / idle.recall.p99_ms,
+                "times",
+                note=f"p99 {idle.recall.p99_ms:.2f} ms idle, {beside.recall.p99_ms:.2f} beside",
+            ),
+            Row.at_most(
+                22,
+                "a Learn of one sentence while vectors are made, p50, in those of an idle service",
+                _LEARN_BESIDE,
+                beside.learn.p50_ms / idle.learn.p50_ms,
+                "times",
+                note=f"p50 {idle.learn.p50_ms:.2f} ms idle, {beside.learn.p50_ms:.2f} beside",
+            ),
+        ),
+        figures=(
+            ("fragments and entries a second, by words", f"{sent / words_s:.0f}"),
+            ("the same by meaning", f"{sent / vectors_s:.0f}"),
+            ("processor time of the service until then, a fragment", f"{cpu_s / sent * 1000:.1f} ms"),
+            ("recall of text, idle", idle.recall.line()),
+            ("recall of text while vectors are made", beside.recall.line()),
+            ("Learn of one sentence, idle", idle.learn.line()),
+            ("Learn of one sentence while vectors are made", beside.learn.line()),
+            ("of the renamed files, fragments whose vectors were there", str(reused)),
+            ("files that were left out", str(first.walked.skipped_total)),
+        ),
+        not_measured=NOT_MEASURED,
     )
 
 
-def _timed(root: Path, service: Serving) -> tuple[SyncReport, float]:
-    """One run of the indexer, and its seconds: reading, cutting, embedding, storing and all the calls between."""
-    started_s = time.perf_counter()
-    report = sync(root, _PROJECT, service.channel, on_progress=lambda progress: None, on_skip=lambda path, reason: None)
-    seconds = time.perf_counter() - started_s
+def _copy(root: Path, to: Path) -> None:
+    """The files that are indexed, without what git knows of them."""
+    for file in walk(root, lambda path, reason: None):
+        target = to / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.data)
+
+
+def _questions(root: Path) -> Iterator[str]:
+    """Names of the repository's code as words, no two alike."""
+    symbols = (fragment.symbol for file in walk(root, lambda path, reason: None) for fragment in fragments(file))
+    named = dict.fromkeys(symbol for symbol in symbols if symbol)
+    return (f"where is {symbol.replace('.', ' ').replace('_', ' ')} made, and what for" for symbol in named)
+
+
+def _index(service: Serving, root: Path, project: str) -> SyncReport:
+    report = sync(root, project, service.channel, on_progress=lambda progress: None, on_skip=lambda path, reason: None)
     if report.failures:
         raise BenchFailed(f"{len(report.failures)} batches were refused; the first: {report.failures[0].message}")
     if not report.fragments + report.domain_entries:
         raise BenchFailed(f"there is nothing to index in {root}")
-    return report, seconds
+    return report
 
 
-def _counts(report: SyncReport) -> dict[str, int]:
-    return {
-        "files": report.walked.files,
-        "skipped": report.walked.skipped_total,
-        "fragments": report.fragments,
-        "domain entries": report.domain_entries,
-        "sent": report.sent,
-        "unchanged": report.unchanged,
-        "deleted": report.deleted,
-    }
+def _await_vectors(service: Serving, project: str) -> None:
+    request = project_service_pb2.ProjectServiceWatchRequest(project=project)
+    for reply in ProjectServiceStub(service.channel).Watch(request):
+        if not reply.pending_count:
+            return
 
 
-def main() -> None:
-    """The command line: the table to stdout."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path, metavar="PATH", help="the folder to index")
-    parser.add_argument("--model", default=models.TINY, help="embeds the fragments; tiny is built on the spot")
-    parser.add_argument("--models-dir", type=Path, help="where the model is, or is fetched to")
-    given = parser.parse_args()
-    try:
-        with TemporaryDirectory(prefix="hummock-bench-") as directory:
-            print(measure(given.path.resolve(), given.model, given.models_dir, Path(directory)))
-    except (BenchFailed, HummockError, OSError) as failed:
-        sys.exit(f"error: {failed}")
+def _pending(service: Serving, project: str) -> int:
+    request = project_service_pb2.ProjectServiceGetRequest(project=project)
+    return int(ProjectServiceStub(service.channel).Get(request).project.pending_count)
+
+
+def _asked(service: Serving, texts: Iterator[str]) -> _Beside:
+    """Recalls of texts that were not asked for before, in a project that has its vectors, and Learns."""
+    recalls = [
+        recall_pb2.RecallRequest(project=_OTHER, query_text=text).SerializeToString()
+        for text in islice(texts, _WARM_UP + _RECALLS)
+    ]
+    learns = [
+        pb.LearnRequest(project="notes", memories=[_note(text)]).SerializeToString()
+        for text in islice(texts, _WARM_UP + _LEARNS)
+    ]
+    if len(learns) < _WARM_UP + _LEARNS:
+        raise BenchFailed("the repository has too few names to ask for")
+    recall = _times(caller(service.channel, RECALL), recalls)
+    return _Beside(recall=recall, learn=_times(caller(service.channel, LEARN), learns))
+
+
+def _times(call: Call, messages: Sequence[bytes]) -> Latency:
+    times_s = []
+    for message in messages:
+        started_s = time.perf_counter()
+        call(message)
+        times_s.append(time.perf_counter() - started_s)
+    return Latency.of(times_s[_WARM_UP:])
+
+
+def _note(text: str) -> memory_pb2.MemoryInput:
+    return memory_pb2.MemoryInput(
+        kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content=f"It was asked {text}.")
+    )
+
+
+def _again(service: Serving, root: Path) -> float:
+    started_s = time.perf_counter()
+    again = _index(service, root, _PROJECT)
+    if again.sent or again.deleted:
+        raise BenchFailed(f"nothing changed, and {again.sent} were sent, {again.deleted} deleted")
+    return time.perf_counter() - started_s
+
+
+def _renamed(service: Serving, root: Path) -> tuple[int, int, int]:
+    """Files that were moved to another folder, fragments that were embedded for it, and those that were not."""
+    moved = [file.path for file in walk(root, lambda path, reason: None) if fragments(file)][:_RENAMED]
+    for path in moved:
+        target = root / "renamed" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(root / path, target)
+    before = AdminServiceStub(service.channel).Status(admin_service_pb2.StatusRequest()).embedding
+    report = _index(service, root, _PROJECT)
+    _await_vectors(service, _PROJECT)
+    after = AdminServiceStub(service.channel).Status(admin_service_pb2.StatusRequest()).embedding
+    say(f"{len(moved)} files renamed: {report.sent} sent, {report.deleted} deleted")
+    embedded = after.embedded_count - before.embedded_count
+    return len(moved), embedded, after.reused_count - before.reused_count
 
 
 if __name__ == "__main__":
-    main()
+    run_parts([measure], __doc__)

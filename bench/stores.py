@@ -154,7 +154,9 @@ def learn_all(service: Serving, batches: Iterable[Batch], count: int, name: str)
     started_s = said_s = time.perf_counter()
     created = 0
     requests = (
-        pb.LearnStreamRequest(batch=pb.LearnRequest(project=project, memories=memories))
+        pb.LearnStreamRequest(
+            batch=pb.LearnRequest(project=project, memories=memories, embedding=pb.EMBEDDING_MODE_INLINE)
+        )
         for project, memories in batches
     )
     for reply in ContextServiceStub(service.channel).LearnStream(requests):

@@ -48,10 +48,16 @@ class AsyncCalls:
         memories: Iterable[memory_pb2.MemoryInput],
         *,
         request_id: str | None = None,
+        embedding: context_pb.EmbeddingMode.ValueType = context_pb.EMBEDDING_MODE_INLINE,
         timeout_s: float | None = None,
     ) -> context_pb.LearnResponse:
-        """Stores memories, all or none. Give a request_id of your own to be able to repeat the call."""
-        request = context_pb.LearnRequest(project=project, memories=memories, request_id=requests.id_or_new(request_id))
+        """Stores memories, all or none. Give a request_id of your own to be able to repeat the call.
+
+        With EMBEDDING_MODE_DEFERRED it answers sooner: they are found by words at once, by meaning a little later.
+        """
+        request = context_pb.LearnRequest(
+            project=project, memories=memories, request_id=requests.id_or_new(request_id), embedding=embedding
+        )
         return await self.send(request, timeout_s=timeout_s)
 
     async def note(
