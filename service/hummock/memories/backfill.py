@@ -75,6 +75,7 @@ class Backfill:
         self._failed: dict[str, set[int]] = {}
         self._done: deque[tuple[float, int]] = deque()
         self._embedded = self._reused = 0
+        self._failure = ""
         self._moves = 0
         self._is_closed = False
         self._threads = [
@@ -165,11 +166,17 @@ class Backfill:
                 if self.embed_some():
                     continue
             except Exception as error:
-                if not self._is_closed:
-                    _log.warning("vectors could not be stored: %s at %s", type(error).__name__, places_of(error))
+                self._tell(error)
                 self._wait(self._moves, _REST_S)
             else:
                 self._wait(moves)
+
+    def _tell(self, error: Exception) -> None:
+        """Says that nothing can be stored: once, until it is something else or works again."""
+        failure = f"{type(error).__name__} at {places_of(error)}"
+        if failure != self._failure and not self._is_closed:
+            _log.warning("vectors could not be stored; trying again every %.0f s: %s", _REST_S, failure)
+        self._failure = failure
 
     def _wait(self, moves: int, most_s: float | None = None) -> None:
         """Returns when something has happened since that many moves, or at the end."""
@@ -217,7 +224,7 @@ class Backfill:
                     self._failed[project] = waiting.failed
                 continue
             if embeddings is None:
-                return
+                break
             made.append((memory, embeddings))
         if made:
             self._write(project, made)
@@ -255,6 +262,7 @@ class Backfill:
         self._store.write(project, request).result()
         with self._condition:
             self._done.append((self._clock.monotonic(), len(made)))
+            self._failure = ""
 
 
 def _digests(space_id: str, texts: Sequence[str]) -> list[bytes]:

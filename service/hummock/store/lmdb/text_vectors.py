@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 import lmdb
 
@@ -67,8 +67,7 @@ def trim(txn: lmdb.Transaction[bytes], tables: Tables, now: float, limits: Store
     pages = stat["leaf_pages"] + stat["overflow_pages"]
     is_too_much = pages * stat["psize"] > limits.retired_bytes
     oldest = _TIME.pack(max(int((now - limits.retired_kept_s) * 1000), 0))
-    for key, _ in list(islice(keys.entries(txn, tables.retired_age, b""), limits.trimmed_entries)):
-        if not is_too_much and key[: _TIME.size] >= oldest:
-            return
+    first = islice(keys.entries(txn, tables.retired_age, b""), limits.trimmed_entries)
+    for key, _ in list(takewhile(lambda entry: is_too_much or entry[0][: _TIME.size] < oldest, first)):
         txn.delete(key, db=tables.retired_age)
         txn.delete(key[_TIME.size :], db=tables.retired)
