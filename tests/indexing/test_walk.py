@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hummock.indexing import SkipReason, SourceFile, Tally, walk
-from hummock.indexing.walk import MissingExtra, Refused, open_root, read_file
+from hummock.indexing import MissingExtra, SkipReason, SourceFile, Tally, walk
+from hummock.indexing.walk import Refused, open_root, read_file
 
 MODES = pytest.mark.parametrize("with_git", [True, False], ids=["git", "no-git"])
 
@@ -305,3 +305,65 @@ def test_a_tally_counts_files_and_reasons(root: Path) -> None:
     counts = tally.counts
     assert (counts.files, counts.file_bytes, counts.skipped_total) == (1, 6, 3)
     assert list(counts.skipped.items()) == [("may hold secrets", 2), ("binary", 1)]
+
+
+@MODES
+def test_rules_of_the_users_own_leave_out_and_bring_back(root: Path, with_git: bool) -> None:
+    """X9."""
+    if with_git:
+        git(root, "init")
+    write(
+        root,
+        {
+            ".gitignore": "private/\n*.log\n",
+            ".hummockignore": "/old/\n*.sql\n!db/schema.sql\n!private/\n!uv.lock\n!vendor/\n!node_modules/ours/\n",
+            "a.py": "x = 1\n",
+            "a.log": "no\n",
+            "old/deep/a.py": "x = 1\n",
+            "old/b.py": "x = 1\n",
+            "db/rows.sql": "SELECT 1;\n",
+            "db/schema.sql": "CREATE TABLE pay (id INT);\n",
+            "private/note.md": "# 还款\n",
+            "uv.lock": "version = 1\n",
+            "poetry.lock": "version = 1\n",
+            "vendor/dep.go": "package dep\n",
+        },
+    )
+    found, skipped = collect(root)
+    expected = [".gitignore", ".hummockignore", "a.py", "db/schema.sql", "private/note.md", "uv.lock", "vendor/dep.go"]
+    assert [file.path for file in found] == expected
+    assert skipped == {
+        "db/rows.sql": SkipReason.EXCLUDED,
+        "old/": SkipReason.EXCLUDED,
+        "poetry.lock": SkipReason.LOCK,
+    }
+
+
+@MODES
+def test_no_rule_brings_back_what_may_hold_secrets(root: Path, with_git: bool) -> None:
+    """X9."""
+    if with_git:
+        git(root, "init")
+    write(
+        root,
+        {
+            ".gitignore": ".env\n",
+            ".hummockignore": "!*\n!.git/\n",
+            ".env": "KEY=1\n",
+            "tls.key": "x\n",
+            "key.txt": "-----BEGIN PRIVATE KEY-----\nabc\n",
+            "image.txt": b"GIF\0\1",
+            "a.py": "x = 1\n",
+        },
+    )
+    (root / "out.py").symlink_to("/etc/hostname")
+    assert paths(root) == [".gitignore", ".hummockignore", "a.py"]
+
+
+@MODES
+def test_a_rule_that_is_no_pattern_is_an_error_that_names_the_file(root: Path, with_git: bool) -> None:
+    if with_git:
+        git(root, "init")
+    write(root, {".hummockignore": "*.log\n!\n", "a.py": "x = 1\n"})
+    with pytest.raises(ValueError, match=r"^\.hummockignore: .*'!'"):
+        collect(root)

@@ -2,9 +2,10 @@
 
 from hummock.indexing.chunker import fragments
 from hummock.indexing.fragment import Fragment, SourceFile
+from hummock.indexing.ignores import MissingExtra
 from hummock.indexing.markdown import DomainEntry, domain_entries
 from hummock.indexing.skips import SkipReason, Tally, WalkCounts
-from hummock.indexing.walk import MissingExtra, walk
+from hummock.indexing.walk import walk
 from hummock.indexing.wire import Changes, changes, content_hash
 
 __all__ = [

@@ -34,9 +34,13 @@ class SourceFile:
     @property
     def suffix(self) -> str:
         """The extension in lower case with its dot, empty when the name has none."""
-        name = self.path.rpartition("/")[2]
-        stem, dot, extension = name.rpartition(".")
-        return f".{extension.lower()}" if dot and stem else ""
+        return suffix_of(self.path)
+
+
+def suffix_of(path: str) -> str:
+    """The extension of a path's name in lower case with its dot, empty when the name has none."""
+    stem, dot, extension = path.rpartition("/")[2].rpartition(".")
+    return f".{extension.lower()}" if dot and stem else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

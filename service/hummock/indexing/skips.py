@@ -2,22 +2,20 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from types import MappingProxyType
 from typing import TypeAlias
+
+from hummock.indexing.fragment import suffix_of
 
 MAX_FILE_BYTES = 1_000_000
 MAX_LINE_CHARACTERS = 20_000
 _MAX_PATH_CHARACTERS = 1_024
 # Bytes that are not UTF-8 arrive as lone surrogates.
 _UNPRESENTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_HEAD_BYTES = 1024
-# A hand-written file of this size has shorter lines on average, in any language.
-_MINIFIED_FROM_BYTES = 5_000
-_MINIFIED_MEAN_LINE_BYTES = 500
 
 OnSkip: TypeAlias = Callable[[str, str], None]
 
@@ -35,6 +33,11 @@ class SkipReason(StrEnum):
     PRIVATE = "may hold secrets"
     MINIFIED = "minified"
     GENERATED = "generated"
+    LOCK = "lock file"
+    RECORDED = "recorded for tests"
+    DATA = "data"
+    LICENCE = "licence text"
+    EXCLUDED = "named in .hummockignore"
     VENDORED = "vendored or generated directory"
     VIRTUAL_ENVIRONMENT = "virtual environment"
     NESTED_REPOSITORY = "nested repository or submodule"
@@ -42,75 +45,106 @@ class SkipReason(StrEnum):
     UNREADABLE = "cannot be read"
 
 
+_OF_LITTLE_USE = frozenset(
+    {
+        SkipReason.GENERATED,
+        SkipReason.LOCK,
+        SkipReason.RECORDED,
+        SkipReason.DATA,
+        SkipReason.LICENCE,
+        SkipReason.VENDORED,
+    }
+)
+
+
+def may_be_brought_back(reason: SkipReason) -> bool:
+    """Whether a rule of the user's own may bring such a path back; secrets and what cannot be read stay out."""
+    return reason in _OF_LITTLE_USE
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_SKIPPED_DIRECTORIES = _words("""
-    .git .hg .svn .jj node_modules bower_components site-packages .venv .tox .nox .eggs __pycache__
+def _names(patterns: str) -> re.Pattern[str]:
+    """Matches a name in lower case that fits one of these shell patterns."""
+    return re.compile("|".join(map(translate, patterns.split())))
+
+
+_VERSION_CONTROL = _words(".git .hg .svn .jj")
+_SKIPPED_DIRECTORIES = _VERSION_CONTROL | _words("""
+    node_modules bower_components site-packages .venv .tox .nox .eggs __pycache__ __generated__
     .mypy_cache .pytest_cache .ruff_cache .hypothesis .gradle .idea .terraform
 """)
 # Deeper down these are as likely a product's own words (`com/acme/vendor/VendorService.java`).
 _SKIPPED_AT_THE_TOP = frozenset({"vendor", "third_party"})
-_SECRET_NAMES = _words("""
+_SECRET_NAMES = _names("""
     .env* *.env *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.gpg id_rsa id_dsa id_ecdsa id_ed25519 *_rsa
     *_ed25519 .netrc _netrc .npmrc .pypirc .pgpass .git-credentials .htpasswd credentials credentials.json
     secrets.json secrets.yml secrets.yaml secrets.toml service-account*.json *.tfstate *.tfvars
 """)
 _SECRET_DIRECTORIES = frozenset({".ssh", ".gnupg", ".aws"})
-_GENERATED_NAMES = _words("""
-    *.min.js *.min.css *.map *_pb2.py *_pb2.pyi *_pb2_grpc.py *_pb2_grpc.pyi *.pb.go *.pb.cc *.pb.h package-lock.json
-    yarn.lock pnpm-lock.yaml uv.lock poetry.lock pdm.lock cargo.lock composer.lock gemfile.lock go.sum
+# Where a name might be somebody's own, `client_grpc.py` or `is_generated.ts`, the mark in the file decides.
+_GENERATED_NAMES = _names("""
+    *.min.js *.min.css *.map *_pb2.py *_pb2.pyi *_pb2_grpc.py *_pb2_grpc.pyi *.pb.go *.pb.gw.go *.pb.cc *.pb.h *.pb.rs
+    *.pb.swift *.grpc.swift *.pbobjc.h *.pbobjc.m *_pb.js *_pb.ts *_pb.d.ts *_grpc_pb.js *_grpc_pb.d.ts *.pbjson.dart
+    *.pbenum.dart *.pbserver.dart *.pb.dart *.g.dart *.gr.dart *.freezed.dart *.mocks.dart *.designer.cs *.designer.vb
+    *.g.cs *.g.i.cs *.generated.* *.tsbuildinfo .pnp.cjs .pnp.loader.mjs gradlew gradlew.bat mvnw mvnw.cmd
 """)
-_GENERATED_MARK = re.compile(rb"(?i)\bgenerated\b[^\n]{0,200}\bdo not (?:edit|modify)\b|^\W{0,8}@generated\b")
+_LOCK_NAMES = _names("""
+    *.lock *.lockfile package-lock.json npm-shrinkwrap.json pnpm-lock.yaml *.lock.json *.lock.yml *.lock.yaml *.lock.hcl
+    go.sum go.work.sum package.resolved cartfile.resolved packages.lock.json project.assets.json cabal.project.freeze
+    conda-lock.yml lake-manifest.json verification-metadata.xml
+""")
+_RECORDED_NAMES = _names("*.snap *.snap.new *.ambr *.approved.txt *.received.txt *.verified.txt *.golden")
+_RECORDED_DIRECTORIES = _words("""
+    golden goldens __golden__ __snapshots__ fixtures __fixtures__ testdata test-data test_data cassettes vcr_cassettes
+""")
+# In the folders above; code, documents and schemas there are what they are elsewhere.
+_RECORDED_SUFFIXES = _words("""
+    .json .jsonl .ndjson .xml .csv .tsv .txt .html .htm .yaml .yml .out .log .expected .diff .har
+""")
+# JSON that people write, whatever it looks like.
+_CONFIGURATION_NAMES = _names("""
+    package.json composer.json tsconfig*.json jsconfig*.json angular.json nx.json project.json appsettings*.json
+    *config*.json *settings*.json *manifest*.json *schema*.json *openapi*.json *swagger*.json *messages*.json
+""")
+_CONFIGURATION_DIRECTORIES = _words("_locales locale locales lang langs i18n l10n translations messages")
 
 
-def directory_reason(path: str) -> SkipReason | None:
-    """Why a directory of this path is never entered, or None."""
-    is_skipped = path.rpartition("/")[2] in _SKIPPED_DIRECTORIES or path in _SKIPPED_AT_THE_TOP
+def directory_reason(path: str, *, is_wanted: bool = False) -> SkipReason | None:
+    """Why a directory of this path is never entered, or None; `is_wanted` where a rule of the user's brings it back."""
+    name = path.rpartition("/")[2]
+    is_skipped = name in _VERSION_CONTROL or (
+        not is_wanted and (name in _SKIPPED_DIRECTORIES or path in _SKIPPED_AT_THE_TOP)
+    )
     return SkipReason.VENDORED if is_skipped else None
 
 
 def name_reason(path: str) -> SkipReason | None:
     """Why a file of this path is not opened at all, or None. Upper and lower case do not differ here."""
     *parents, name = path.casefold().split("/")
-    if _matches(name, _SECRET_NAMES) or not _SECRET_DIRECTORIES.isdisjoint(parents):
+    if _SECRET_NAMES.match(name) or not _SECRET_DIRECTORIES.isdisjoint(parents):
         return SkipReason.PRIVATE
-    if _matches(name, _GENERATED_NAMES):
+    if _LOCK_NAMES.match(name):
+        return SkipReason.LOCK
+    if _GENERATED_NAMES.match(name):
         return SkipReason.GENERATED
-    return None
+    is_aside = not _RECORDED_DIRECTORIES.isdisjoint(parents) and suffix_of(name) in _RECORDED_SUFFIXES
+    return SkipReason.RECORDED if is_aside or _RECORDED_NAMES.match(name) else None
+
+
+def is_configuration(path: str) -> bool:
+    """Whether JSON of this path is something that people write: configuration, schemas, texts of a user interface."""
+    *parents, name = path.casefold().split("/")
+    is_hidden = any(part.startswith(".") for part in (*parents, name))
+    is_named_so = _CONFIGURATION_NAMES.match(name) is not None
+    return is_hidden or is_named_so or not _CONFIGURATION_DIRECTORIES.isdisjoint(parents)
 
 
 def is_presentable(path: str) -> bool:
     """Whether a path can be sent and printed: UTF-8, at most 1,024 characters, none of them control or direction."""
     return len(path) <= _MAX_PATH_CHARACTERS and not _UNPRESENTABLE.search(path)
-
-
-def content_reason(data: bytes) -> SkipReason | None:
-    """Why a file with these bytes is not indexed, or None."""
-    if b"\0" in data:
-        return SkipReason.BINARY
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return SkipReason.NOT_UTF8
-    head = data[:_HEAD_BYTES]
-    if head.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in head:
-        return SkipReason.PRIVATE
-    if _GENERATED_MARK.search(head):
-        return SkipReason.GENERATED
-    return SkipReason.MINIFIED if _is_minified(data, text) else None
-
-
-def _is_minified(data: bytes, text: str) -> bool:
-    lines = text.split("\n")
-    if len(data) >= _MINIFIED_FROM_BYTES and len(data) > _MINIFIED_MEAN_LINE_BYTES * len(lines):
-        return True
-    return max(map(len, lines)) > MAX_LINE_CHARACTERS
-
-
-def _matches(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

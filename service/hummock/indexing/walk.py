@@ -8,39 +8,27 @@ import stat
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hummock.indexing.content import content_reason
 from hummock.indexing.fragment import SourceFile
+from hummock.indexing.ignores import GIT_RULES, OWN_RULES, Rules, is_ignored
 from hummock.indexing.skips import (
     MAX_FILE_BYTES,
     OnSkip,
     SkipReason,
-    content_reason,
     directory_reason,
     is_presentable,
+    may_be_brought_back,
     name_reason,
 )
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a file that turned into a FIFO between the look and the opening must not hang us.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GIT_TIMEOUT_S = 120
-_IGNORE_FILE = ".gitignore"
 _IGNORE_FILE_BYTES = 1_000_000
 _VENV_MARK = "pyvenv.cfg"
-
-
-class MissingExtra(RuntimeError):
-    """A part of the installation that this needs is not there; `extra` names it."""
-
-    def __init__(self, extra: str) -> None:
-        super().__init__(f"this needs an extra that is not installed: pip install 'hummock[{extra}]'")
-        self.extra = extra
 
 
 class Refused(Exception):
@@ -57,56 +45,88 @@ def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
     Nothing outside the root is read and no symbolic link is followed, whatever changes on disk meanwhile.
 
     Args:
-        root: A directory; inside a git work tree or not.
+        root: A directory; inside a git work tree or not. Its `.hummockignore` leaves out more than git does, and
+            brings back (`!`) what git or this index would leave out.
         on_skip: Called with path and reason for each file that is left out, and once for each directory that is
-            not entered (its path ends with `/`). Ignored paths are not reported.
+            not entered (its path ends with `/`). Paths that git ignores are not reported.
 
     Raises:
         FileNotFoundError, NotADirectoryError: `root` is not a directory.
+        ValueError: `.hummockignore` holds a line that is no pattern.
+        MissingExtra: There are ignore rules that git cannot read for us, and the extra `code` is not installed.
     """
     with open_root(root) as root_fd:
-        for path in _list_paths(root.resolve(strict=True), root_fd, on_skip):
+        own = own_rules(root_fd)
+        for path in list_paths(root, root_fd, own, on_skip):
             try:
-                yield _source_file(root_fd, path)
+                yield source_file(root_fd, path, own)
             except Refused as refused:
                 on_skip(path, refused.reason)
 
 
-def _source_file(root_fd: int, path: str) -> SourceFile:
+def own_rules(root_fd: int) -> Rules | None:
+    """What the root's `.hummockignore` says, if there is one. Raises: ValueError, MissingExtra, as `walk`."""
+    try:
+        data = read_file(root_fd, OWN_RULES, _IGNORE_FILE_BYTES)
+    except Refused:
+        return None
+    try:
+        return Rules.read("", data)
+    except ValueError as error:
+        raise ValueError(f"{OWN_RULES}: {error}") from error
+
+
+def source_file(root_fd: int, path: str, own: Rules | None) -> SourceFile:
+    """The file at a path that `list_paths` gave. Raises: Refused, when it is not to be indexed."""
     if not is_presentable(path):
         raise Refused(SkipReason.BAD_NAME)
-    reason = name_reason(path)
-    if reason is not None:
-        raise Refused(reason)
+    is_wanted = _verdict(own, path) is False
+    _refuse(name_reason(path), is_wanted)
     data = read_file(root_fd, path, MAX_FILE_BYTES)
-    reason = content_reason(data)
-    if reason is not None:
-        raise Refused(reason)
+    _refuse(content_reason(path, data), is_wanted)
     return SourceFile(path=path, data=data)
 
 
-def _list_paths(root: Path, root_fd: int, on_skip: OnSkip) -> list[str]:
-    """Paths of candidates relative to the root, sorted, each once; directories that are skipped are reported.
+def _refuse(reason: SkipReason | None, is_wanted: bool) -> None:
+    if reason is not None and not (is_wanted and may_be_brought_back(reason)):
+        raise Refused(reason)
 
-    Raises:
-        MissingExtra: There are ignore rules that git cannot read for us, and the extra `code` is not installed.
-    """
+
+def _verdict(own: Rules | None, path: str) -> bool | None:
+    return None if own is None else own.verdict(path)
+
+
+def list_paths(root: Path, root_fd: int, own: Rules | None, on_skip: OnSkip) -> list[str]:
+    """Paths of candidates relative to the root, sorted, each once; what is left out is reported as `walk` says."""
     # An empty answer means that a repository around the root ignores it, as with a package inside an environment.
     # The user has named this root, so it is walked all the same.
-    listed = _listed_by_git(root)
+    listed = _listed_by_git(root.resolve(strict=True), own)
     if listed:
-        return _without_skipped_directories(listed, on_skip)
-    return sorted(_walked(root_fd, on_skip))
+        return _without_skipped(listed, own, on_skip)
+    return sorted(_walked(root_fd, own, on_skip))
 
 
-def _listed_by_git(root: Path) -> list[str]:
-    """What git lists below the root: tracked, or neither tracked nor ignored. Empty when git cannot say."""
+def _listed_by_git(root: Path, own: Rules | None) -> list[str]:
+    """What git lists below the root: tracked, not ignored, or brought back. Empty when git cannot say."""
+    if not any((folder / ".git").exists() for folder in (root, *root.parents)):
+        return []
+    listed = _git(root, "--cached", "--others", "--exclude-standard")
+    if listed and own is not None and own.bring_back:
+        ignored = _git(root, "--others", "--ignored", "--exclude-standard", "--directory")
+        wanted = [path for path in ignored if own.verdict(path) is False]
+        if wanted:
+            listed += _git(root, "--others", "--", *wanted)
+    return sorted(set(listed))
+
+
+def _git(root: Path, *arguments: str) -> list[str]:
+    """Paths that `git ls-files` lists; none when there is no git, or it fails."""
     git = shutil.which("git")
-    if git is None or not any((folder / ".git").exists() for folder in (root, *root.parents)):
+    if git is None:
         return []
     # A repository's own settings can name programs to run; the two that listing would start are switched off.
-    command = [git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", os.fspath(root)]
-    command += ["ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    command = [git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs"]
+    command += ["-C", os.fspath(root), "ls-files", "-z", *arguments]
     try:
         done = subprocess.run(
             command,
@@ -118,7 +138,7 @@ def _listed_by_git(root: Path) -> list[str]:
         )
     except (OSError, subprocess.SubprocessError):
         return []
-    return sorted({os.fsdecode(path) for path in done.stdout.split(b"\0") if path})
+    return [os.fsdecode(path) for path in done.stdout.split(b"\0") if path]
 
 
 def _environment() -> dict[str, str]:
@@ -128,7 +148,7 @@ def _environment() -> dict[str, str]:
     return kept | {"GIT_OPTIONAL_LOCKS": "0"}
 
 
-def _without_skipped_directories(paths: Sequence[str], on_skip: OnSkip) -> list[str]:
+def _without_skipped(paths: Sequence[str], own: Rules | None, on_skip: OnSkip) -> list[str]:
     environments = {parent for parent, _, name in (path.rpartition("/") for path in paths) if name == _VENV_MARK}
     environments.discard("")
     kept: list[str] = []
@@ -137,7 +157,9 @@ def _without_skipped_directories(paths: Sequence[str], on_skip: OnSkip) -> list[
         if path.endswith("/"):  # an untracked repository within this one
             on_skip(path, SkipReason.NESTED_REPOSITORY)
             continue
-        skipped = _skipped_parent(path, environments)
+        skipped = _skipped_parent(path, environments, own)
+        if skipped is None and _verdict(own, path):
+            skipped = path, SkipReason.EXCLUDED
         if skipped is None:
             kept.append(path)
         elif skipped[0] not in reported:
@@ -146,27 +168,25 @@ def _without_skipped_directories(paths: Sequence[str], on_skip: OnSkip) -> list[
     return kept
 
 
-def _skipped_parent(path: str, environments: set[str]) -> tuple[str, SkipReason] | None:
+def _skipped_parent(path: str, environments: set[str], own: Rules | None) -> tuple[str, SkipReason] | None:
     parts = path.split("/")
     for depth in range(1, len(parts)):
         folder = "/".join(parts[:depth])
-        reason = SkipReason.VIRTUAL_ENVIRONMENT if folder in environments else directory_reason(folder)
+        is_environment = folder in environments
+        reason = SkipReason.VIRTUAL_ENVIRONMENT if is_environment else _folder_reason(folder, own)
         if reason is not None:
             return f"{folder}/", reason
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Rules:
-    """One `.gitignore`: its rules speak of paths below `prefix`."""
-
-    prefix: str
-    spec: GitIgnoreSpec
+def _folder_reason(folder: str, own: Rules | None) -> SkipReason | None:
+    verdict = _verdict(own, f"{folder}/")
+    return SkipReason.EXCLUDED if verdict else directory_reason(folder, is_wanted=verdict is False)
 
 
-def _walked(root_fd: int, on_skip: OnSkip) -> Iterator[str]:
+def _walked(root_fd: int, own: Rules | None, on_skip: OnSkip) -> Iterator[str]:
     """Paths below the root with nested `.gitignore` files applied; ignored directories are not entered."""
-    pending: list[tuple[str, tuple[_Rules, ...]]] = [("", ())]
+    pending: list[tuple[str, tuple[Rules, ...]]] = [("", ())]
     while pending:
         folder, rules = pending.pop()
         try:
@@ -178,18 +198,21 @@ def _walked(root_fd: int, on_skip: OnSkip) -> Iterator[str]:
         if reason is not None:
             on_skip(folder, reason)
             continue
-        if _IGNORE_FILE in entries:
-            rules = (*rules, *_rules(root_fd, folder))
+        if GIT_RULES in entries:
+            rules = (*rules, *_git_rules(root_fd, folder))
         for name, is_directory in sorted(entries.items()):
             path = f"{folder}{name}"
-            if _is_ignored(rules, path, is_directory):
+            shown = f"{path}/" if is_directory else path
+            verdict = _verdict(own, shown)
+            if verdict is None and is_ignored(rules, shown):
                 continue
-            if not is_directory:
-                yield path
-            elif (vendored := directory_reason(path)) is not None:
-                on_skip(f"{path}/", vendored)
+            reason = SkipReason.EXCLUDED if verdict else _folder_reason(path, own) if is_directory else None
+            if reason is not None:
+                on_skip(shown, reason)
+            elif is_directory:
+                pending.append((shown, rules))
             else:
-                pending.append((f"{path}/", rules))
+                yield path
 
 
 def _entries(root_fd: int, folder: str) -> dict[str, bool]:
@@ -208,31 +231,11 @@ def _marked(entries: dict[str, bool]) -> SkipReason | None:
     return SkipReason.VIRTUAL_ENVIRONMENT if _VENV_MARK in entries else None
 
 
-def _rules(root_fd: int, folder: str) -> Iterator[_Rules]:
+def _git_rules(root_fd: int, folder: str) -> Iterator[Rules]:
     try:
-        data = read_file(root_fd, f"{folder}{_IGNORE_FILE}", _IGNORE_FILE_BYTES)
-        lines = data.decode("utf-8-sig", errors="replace").splitlines()
-        yield _Rules(prefix=folder, spec=_ignore_spec(lines))
+        yield Rules.read(folder, read_file(root_fd, f"{folder}{GIT_RULES}", _IGNORE_FILE_BYTES))
     except (Refused, ValueError):  # a link, or a pattern that is none: git ignores both too
         return
-
-
-def _ignore_spec(lines: Sequence[str]) -> GitIgnoreSpec:
-    try:
-        from pathspec import GitIgnoreSpec
-    except ImportError as error:
-        raise MissingExtra("code") from error
-    return GitIgnoreSpec.from_lines(lines)
-
-
-def _is_ignored(rules: Sequence[_Rules], path: str, is_directory: bool) -> bool:
-    """The nearest `.gitignore` that speaks of the path decides."""
-    for rule in reversed(rules):
-        relative = path.removeprefix(rule.prefix) + ("/" if is_directory else "")
-        verdict = rule.spec.check_file(relative).include
-        if verdict is not None:
-            return bool(verdict)
-    return False
 
 
 @contextmanager
