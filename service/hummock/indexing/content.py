@@ -48,10 +48,10 @@ def content_reason(path: str, data: bytes) -> SkipReason | None:
         return SkipReason.NOT_UTF8
     if data.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in data[:_HEAD_BYTES]:
         return SkipReason.PRIVATE
-    return _reason_to_leave_out(path, text, len(data))
+    return _reason_to_leave_out(path, text, data)
 
 
-def _reason_to_leave_out(path: str, text: str, size_bytes: int) -> SkipReason | None:
+def _reason_to_leave_out(path: str, text: str, data: bytes) -> SkipReason | None:
     suffix = suffix_of(path)
     if _is_generated(path, suffix, text[:_HEAD_BYTES]):
         return SkipReason.GENERATED
@@ -63,9 +63,12 @@ def _reason_to_leave_out(path: str, text: str, size_bytes: int) -> SkipReason | 
     is_code = language_of(suffix) is not None
     if not is_code and suffix not in _MARKDOWN and _is_list_of_hashes(lines):
         return SkipReason.LOCK
-    if size_bytes > _SMALL_BYTES and _is_data(path, suffix, text, lines, is_code):
-        return SkipReason.DATA
-    return SkipReason.MINIFIED if _is_minified(size_bytes, lines) else None
+    if len(data) > _SMALL_BYTES:
+        if suffix in _RECORDS or _is_numbers(data) or _is_encoded(data):
+            return SkipReason.DATA
+        if not is_code and suffix not in _MARKDOWN and _is_data(path, suffix, text, lines):
+            return SkipReason.DATA
+    return SkipReason.MINIFIED if _is_minified(len(data), lines) else None
 
 
 def _is_minified(size_bytes: int, lines: Sequence[str]) -> bool:
@@ -147,16 +150,12 @@ def _is_list_of_hashes(lines: Sequence[str]) -> bool:
     return hashes >= _FEWEST_HASHES and hashes * 3 >= sum(1 for line in lines if line.strip())
 
 
-def _is_data(path: str, suffix: str, text: str, lines: Sequence[str], is_code: bool) -> bool:
-    if suffix in _RECORDS or _is_numbers(text) or _is_encoded(text):
-        return True
-    if is_code or suffix in _MARKDOWN:
-        return False
+def _is_data(path: str, suffix: str, text: str, lines: Sequence[str]) -> bool:
     if suffix == ".json":
         return not is_configuration(path) and _is_json_of_records(text)
     if suffix == ".sql":
-        return _share(lines, _ROW) > 0.9 and len(lines) > _FEWEST_ROWS
-    return _share(lines, _WORD) > 0.95 and len(lines) > _FEWEST_WORDS
+        return len(lines) > _FEWEST_ROWS and _share(lines, _ROW) > 0.9
+    return len(lines) > _FEWEST_WORDS and _share(lines, _WORD) > 0.95
 
 
 # A row of a dump of a table; its statement may go on over many lines.
@@ -168,27 +167,27 @@ def _share(lines: Sequence[str], form: re.Pattern[str]) -> float:
     return sum(form.match(line) is not None for line in lines) / len(lines)
 
 
-_DIGITS: Final = dict.fromkeys(map(ord, "0123456789"))
-_SPACES: Final = dict.fromkeys(map(ord, " \t\r\n"))
 _NUMBER: Final = re.compile(
-    r"0[xX][0-9a-fA-F]+[uUlL]*|[-+]?\d[\d_]*(?:\.\d*)?(?:[eE][-+]?\d+)?[fFuUlL]*|[,;:()\[\]{}|]+"
+    rb"0[xX][0-9a-fA-F]+[uUlL]*|[-+]?\d[\d_]*(?:\.\d*)?(?:[eE][-+]?\d+)?[fFuUlL]*|[,;:()\[\]{}|]+"
 )
 
 
-def _is_numbers(text: str) -> bool:
+def _is_numbers(data: bytes) -> bool:
     """Whether nearly all of it is numbers and what stands between them, in whatever language."""
-    dense = text.translate(_SPACES)
-    if len(dense) - len(dense.translate(_DIGITS)) < 0.3 * len(dense):
+    dense = data.translate(None, b" \t\r\n")
+    if len(dense) - len(dense.translate(None, b"0123456789")) < 0.3 * len(dense):
         return False
-    return len(_NUMBER.sub("", dense)) < 0.1 * len(dense)
+    return len(_NUMBER.sub(b"", dense)) < 0.1 * len(dense)
 
 
-_ENCODED: Final = re.compile(r"[A-Za-z0-9+/]{60,}")
+_ENCODED: Final = re.compile(rb"[A-Za-z0-9+/]{60,}")
 
 
-def _is_encoded(text: str) -> bool:
-    """Whether most of it is Base64 or the like."""
-    return sum(map(len, _ENCODED.findall(text))) > 0.6 * len(text)
+def _is_encoded(data: bytes) -> bool:
+    """Whether most of it is Base64 or the like; such a text has few spaces."""
+    if len(data.translate(None, b" \t\r\n")) < 0.9 * len(data):
+        return False
+    return sum(map(len, _ENCODED.findall(data))) > 0.6 * len(data)
 
 
 # A document that names its own schema is configuration, or is one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from hashlib import blake2b
 
 from hummock.indexing.fragment import Fragment
@@ -51,8 +51,10 @@ def changes(local: Mapping[str, str], remote: Mapping[str, str]) -> Changes:
 
 def content_hash(memory: Fragment | DomainEntry) -> str:
     """A hash of all that goes on the wire for it: 32 hexadecimal digits, the same in every process and version."""
-    fields = {"recipe": _RECIPE, "type": type(memory).__name__, **asdict(memory)}
-    canonical = json.dumps(fields, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    # Not `asdict`, which copies every value.
+    values = {each.name: getattr(memory, each.name) for each in fields(memory)}
+    named = {"recipe": _RECIPE, "type": type(memory).__name__, **values}
+    canonical = json.dumps(named, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return blake2b(canonical.encode(), digest_size=_HASH_BYTES).hexdigest()
 
 
