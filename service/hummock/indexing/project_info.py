@@ -72,9 +72,8 @@ class Manifests:
 
     def look_at(self, file: SourceFile) -> None:
         """Reads the file if it is a manifest of the project."""
-        *folders, name = file.path.split("/")
-        kind = _KINDS.get(name)
-        if kind is None or not _ASIDE.isdisjoint(folders):
+        kind = _kind(file.path)
+        if kind is None:
             return
         try:
             if len(file.data) > MAX_MANIFEST_BYTES:
@@ -100,6 +99,16 @@ class Manifests:
             manifests=tuple(self._read),
             unread=tuple(self._unread),
         )
+
+
+def is_manifest(path: str) -> bool:
+    """Whether a file of this path, relative to the root, may say what the project is made with."""
+    return _kind(path) is not None
+
+
+def _kind(path: str) -> _Kind | None:
+    *folders, name = path.split("/")
+    return _KINDS.get(name) if _ASIDE.isdisjoint(folders) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

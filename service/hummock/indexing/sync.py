@@ -6,21 +6,17 @@ another machine made, costs nothing twice, and an unchanged repository sends not
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock.indexing.chunker import fragments
-from hummock.indexing.fragment import SourceFile
-from hummock.indexing.languages import without_grammar
-from hummock.indexing.markdown import MARKDOWN_SUFFIXES, domain_entries
-from hummock.indexing.project_info import MOST_NAMED, Made, Manifests
-from hummock.indexing.skips import OnSkip, Tally, WalkCounts, is_presentable
-from hummock.indexing.walk import walk
-from hummock.indexing.wire import REPOSITORY_TAG, changes, is_of_repository, memory_input
+from hummock.indexing.project_info import MOST_NAMED, Made
+from hummock.indexing.skips import OnSkip, WalkCounts
+from hummock.indexing.tree import Tree, shown_root
+from hummock.indexing.wire import REPOSITORY_TAG, changes, is_of_repository
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2, project_service_pb2
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
@@ -32,7 +28,6 @@ Stage: TypeAlias = Literal["read", "send", "delete"]
 _PAGE_MEMORIES = 1000
 _DELETE_MEMORIES = 512
 _UNARY_TIMEOUT_S = 60.0
-_MAX_NAME_CHARACTERS = 100
 _FIELDS = ("tech_stack", "path")
 
 
@@ -115,68 +110,33 @@ def sync(
         grpc.RpcError: The service cannot be reached or refuses the project. What it has acknowledged is kept, and the
             next run goes on from there.
     """
-    _check_name(name)
-    tally = Tally()
-    manifests = Manifests()
-    local = _read(root, name, tally, manifests, on_progress, on_skip)
-    service = _Service(project=project, name=name, channel=channel)
-    plan = changes({key: memory.source_hash for key, memory in local.items()}, service.held())
-    failures = service.send([local[key] for key in plan.send], on_progress)
+    tree = Tree(root, name)
+    tree.look((), lambda files: on_progress(Progress(stage="read", done=files, total=None)), on_skip)
+    return bring(tree, project, channel, on_progress=on_progress)
+
+
+def bring(tree: Tree, project: str, channel: grpc.Channel, *, on_progress: OnProgress) -> SyncReport:
+    """Bring the project to hold what the tree has, which has been looked at; arguments and errors as of `sync`."""
+    service = _Service(project=project, name=tree.name, channel=channel)
+    local = tree.hashes()
+    plan = changes(local, service.held())
+    memories = tree.memories(plan.send)
+    failures = service.send(memories, on_progress)
     deleted = service.delete(plan.delete, on_progress)
-    languages = {memory.payload.code_fragment.language for memory in local.values()}
-    info = service.describe(manifests.made(), "" if name else _shown(root)) if local else None
-    domains = sum(memory.kind == memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE for memory in local.values())
+    info = service.describe(tree.made(), shown_root(tree)) if local else None
+    domains = tree.domain_entries()
+    tree.release()
     return SyncReport(
-        walked=tally.counts,
+        walked=tree.counts,
         fragments=len(local) - domains,
         domain_entries=domains,
-        sent=len(plan.send) - sum(len(failure.ids) for failure in failures),
+        sent=len(memories) - sum(len(failure.ids) for failure in failures),
         deleted=deleted,
         unchanged=plan.unchanged,
         failures=tuple(failures),
-        without_grammar=tuple(without_grammar(languages)),
+        without_grammar=tuple(tree.without_grammar()),
         info=info,
     )
-
-
-def _check_name(name: str) -> None:
-    is_part = name not in {".", ".."} and "/" not in name and name == name.strip() and name.isprintable()
-    if not is_part or len(name) > _MAX_NAME_CHARACTERS:
-        raise ValueError(f"repository name {name!r}: must be one part of a path, at most 100 characters")
-
-
-def _shown(root: Path) -> str:
-    """Where it lies; empty where that cannot be said."""
-    path = str(root.resolve())
-    return path if is_presentable(path) else ""
-
-
-def _read(
-    root: Path, name: str, tally: Tally, manifests: Manifests, on_progress: OnProgress, on_skip: OnSkip
-) -> dict[str, memory_pb2.MemoryInput]:
-    """All memories of the repository by id, in its order. Documents come last: they name files that exist."""
-
-    def skip(path: str, reason: str) -> None:
-        tally.skip(path, reason)
-        on_skip(path, reason)
-
-    found: dict[str, memory_pb2.MemoryInput] = {}
-    paths: set[str] = set()
-    documents: list[SourceFile] = []
-    for file in walk(root, skip):
-        manifests.look_at(file)
-        named = replace(file, path=f"{name}/{file.path}") if name else file
-        paths.add(named.path)
-        tally.keep(len(file.data))
-        if named.suffix in MARKDOWN_SUFFIXES:
-            documents.append(named)
-        else:
-            found |= {fragment.id: memory_input(fragment, name) for fragment in fragments(named)}
-        on_progress(Progress(stage="read", done=len(paths), total=None))
-    known = frozenset(paths)
-    for document in documents:
-        found |= {entry.id: memory_input(entry, name) for entry in domain_entries(document, known)}
-    return found
 
 
 class _Service:

@@ -1,0 +1,237 @@
+"""A repository as memories, kept in step with the disk: what did not change is neither read nor cut again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeAlias
+
+from hummock.indexing.chunker import fragments
+from hummock.indexing.fragment import SourceFile
+from hummock.indexing.ignores import OWN_RULES, Rules
+from hummock.indexing.languages import without_grammar
+from hummock.indexing.markdown import MARKDOWN_SUFFIXES, domain_entries
+from hummock.indexing.project_info import Made, Manifests, is_manifest
+from hummock.indexing.skips import OnSkip, SkipReason, Tally, WalkCounts, is_presentable
+from hummock.indexing.walk import Refused, list_paths, open_root, own_rules, source_file
+from hummock.indexing.wire import memory_input
+from hummock.v1 import memory_pb2
+
+OnFile: TypeAlias = Callable[[int], None]
+_Stamp: TypeAlias = tuple[int, ...]
+_MAX_NAME_CHARACTERS = 100
+
+
+@dataclass(slots=True, kw_only=True)
+class _File:
+    """What is known of a file since it was read: `reason` says why it is not indexed, `kept` is what is needed whole.
+
+    Attributes:
+        stamp: What the file system said of it just before; differs when it may have been written to.
+        digest: Of its bytes; empty where they were not read.
+        hashes: Source hashes of its memories by their ids.
+    """
+
+    stamp: _Stamp
+    reason: SkipReason | None = None
+    digest: bytes = b""
+    file_bytes: int = 0
+    language: str = ""
+    hashes: dict[str, str] = field(default_factory=dict)
+    kept: SourceFile | None = None
+
+
+class Tree:
+    """The memories of the repository below `root`; `name` tells several repositories of one project apart."""
+
+    def __init__(self, root: Path, name: str = "") -> None:
+        """Look at nothing yet.
+
+        Raises:
+            ValueError: `name` is no single part of a path.
+        """
+        _check_name(name)
+        self.root = root
+        self.name = name
+        self.counts: WalkCounts = Tally().counts
+        self._files: dict[str, _File] = {}
+        self._own_stamp: _Stamp = ()
+        self._fresh: dict[str, memory_pb2.MemoryInput] = {}
+
+    def look(self, touched: Collection[str], on_file: OnFile, on_skip: OnSkip) -> int:
+        """Bring it up to date with the disk; how many indexed files are new, different or gone.
+
+        Args:
+            touched: Files and folders, relative to the root, that are read again whatever the file system says of them.
+            on_file: Called after each file that is indexed, with their number so far.
+            on_skip: Called for each path that is left out, as `walk` does.
+
+        Raises:
+            FileNotFoundError, NotADirectoryError: The root is not a directory.
+            ValueError, MissingExtra: As `walk`.
+        """
+        tally = Tally()
+
+        def skip(path: str, reason: str) -> None:
+            tally.skip(path, reason)
+            on_skip(path, reason)
+
+        before = self._files
+        files: dict[str, _File] = {}
+        with open_root(self.root) as root_fd:
+            own_stamp = _stamp(root_fd, OWN_RULES)
+            own = own_rules(root_fd)
+            # Rules that changed may want what they did not want.
+            known = before if own_stamp == self._own_stamp else {}
+            kept = 0
+            for path in list_paths(self.root, root_fd, own, skip):
+                stamp = _stamp(root_fd, path)
+                file = known.get(path)
+                if file is None or file.stamp != stamp or _is_touched(path, touched):
+                    file = self._read(root_fd, path, own, stamp)
+                files[path] = file
+                if file.reason is not None:
+                    skip(path, file.reason)
+                    continue
+                tally.keep(file.file_bytes)
+                kept += 1
+                on_file(kept)
+        self._files, self._own_stamp, self.counts = files, own_stamp, tally.counts
+        self._cut_documents(before)
+        return _differing(before, files)
+
+    def hashes(self) -> dict[str, str]:
+        """Source hashes of all memories by id, in the repository's order; documents come last."""
+        found: dict[str, str] = {}
+        for is_document in (False, True):
+            for path, file in self._files.items():
+                if _is_document(path) is is_document:
+                    found |= file.hashes
+        return found
+
+    def memories(self, ids: Iterable[str]) -> list[memory_pb2.MemoryInput]:
+        """The memories of these ids; files that were not read since the last `release` are read again for it."""
+        wanted = list(ids)
+        missing = {key for key in wanted if key not in self._fresh}
+        if missing:
+            self._read_again({path for path, file in self._files.items() if not missing.isdisjoint(file.hashes)})
+        return [self._fresh[key] for key in wanted if key in self._fresh]
+
+    def release(self) -> None:
+        """Let go of the memories that were read: the service has them."""
+        self._fresh = {}
+
+    def made(self) -> Made:
+        """What the manifests say."""
+        manifests = Manifests()
+        for path, file in self._files.items():
+            if file.kept is not None and is_manifest(path):
+                manifests.look_at(file.kept)
+        return manifests.made()
+
+    def domain_entries(self) -> int:
+        """How many of the memories are sections of documents."""
+        return sum(len(file.hashes) for path, file in self._files.items() if _is_document(path))
+
+    def without_grammar(self) -> list[str]:
+        """Languages that were cut by lines for want of the extra `code`."""
+        return without_grammar({file.language for file in self._files.values()})
+
+    def _read(self, root_fd: int, path: str, own: Rules | None, stamp: _Stamp) -> _File:
+        try:
+            source = source_file(root_fd, path, own)
+        except Refused as refused:
+            return _File(stamp=stamp, reason=refused.reason)
+        is_document = _is_document(path)
+        file = _File(
+            stamp=stamp,
+            digest=blake2b(source.data).digest(),
+            file_bytes=len(source.data),
+            kept=source if is_document or is_manifest(path) else None,
+        )
+        if not is_document:
+            cut = fragments(replace(source, path=self._shown(path)))
+            file.language = cut[0].language if cut else ""
+            self._take(file, (memory_input(fragment, self.name) for fragment in cut))
+        return file
+
+    def _read_again(self, paths: Collection[str]) -> None:
+        """Make the memories of these files anew; what was written meanwhile is left to the next look."""
+        known = self._known()
+        with open_root(self.root) as root_fd:
+            own = own_rules(root_fd)
+            for path in paths:
+                file = self._files[path]
+                if _is_document(path):
+                    self._cut_document(path, file, known)
+                else:
+                    self._read(root_fd, path, own, file.stamp)
+
+    def _cut_documents(self, before: Mapping[str, _File]) -> None:
+        """Cut those that changed; all of them when files came or went, for they name files that exist."""
+        are_same = _indexed(before) == _indexed(self._files)
+        known = self._known()
+        for path, file in self._files.items():
+            if _is_document(path) and not (are_same and file is before.get(path)):
+                self._cut_document(path, file, known)
+
+    def _cut_document(self, path: str, file: _File, known: Set[str]) -> None:
+        if file.kept is not None:
+            document = replace(file.kept, path=self._shown(path))
+            self._take(file, (memory_input(entry, self.name) for entry in domain_entries(document, known)))
+
+    def _known(self) -> frozenset[str]:
+        return frozenset(map(self._shown, _indexed(self._files)))
+
+    def _take(self, file: _File, memories: Iterable[memory_pb2.MemoryInput]) -> None:
+        found = {memory.id: memory for memory in memories}
+        self._fresh |= found
+        file.hashes = {key: memory.source_hash for key, memory in found.items()}
+
+    def _shown(self, path: str) -> str:
+        return f"{self.name}/{path}" if self.name else path
+
+
+def shown_root(tree: Tree) -> str:
+    """Where the repository lies; empty where that cannot be said, or where the project has several."""
+    path = str(tree.root.resolve())
+    return path if not tree.name and is_presentable(path) else ""
+
+
+def _check_name(name: str) -> None:
+    is_part = name not in {".", ".."} and "/" not in name and name == name.strip() and name.isprintable()
+    if not is_part or len(name) > _MAX_NAME_CHARACTERS:
+        raise ValueError(f"repository name {name!r}: must be one part of a path, at most 100 characters")
+
+
+def _stamp(root_fd: int, path: str) -> _Stamp:
+    """Differs when the file may have been written to; the time of its last change cannot be set by anyone."""
+    try:
+        found = os.stat(path, dir_fd=root_fd, follow_symlinks=False)
+    except (OSError, ValueError):
+        return ()
+    return found.st_ino, found.st_dev, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _is_document(path: str) -> bool:
+    return path.lower().endswith(tuple(MARKDOWN_SUFFIXES))
+
+
+def _is_touched(path: str, touched: Collection[str]) -> bool:
+    """Whether the file is touched, or a folder that it lies in: a folder is moved with all that is in it."""
+    if not touched:
+        return False
+    return path in touched or any(path[:at] in touched for at, letter in enumerate(path) if letter == "/")
+
+
+def _indexed(files: Mapping[str, _File]) -> set[str]:
+    return {path for path, file in files.items() if file.reason is None}
+
+
+def _differing(before: Mapping[str, _File], after: Mapping[str, _File]) -> int:
+    """How many indexed files are only in one of them, or have other bytes."""
+    digests = [{(path, files[path].digest) for path in _indexed(files)} for files in (before, after)]
+    return len({path for path, _ in digests[0] ^ digests[1]})
