@@ -66,7 +66,7 @@ def running_service(data: Path, preferred_port: int) -> Iterator[Child]:
     ]
     # A group of its own: Ctrl-C at the terminal reaches us alone, and we ask it to stop once, so that it drains.
     with (
-        _ending_signals_interrupt(),
+        ending_signals_interrupt(),
         subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", process_group=0) as process,
     ):
         try:
@@ -107,7 +107,7 @@ def _is_free(port: int) -> bool:
 
 
 @contextmanager
-def _ending_signals_interrupt() -> Iterator[None]:
+def ending_signals_interrupt() -> Iterator[None]:
     """SIGTERM and a closed terminal end the block as Ctrl-C does, so that its clean-up runs."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect, packages_of
-from hummock.cli.options import JsonFlag, ProjectOption, TargetOption
+from hummock.cli.options import ProjectOption, TargetOption
 from hummock.cli.output import Meter, note, print_line, printable, warn
 from hummock.v1 import project_service_pb2
 from hummock_client.channel import DEFAULT_TARGET
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from hummock.indexing.sync import InfoReport, Progress, SyncReport
 
 
-_STAGES = {"read": "reading files", "send": "sending memories", "delete": "removing the vanished"}
+IndexJsonFlag = Annotated[
+    bool, typer.Option("--json", help="Print the report as JSON; with --watch a line for each batch.")
+]
+STAGES = {"read": "reading files", "send": "sending memories", "delete": "removing the vanished"}
 _SHOWN_FAILURES = 5
 
 
@@ -28,21 +31,33 @@ def index(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The repository, or a folder of one.")],
     project: ProjectOption,
     name: Annotated[str, typer.Option("--name", help="Keeps several repositories of one project apart.")] = "",
+    watch: Annotated[bool, typer.Option("--watch", help="Go on: follow what changes, until Ctrl-C.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name each path that is left out.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until all is found by meaning, too.")] = False,
-    json: JsonFlag = False,
+    json: IndexJsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Bring a project to hold what a repository has; what did not change is not sent again.
 
     When it ends, all is found by words and names. Vectors follow in the service, whoever waits for them.
+
+    Left out are what git ignores, what may hold secrets, and what nobody asks about: generated files, locks, data,
+    licences, vendored folders. A file .hummockignore in PATH, written as a .gitignore, leaves out more; its
+    !patterns bring something back.
     """
+    if watch and wait:
+        raise typer.BadParameter("--watch never ends: leave out --wait, or run it once with --wait first")
+    if watch:
+        from hummock.cli.watch import watch_repository
+
+        watch_repository(path, project, target, name=name, verbose=verbose, json=json)
+        return
     with connect(target) as service:
         report = index_repository(service, path, project, name=name, verbose=verbose)
         if report.info is not None:
             await_vectors(service, project) if wait else say_pending(service, project)
     if json:
-        print_line(json_lib.dumps(report, ensure_ascii=False, indent=2, default=_plain))
+        print_line(json_lib.dumps(report, ensure_ascii=False, indent=2, default=plain))
     else:
         print_report(report)
     if report.failures:
@@ -59,11 +74,12 @@ def index_repository(
         grpc.RpcError: The service refused.
     """
     with packages_of("code"):
+        from hummock.indexing import MissingExtra
         from hummock.indexing.sync import sync
     with Meter() as meter:
 
         def show(progress: Progress) -> None:
-            meter.show(_STAGES[progress.stage], progress.done, progress.total)
+            meter.show(STAGES[progress.stage], progress.done, progress.total)
 
         def skip(path: str, reason: str) -> None:
             if verbose:
@@ -71,8 +87,8 @@ def index_repository(
 
         try:
             return sync(root, project, service.channel, name=name, on_progress=show, on_skip=skip)
-        except (OSError, ValueError) as error:
-            raise CommandFailed(_said(error, root)) from error
+        except (MissingExtra, OSError, ValueError) as error:
+            raise CommandFailed(said_of(error, root)) from error
 
 
 def await_vectors(service: Service, project: str) -> None:
@@ -111,13 +127,18 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
         _print_info(report.info, say)
     if report.without_grammar:
         note(f"cut by lines, for want of `pip install 'hummock[code]'`: {', '.join(report.without_grammar)}")
+    warn_of_failures(report)
+
+
+def warn_of_failures(report: SyncReport) -> None:
+    """Which memories were refused, and why; the next run sends them again."""
     for failure in report.failures[:_SHOWN_FAILURES]:
         warn(f"{len(failure.ids)} memories from {printable(failure.ids[0])} on were refused: {failure.message}")
     if len(report.failures) > _SHOWN_FAILURES:
         warn(f"and {len(report.failures) - _SHOWN_FAILURES} more batches")
 
 
-def _plain(value: object) -> dict[str, object]:
+def plain(value: object) -> dict[str, object]:
     """What JSON makes of the parts of a report."""
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
@@ -136,7 +157,8 @@ def _print_info(info: InfoReport, say: Callable[[str], None]) -> None:
         note(f"kept what somebody said: {', '.join(info.kept)}; `hummock projects set` changes it")
 
 
-def _said(error: OSError | ValueError, root: Path) -> str:
+def said_of(error: Exception, root: Path) -> str:
+    """What is wrong with a folder, for people."""
     if isinstance(error, OSError):
         return f"{error.filename or root}: {error.strerror or error}"
     return str(error)

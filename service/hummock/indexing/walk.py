@@ -110,26 +110,29 @@ def _listed_by_git(root: Path, own: Rules | None) -> list[str]:
     """What git lists below the root: tracked, not ignored, or brought back. Empty when git cannot say."""
     if not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return []
-    listed = _git(root, "--cached", "--others", "--exclude-standard")
+    listed = _ls_files(root, "--cached", "--others", "--exclude-standard")
     if listed and own is not None and own.bring_back:
-        ignored = _git(root, "--others", "--ignored", "--exclude-standard", "--directory")
+        ignored = _ls_files(root, "--others", "--ignored", "--exclude-standard", "--directory")
         wanted = [path for path in ignored if own.verdict(path) is False]
         if wanted:
-            listed += _git(root, "--others", "--", *wanted)
+            listed += _ls_files(root, "--others", "--", *wanted)
     return sorted(set(listed))
 
 
-def _git(root: Path, *arguments: str) -> list[str]:
-    """Paths that `git ls-files` lists; none when there is no git, or it fails."""
-    git = shutil.which("git")
-    if git is None:
-        return []
+def _ls_files(root: Path, *arguments: str) -> list[str]:
+    return [os.fsdecode(path) for path in git(root, "ls-files", "-z", *arguments).split(b"\0") if path]
+
+
+def git(root: Path, *arguments: str) -> bytes:
+    """What a git command prints in the folder `root`; nothing when there is no git, or it fails."""
+    program = shutil.which("git")
+    if program is None:
+        return b""
     # A repository's own settings can name programs to run; the two that listing would start are switched off.
-    command = [git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs"]
-    command += ["-C", os.fspath(root), "ls-files", "-z", *arguments]
+    command = [program, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs"]
     try:
         done = subprocess.run(
-            command,
+            [*command, "-C", os.fspath(root), *arguments],
             env=_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -137,8 +140,8 @@ def _git(root: Path, *arguments: str) -> list[str]:
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return []
-    return [os.fsdecode(path) for path in done.stdout.split(b"\0") if path]
+        return b""
+    return done.stdout
 
 
 def _environment() -> dict[str, str]:

@@ -1,0 +1,200 @@
+"""Following a repository: what changes on disk is in the project a moment later."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import grpc
+
+from hummock.indexing.skips import OnSkip, directory_reason
+from hummock.indexing.sync import OnProgress, Progress, SyncReport, bring
+from hummock.indexing.tree import Tree
+from hummock.indexing.walk import git
+
+# Changes are gathered until none has come for as long as a step, or for as long as the whole.
+_STEP_MS = 200
+_GATHER_MS = 2_000
+_FIRST_LOOK_MS = 1_000
+_LOCK_LOOK_S = 0.05
+# A lock that stays longer was left behind by a git that was killed.
+_LOCK_STALE_S = 60.0
+_FIRST_RETRY_S = 1.0
+_LAST_RETRY_S = 60.0
+_PASSING = frozenset(
+    {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED}
+)
+
+Dial: TypeAlias = Callable[[], AbstractContextManager[grpc.Channel]]
+Wait: TypeAlias = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What one batch of changes came to: how many indexed files were new, different or gone, and the run's report."""
+
+    files_changed: int
+    report: SyncReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Who hears of what happens between batches.
+
+    Attributes:
+        on_away: Called once for each absence of the service; it is asked again until it answers.
+        on_trouble: Called when the user's rules cannot be read; what they were stays in force.
+        on_progress: As of `sync`.
+        on_skip: As of `sync`; called again for every batch.
+    """
+
+    on_away: Callable[[grpc.Call], None]
+    on_trouble: Callable[[ValueError], None]
+    on_progress: OnProgress
+    on_skip: OnSkip
+
+
+class CannotWatch(Exception):
+    """The system does not tell what changes in a folder; the message says why, and what helps."""
+
+
+class Follower:
+    """Keeps a project of the service in step with one repository. Several may follow the same one."""
+
+    def __init__(self, tree: Tree, project: str, dial: Dial, told: Told, wait: Wait = time.sleep) -> None:
+        """Nothing is read or sent yet.
+
+        Args:
+            tree: The repository.
+            project: The project.
+            dial: Gives a channel for one batch: one that lost its service would wait longer and longer before it
+                tried again.
+            told: Who hears of it.
+            wait: Lets as many seconds pass.
+        """
+        self._tree = tree
+        self._project = project
+        self._dial = dial
+        self._told = told
+        self._wait = wait
+        self._is_first = True
+
+    def follow(self, changes: Iterable[frozenset[str]]) -> Iterator[Batch]:
+        """What each set of changed paths came to, until these end; errors as of `take`."""
+        for touched in changes:
+            batch = self.take(touched)
+            if batch is not None:
+                yield batch
+
+    def take(self, touched: frozenset[str]) -> Batch | None:
+        """Bring the project up to date; None where nothing that is indexed changed since the last time.
+
+        Waits for as long as the service is away.
+
+        Args:
+            touched: Paths relative to the root that are read again whatever the file system says of them.
+
+        Raises:
+            FileNotFoundError, NotADirectoryError: The root is not a directory any more.
+            grpc.RpcError: The service refuses the project. What it has acknowledged is kept.
+        """
+        changed = self._look(touched)
+        delay_s = 0.0
+        while changed or self._is_first:
+            try:
+                with self._dial() as channel:
+                    report = bring(self._tree, self._project, channel, on_progress=self._told.on_progress)
+            except grpc.RpcError as error:
+                if not isinstance(error, grpc.Call) or error.code() not in _PASSING:
+                    raise
+                if not delay_s:
+                    self._told.on_away(error)
+                delay_s = min(delay_s * 2 or _FIRST_RETRY_S, _LAST_RETRY_S)
+                self._wait(delay_s)
+                changed += self._look(frozenset())
+            else:
+                self._is_first = False
+                return Batch(files_changed=changed, report=report)
+        return None
+
+    def _look(self, touched: frozenset[str]) -> int:
+        def on_file(files: int) -> None:
+            self._told.on_progress(Progress(stage="read", done=files, total=None))
+
+        try:
+            return self._tree.look(touched, on_file, self._told.on_skip)
+        except ValueError as error:  # rules that somebody is just writing
+            if self._is_first:
+                raise
+            self._told.on_trouble(error)
+            return 0
+
+
+def changes_below(root: Path, wait: Wait = time.sleep) -> Iterator[frozenset[str]]:
+    """Paths that changed below the root, gathered until it is quiet and git is not at work; for ever.
+
+    The first set, which may be empty, comes within a second: what changed before it was watched is looked for then.
+
+    Raises:
+        ModuleNotFoundError: The extra `code` is not installed.
+        CannotWatch: The folder is gone, or there are too many folders in it.
+    """
+    root = root.resolve(strict=True)
+    lock = _git_lock(root)
+    is_first = True
+    for paths in _told_by_the_system(root):
+        relative = (os.path.relpath(path, root) for path in paths)
+        touched = frozenset(path for path in relative if _is_of_interest(path))
+        if touched or is_first:
+            is_first = False
+            _await_git(lock, wait)
+            yield touched
+
+
+def _told_by_the_system(root: Path) -> Iterator[set[str]]:
+    from watchfiles import watch
+
+    events = watch(
+        root,
+        watch_filter=None,
+        debounce=_GATHER_MS,
+        step=_STEP_MS,
+        rust_timeout=_FIRST_LOOK_MS,
+        yield_on_timeout=True,
+        ignore_permission_denied=True,
+    )
+    try:
+        for changes in events:
+            yield {path for _, path in changes}
+    except (OSError, RuntimeError) as error:
+        # Its words for a system that watches no more.
+        is_limit = "limit" in str(error)
+        remedy = (
+            "; raise it (Linux: `sysctl fs.inotify.max_user_watches`) or follow a smaller folder" if is_limit else ""
+        )
+        raise CannotWatch(f"{root} cannot be watched: {error}{remedy}") from error
+
+
+def _is_of_interest(path: str) -> bool:
+    parts = path.split("/")
+    folders = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    return all(directory_reason(folder) is None for folder in folders)
+
+
+def _git_lock(root: Path) -> Path | None:
+    """The file that is there while git switches a branch; None outside a work tree."""
+    path = git(root, "rev-parse", "--git-path", "index.lock").rstrip(b"\n")
+    return root / os.fsdecode(path) if path else None
+
+
+def _await_git(lock: Path | None, wait: Wait) -> None:
+    """Let git finish: a branch is switched in one batch."""
+    waited_s = 0.0
+    while lock is not None and lock.exists() and waited_s < _LOCK_STALE_S:
+        wait(_LOCK_LOOK_S)
+        waited_s += _LOCK_LOOK_S
