@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,6 +55,13 @@ def test_codex_reads_its_table_by_name() -> None:
     assert "mcp_servers" in tomllib.loads(config("codex"))
 
 
+def test_a_repository_to_follow_is_part_of_the_snippet_by_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert entry_of("claude", config("claude", "--index", "."))["args"][-2:] == ["--index", str(tmp_path.resolve())]
+
+
 def test_a_target_of_its_own_is_part_of_the_snippet() -> None:
     assert entry_of("cursor", config("cursor", "--target", "localhost"))["args"][-2:] == ["--target", "localhost:7420"]
 
@@ -90,20 +98,57 @@ def test_without_the_extra_the_server_says_what_to_install(monkeypatch: pytest.M
     assert "pip install 'hummock[mcp]'" in done.stderr
 
 
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}},
+}
+
+
 def test_ctrl_c_ends_the_server_at_once() -> None:
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}},
-    }
     with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         try:
-            print(json.dumps(hello), file=server.stdin, flush=True)
+            print(json.dumps(HELLO), file=server.stdin, flush=True)
             assert json.loads(server.stdout.readline())["result"]["serverInfo"]["name"] == "hummock"
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=30) == -signal.SIGINT
         finally:
             server.kill()
+
+
+def test_a_server_that_follows_a_repository_speaks_of_it_on_stderr_alone(
+    target: str, project: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("watchfiles")
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.py").write_text("def f():\n    return 1\n", encoding="utf-8")
+    (tmp_path / "b.py").write_text("def g():\n    return 2\n", encoding="utf-8")
+    command = [sys.executable, "-m", "hummock", "mcp", "--project", project, "--target", target, "--index", str(root)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        try:
+            assert server.stderr.readline().startswith("1 files: 1 code fragments, 0 domain entries; 1 sent")
+            (tmp_path / "b.py").rename(root / "b.py")
+            assert server.stderr.readline() == "1 file changed: 1 sent, 0 deleted, 1 unchanged\n"
+            print(json.dumps(HELLO), file=server.stdin, flush=True)
+            assert json.loads(server.stdout.readline())["id"] == 1
+            server.stdin.close()
+            assert server.wait(timeout=30) == 0
+            assert server.stdout.read() == ""
+        finally:
+            server.kill()
+
+
+def test_a_folder_to_follow_that_is_none_is_refused_at_once(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles")
+    done = CliRunner().invoke(app, ["mcp", "--project", "a", "--index", str(tmp_path / "absent")])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"{tmp_path / 'absent'}: there is no such folder" in done.stderr

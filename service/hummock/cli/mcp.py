@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ import typer
 from hummock.cli.connection import packages_of, resolved_target
 from hummock.cli.options import ProjectOption, TargetOption, utf8
 from hummock.cli.output import note, print_line
+from hummock.cli.watch import follow_beside
 from hummock_client.channel import DEFAULT_TARGET
 
 app = typer.Typer(help="Give an agent the memories of a project (MCP over stdin and stdout).")
@@ -50,6 +52,12 @@ def serve(
             "--project", "-p", envvar="HUMMOCK_PROJECT", help="The project to work on.", callback=_utf8_or_none
         ),
     ] = None,
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            "--index", metavar="DIR", help="Index a repository into it and follow what changes; says so on stderr."
+        ),
+    ] = None,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Give an agent the memories of a project: an MCP server over stdin and stdout, which the agent starts."""
@@ -60,6 +68,8 @@ def serve(
     resolved = resolved_target(target)
     with packages_of("mcp"):
         from hummock.mcp import server
+    if index is not None:
+        follow_beside(index, project, target)
     # A thread that waits for stdin keeps Python from ending at Ctrl-C; there is nothing to put away.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(server.serve(project, resolved))
@@ -69,12 +79,18 @@ def serve(
 def config(
     client: Annotated[ClientName, typer.Option("--client", help="Whose configuration to write.")],
     project: ProjectOption,
+    index: Annotated[
+        Path | None, typer.Option("--index", metavar="DIR", help="Have the server follow this repository.")
+    ] = None,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Print what makes a client start this server; nothing is written."""
     resolved = resolved_target(target)
     # The interpreter by its whole path: what starts the server knows no virtual environment.
     command = [sys.executable, "-m", "hummock", "mcp", "--project", project]
+    if index is not None:
+        # By its whole path: a client starts the server wherever it likes.
+        command += ["--index", str(index.resolve())]
     if resolved != DEFAULT_TARGET:
         command += ["--target", resolved]
     print_line(_snippet(client, command))
