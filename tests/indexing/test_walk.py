@@ -1,9 +1,11 @@
 """The walk: what it yields, what it leaves out, and that it never leaves its root."""
 
+import json
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -281,6 +283,28 @@ def test_rules_that_only_a_missing_extra_can_read_are_an_error_that_names_it(
     monkeypatch.setitem(sys.modules, "pathspec", None)
     with pytest.raises(MissingExtra, match=r"hummock\[code\]"):
         collect(root)
+
+
+def notebook(*cells: Mapping[str, object]) -> str:
+    return json.dumps({"cells": cells, "nbformat": 4, "metadata": {}}, ensure_ascii=False)
+
+
+def test_a_notebook_is_what_was_written_into_it(root: Path) -> None:
+    """Its outputs, a picture among them, are data."""
+    picture = {"data": {"image/png": "iVBORw0KGgo" * 4_000}}
+    told = {"cell_type": "markdown", "source": ["# 还款\n", "\n", "先息后本。"]}
+    code = {"cell_type": "code", "source": ["def repay(x):\n", "    return x\n"], "outputs": [picture]}
+    write(root, {"a.ipynb": notebook(told, code, {"cell_type": "code", "source": "repay(1)"}, {"source": []})})
+    (file,) = collect(root)[0]
+    assert file.text() == (
+        "# %% [markdown]\n# 还款\n\n先息后本。\n\n# %%\ndef repay(x):\n    return x\n\n# %%\nrepay(1)\n"
+    )
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "not JSON", '{"cells": 1}', notebook({"source": 1}, {"source": None})])
+def test_what_is_no_notebook_is_no_error(root: Path, content: str) -> None:
+    write(root, {"a.ipynb": content})
+    assert paths(root) == ["a.ipynb"]
 
 
 def test_an_empty_root_and_an_empty_file_are_no_errors(root: Path) -> None:

@@ -13,7 +13,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """A text file: its path relative to the root, with `/` between parts, and its bytes as they lie on disk."""
+    """A text file: its path relative to the root, with `/` between parts, and its bytes as they lie on disk.
+
+    Of a notebook they are the text of its cells.
+    """
 
     path: str
     data: bytes

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hummock.indexing.content import content_reason
-from hummock.indexing.fragment import SourceFile
+from hummock.indexing.fragment import SourceFile, suffix_of
 from hummock.indexing.ignores import GIT_RULES, OWN_RULES, Rules, is_ignored
+from hummock.indexing.notebook import NOTEBOOK_SUFFIX, cells_as_text
 from hummock.indexing.skips import (
     MAX_FILE_BYTES,
     OnSkip,
@@ -83,6 +84,8 @@ def source_file(root_fd: int, path: str, own: Rules | None) -> SourceFile:
     is_wanted = _verdict(own, path) is False
     _refuse(name_reason(path), is_wanted)
     data = read_file(root_fd, path, MAX_FILE_BYTES)
+    if suffix_of(path) == NOTEBOOK_SUFFIX:
+        data = cells_as_text(data)
     _refuse(content_reason(path, data), is_wanted)
     return SourceFile(path=path, data=data)
 
