@@ -3,7 +3,8 @@
 from collections import Counter
 
 from hummock.demo import load_sample, sample_repository
-from hummock.indexing import domain_entries, fragments, walk
+from hummock.indexing import domain_entries, fragments
+from tests.indexing.walking import walk
 
 QUESTIONS = [
     "还款方式有哪些类型？",

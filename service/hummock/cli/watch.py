@@ -75,7 +75,7 @@ def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: b
     _require_watchfiles()
     from hummock.indexing import MissingExtra
     from hummock.indexing.tree import Tree
-    from hummock.indexing.watch import CannotWatch, Follower, Told, changes_below
+    from hummock.indexing.watch import CannotWatch, Follower, Told, changes_of
 
     resolved = resolved_target(target)
     meter = Meter()
@@ -103,13 +103,14 @@ def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: b
 
     try:
         told = Told(on_away=away, on_trouble=trouble, on_progress=show, on_skip=skip)
-        follower = Follower(Tree(root, name), project, dial, told)
+        tree = Tree(root, name)
+        follower = Follower(tree, project, dial, told)
         with meter:
             first = follower.take(frozenset())
         is_first = False
         if first is not None:
             on_batch(first, True)
-        for batch in follower.follow(changes_below(root)):
+        for batch in follower.follow(changes_of(tree)):
             on_batch(batch, False)
     except grpc.RpcError as error:
         said = describe(call_error(error), resolved) if isinstance(error, grpc.Call) else str(error)

@@ -5,7 +5,6 @@ from hummock.indexing.fragment import Fragment, SourceFile
 from hummock.indexing.ignores import MissingExtra
 from hummock.indexing.markdown import DomainEntry, domain_entries
 from hummock.indexing.skips import SkipReason, Tally, WalkCounts
-from hummock.indexing.walk import walk
 from hummock.indexing.wire import Changes, changes, content_hash
 
 __all__ = [
@@ -21,5 +20,4 @@ __all__ = [
     "content_hash",
     "domain_entries",
     "fragments",
-    "walk",
 ]

@@ -102,7 +102,7 @@ def sync(
         name: Keeps several repositories of one project apart: it is put before all paths, and a run leaves those of
             other names alone. Empty for a project's only repository.
         on_progress: Called as each stage goes on.
-        on_skip: Called for each path that is left out, as `walk` does.
+        on_skip: Called with path and reason for each file and folder that is left out; not for what git ignores.
 
     Raises:
         ValueError: `name` is no single part of a path.

@@ -16,7 +16,7 @@ from hummock.indexing.languages import without_grammar
 from hummock.indexing.markdown import MARKDOWN_SUFFIXES, domain_entries
 from hummock.indexing.project_info import Made, Manifests, is_manifest
 from hummock.indexing.skips import OnSkip, SkipReason, Tally, WalkCounts, is_presentable
-from hummock.indexing.walk import Refused, list_paths, open_root, own_rules, source_file
+from hummock.indexing.walk import Refused, folder_reason, list_paths, open_root, own_rules, source_file
 from hummock.indexing.wire import memory_input
 from hummock.v1 import memory_pb2
 
@@ -58,6 +58,7 @@ class Tree:
         self.name = name
         self.counts: WalkCounts = Tally().counts
         self._files: dict[str, _File] = {}
+        self._own: Rules | None = None
         self._own_stamp: _Stamp = ()
         self._fresh: dict[str, memory_pb2.MemoryInput] = {}
 
@@ -67,11 +68,11 @@ class Tree:
         Args:
             touched: Files and folders, relative to the root, that are read again whatever the file system says of them.
             on_file: Called after each file that is indexed, with their number so far.
-            on_skip: Called for each path that is left out, as `walk` does.
+            on_skip: Called for each path that is left out, as by `list_paths`.
 
         Raises:
             FileNotFoundError, NotADirectoryError: The root is not a directory.
-            ValueError, MissingExtra: As `walk`.
+            ValueError, MissingExtra: As `own_rules` and `list_paths`.
         """
         tally = Tally()
 
@@ -99,9 +100,14 @@ class Tree:
                 tally.keep(file.file_bytes)
                 kept += 1
                 on_file(kept)
-        self._files, self._own_stamp, self.counts = files, own_stamp, tally.counts
+        self._files, self._own, self._own_stamp, self.counts = files, own, own_stamp, tally.counts
         self._cut_documents(before)
         return _differing(before, files)
+
+    def is_aside(self, path: str) -> bool:
+        """Whether a path lies in a folder that was not entered when the tree was last looked at, nor would be now."""
+        folders = (path[:at] for at, letter in enumerate(path) if letter == "/")
+        return any(folder_reason(folder, self._own) is not None for folder in folders)
 
     def hashes(self) -> dict[str, str]:
         """Source hashes of all memories by id, in the repository's order; documents come last."""
@@ -162,13 +168,12 @@ class Tree:
         """Make the memories of these files anew; what was written meanwhile is left to the next look."""
         known = self._known()
         with open_root(self.root) as root_fd:
-            own = own_rules(root_fd)
             for path in paths:
                 file = self._files[path]
                 if _is_document(path):
                     self._cut_document(path, file, known)
                 else:
-                    self._read(root_fd, path, own, file.stamp)
+                    self._read(root_fd, path, self._own, file.stamp)
 
     def _cut_documents(self, before: Mapping[str, _File]) -> None:
         """Cut those that changed; all of them when files came or went, for they name files that exist."""

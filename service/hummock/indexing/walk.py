@@ -1,4 +1,7 @@
-"""The walk over a repository: every text file worth indexing, opened safely, and a reason for each that is not."""
+"""The walk over a repository: every text file worth indexing, opened safely, and a reason for each that is not.
+
+Nothing outside the root is read and no symbolic link is followed, whatever changes on disk meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -40,33 +43,15 @@ class Refused(Exception):
         self.reason = reason
 
 
-def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
-    """Yield the text files below `root` that its ignore rules let through, sorted by path.
+def own_rules(root_fd: int) -> Rules | None:
+    """What the root's `.hummockignore` says, if there is one.
 
-    Nothing outside the root is read and no symbolic link is followed, whatever changes on disk meanwhile.
-
-    Args:
-        root: A directory; inside a git work tree or not. Its `.hummockignore` leaves out more than git does, and
-            brings back (`!`) what git or this index would leave out.
-        on_skip: Called with path and reason for each file that is left out, and once for each directory that is
-            not entered (its path ends with `/`). Paths that git ignores are not reported.
+    It leaves out more than git does, and brings back (`!`) what git or this index would leave out.
 
     Raises:
-        FileNotFoundError, NotADirectoryError: `root` is not a directory.
-        ValueError: `.hummockignore` holds a line that is no pattern.
-        MissingExtra: There are ignore rules that git cannot read for us, and the extra `code` is not installed.
+        ValueError: A line is no pattern.
+        MissingExtra: The extra `code` is not installed.
     """
-    with open_root(root) as root_fd:
-        own = own_rules(root_fd)
-        for path in list_paths(root, root_fd, own, on_skip):
-            try:
-                yield source_file(root_fd, path, own)
-            except Refused as refused:
-                on_skip(path, refused.reason)
-
-
-def own_rules(root_fd: int) -> Rules | None:
-    """What the root's `.hummockignore` says, if there is one. Raises: ValueError, MissingExtra, as `walk`."""
     try:
         data = read_file(root_fd, OWN_RULES, _IGNORE_FILE_BYTES)
     except Refused:
@@ -100,7 +85,18 @@ def _verdict(own: Rules | None, path: str) -> bool | None:
 
 
 def list_paths(root: Path, root_fd: int, own: Rules | None, on_skip: OnSkip) -> list[str]:
-    """Paths of candidates relative to the root, sorted, each once; what is left out is reported as `walk` says."""
+    """Paths of the files below `root` that its ignore rules let through, relative to it, sorted, each once.
+
+    Args:
+        root: A directory; inside a git work tree or not.
+        root_fd: It, open.
+        own: Its `.hummockignore`.
+        on_skip: Called with path and reason for each file that a rule leaves out, and once for each directory that
+            is not entered (its path ends with `/`). Paths that git ignores are not reported.
+
+    Raises:
+        MissingExtra: There are ignore rules that git cannot read for us, and the extra `code` is not installed.
+    """
     # An empty answer means that a repository around the root ignores it, as with a package inside an environment.
     # The user has named this root, so it is walked all the same.
     listed = _listed_by_git(root.resolve(strict=True), own)
@@ -179,13 +175,14 @@ def _skipped_parent(path: str, environments: set[str], own: Rules | None) -> tup
     for depth in range(1, len(parts)):
         folder = "/".join(parts[:depth])
         is_environment = folder in environments
-        reason = SkipReason.VIRTUAL_ENVIRONMENT if is_environment else _folder_reason(folder, own)
+        reason = SkipReason.VIRTUAL_ENVIRONMENT if is_environment else folder_reason(folder, own)
         if reason is not None:
             return f"{folder}/", reason
     return None
 
 
-def _folder_reason(folder: str, own: Rules | None) -> SkipReason | None:
+def folder_reason(folder: str, own: Rules | None) -> SkipReason | None:
+    """Why a folder of this path is not entered, or None."""
     verdict = _verdict(own, f"{folder}/")
     return SkipReason.EXCLUDED if verdict else directory_reason(folder, is_wanted=verdict is False)
 
@@ -212,7 +209,7 @@ def _walked(root_fd: int, own: Rules | None, on_skip: OnSkip) -> Iterator[str]:
             verdict = _verdict(own, shown)
             if verdict is None and is_ignored(rules, shown):
                 continue
-            reason = SkipReason.EXCLUDED if verdict else _folder_reason(path, own) if is_directory else None
+            reason = SkipReason.EXCLUDED if verdict else folder_reason(path, own) if is_directory else None
             if reason is not None:
                 on_skip(shown, reason)
             elif is_directory:

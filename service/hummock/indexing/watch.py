@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import grpc
 
-from hummock.indexing.skips import OnSkip, directory_reason
+from hummock.indexing.skips import OnSkip
 from hummock.indexing.sync import OnProgress, Progress, SyncReport, bring
 from hummock.indexing.tree import Tree
 from hummock.indexing.walk import git
@@ -22,7 +22,6 @@ _STEP_MS = 200
 _GATHER_MS = 2_000
 _FIRST_LOOK_MS = 1_000
 _LOCK_LOOK_S = 0.05
-# A lock that stays longer was left behind by a git that was killed.
 _LOCK_STALE_S = 60.0
 _FIRST_RETRY_S = 1.0
 _LAST_RETRY_S = 60.0
@@ -135,21 +134,22 @@ class Follower:
             return 0
 
 
-def changes_below(root: Path, wait: Wait = time.sleep) -> Iterator[frozenset[str]]:
-    """Paths that changed below the root, gathered until it is quiet and git is not at work; for ever.
+def changes_of(tree: Tree, wait: Wait = time.sleep) -> Iterator[frozenset[str]]:
+    """Paths below the tree's root that changed, relative to it, but for those in folders that no look enters; for ever.
 
+    They are gathered until it is quiet and git is not at work.
     The first set, which may be empty, comes within a second: what changed before it was watched is looked for then.
 
     Raises:
         ModuleNotFoundError: The extra `code` is not installed.
         CannotWatch: The folder is gone, or there are too many folders in it.
     """
-    root = root.resolve(strict=True)
+    root = tree.root.resolve(strict=True)
     lock = _git_lock(root)
     is_first = True
     for paths in _told_by_the_system(root):
         relative = (os.path.relpath(path, root) for path in paths)
-        touched = frozenset(path for path in relative if _is_of_interest(path))
+        touched = frozenset(path for path in relative if not tree.is_aside(path))
         if touched or is_first:
             is_first = False
             _await_git(lock, wait)
@@ -172,18 +172,10 @@ def _told_by_the_system(root: Path) -> Iterator[set[str]]:
         for changes in events:
             yield {path for _, path in changes}
     except (OSError, RuntimeError) as error:
-        # Its words for a system that watches no more.
-        is_limit = "limit" in str(error)
-        remedy = (
-            "; raise it (Linux: `sysctl fs.inotify.max_user_watches`) or follow a smaller folder" if is_limit else ""
-        )
-        raise CannotWatch(f"{root} cannot be watched: {error}{remedy}") from error
-
-
-def _is_of_interest(path: str) -> bool:
-    parts = path.split("/")
-    folders = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
-    return all(directory_reason(folder) is None for folder in folders)
+        said = f"{root} cannot be watched: {error}"
+        if "limit" in str(error):
+            said += "; raise it (Linux: sysctl fs.inotify.max_user_watches) or follow a smaller folder"
+        raise CannotWatch(said) from error
 
 
 def _git_lock(root: Path) -> Path | None:
@@ -195,6 +187,14 @@ def _git_lock(root: Path) -> Path | None:
 def _await_git(lock: Path | None, wait: Wait) -> None:
     """Let git finish: a branch is switched in one batch."""
     waited_s = 0.0
-    while lock is not None and lock.exists() and waited_s < _LOCK_STALE_S:
+    while lock is not None and waited_s < _LOCK_STALE_S and _is_held(lock):
         wait(_LOCK_LOOK_S)
         waited_s += _LOCK_LOOK_S
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether git is at work, and did not leave the lock behind when it was killed."""
+    try:
+        return time.time() - lock.stat().st_mtime < _LOCK_STALE_S
+    except OSError:
+        return False
