@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
 
 from hummock.indexing.chunker import fragments
-from hummock.indexing.fragment import SourceFile
+from hummock.indexing.fragment import Fragment, SourceFile
 from hummock.indexing.ignores import OWN_RULES, Rules
 from hummock.indexing.languages import without_grammar
-from hummock.indexing.markdown import MARKDOWN_SUFFIXES, domain_entries
+from hummock.indexing.markdown import MARKDOWN_SUFFIXES, DomainEntry, domain_entries
 from hummock.indexing.project_info import Made, Manifests, is_manifest
 from hummock.indexing.skips import OnSkip, SkipReason, Tally, WalkCounts, is_presentable
 from hummock.indexing.walk import Refused, folder_reason, list_paths, open_root, own_rules, source_file
-from hummock.indexing.wire import memory_input
+from hummock.indexing.wire import content_hash, memory_input
 from hummock.v1 import memory_pb2
 
 OnFile: TypeAlias = Callable[[int], None]
@@ -60,7 +60,7 @@ class Tree:
         self._files: dict[str, _File] = {}
         self._own: Rules | None = None
         self._own_stamp: _Stamp = ()
-        self._fresh: dict[str, memory_pb2.MemoryInput] = {}
+        self._fresh: dict[str, Fragment | DomainEntry] = {}
 
     def look(self, touched: Collection[str], on_file: OnFile, on_skip: OnSkip) -> int:
         """Bring it up to date with the disk; how many indexed files are new, different or gone.
@@ -124,7 +124,7 @@ class Tree:
         missing = {key for key in wanted if key not in self._fresh}
         if missing:
             self._read_again({path for path, file in self._files.items() if not missing.isdisjoint(file.hashes)})
-        return [self._fresh[key] for key in wanted if key in self._fresh]
+        return [memory_input(self._fresh[key], self.name) for key in wanted if key in self._fresh]
 
     def release(self) -> None:
         """Let go of the memories that were read: the service has them."""
@@ -161,7 +161,7 @@ class Tree:
         if not is_document:
             cut = fragments(replace(source, path=self._shown(path)))
             file.language = cut[0].language if cut else ""
-            self._take(file, (memory_input(fragment, self.name) for fragment in cut))
+            self._take(file, cut)
         return file
 
     def _read_again(self, paths: Collection[str]) -> None:
@@ -186,15 +186,14 @@ class Tree:
     def _cut_document(self, path: str, file: _File, known: Set[str]) -> None:
         if file.kept is not None:
             document = replace(file.kept, path=self._shown(path))
-            self._take(file, (memory_input(entry, self.name) for entry in domain_entries(document, known)))
+            self._take(file, domain_entries(document, known))
 
     def _known(self) -> frozenset[str]:
         return frozenset(map(self._shown, _indexed(self._files)))
 
-    def _take(self, file: _File, memories: Iterable[memory_pb2.MemoryInput]) -> None:
-        found = {memory.id: memory for memory in memories}
-        self._fresh |= found
-        file.hashes = {key: memory.source_hash for key, memory in found.items()}
+    def _take(self, file: _File, memories: Sequence[Fragment | DomainEntry]) -> None:
+        self._fresh |= {memory.id: memory for memory in memories}
+        file.hashes = {memory.id: content_hash(memory) for memory in memories}
 
     def _shown(self, path: str) -> str:
         return f"{self.name}/{path}" if self.name else path
