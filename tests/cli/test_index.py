@@ -61,6 +61,21 @@ def test_index_names_what_it_leaves_out_when_asked(run: Run, repository: Path) -
     assert "left out: logo.png (binary)" in run("index", str(repository), "--verbose").stderr
 
 
+def test_who_follows_does_not_wait(run: Run, repository: Path) -> None:
+    result = run("index", str(repository), "--watch", "--wait")
+    assert result.exit_code == 2
+    assert "leave out --wait" in result.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--watch",)])
+def test_rules_that_cannot_be_read_are_an_error_of_one_line(run: Run, repository: Path, more: tuple[str, ...]) -> None:
+    if more:
+        pytest.importorskip("watchfiles")
+    (repository / ".hummockignore").write_text("!\n", encoding="utf-8")
+    result = run("index", str(repository), *more)
+    assert (result.exit_code, result.stderr) == (1, "error: .hummockignore: Invalid git pattern: '!'\n")
+
+
 def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
     result = run("index", str(tmp_path / "absent"))
     assert result.exit_code == 1

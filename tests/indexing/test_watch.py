@@ -295,3 +295,22 @@ def test_the_command_follows_until_it_is_told_to_end(desk: Desk, tmp_path: Path)
             ]
         finally:
             process.kill()
+
+
+def test_the_command_says_that_the_service_is_away_and_ends_when_told(desk: Desk) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        target = f"127.0.0.1:{bound.getsockname()[1]}"
+        command = [sys.executable, "-m", "hummock", "index", os.fspath(desk.root), "--watch", "--project", "p"]
+        with subprocess.Popen([*command, "--target", target], stderr=subprocess.PIPE, encoding="utf-8") as process:
+            assert process.stderr is not None
+            try:
+                assert process.stderr.readline() == (
+                    f"the service cannot be reached: is `hummock serve` running? target {target}; "
+                    "trying again until it answers\n"
+                )
+                process.send_signal(signal.SIGINT)
+                assert process.wait() == 0
+                assert process.stderr.read() == "ended; what was sent is kept, and the next run goes on from there\n"
+            finally:
+                process.kill()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hummock.indexing.sync import InfoReport, Progress, SyncReport
 
 
-IndexJsonFlag = Annotated[
+_JsonFlag = Annotated[
     bool, typer.Option("--json", help="Print the report as JSON; with --watch a line for each batch.")
 ]
 STAGES = {"read": "reading files", "send": "sending memories", "delete": "removing the vanished"}
@@ -34,16 +34,16 @@ def index(
     watch: Annotated[bool, typer.Option("--watch", help="Go on: follow what changes, until Ctrl-C.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Name each path that is left out.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until all is found by meaning, too.")] = False,
-    json: IndexJsonFlag = False,
+    json: _JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Bring a project to hold what a repository has; what did not change is not sent again.
 
     When it ends, all is found by words and names. Vectors follow in the service, whoever waits for them.
 
-    Left out are what git ignores, what may hold secrets, and what nobody asks about: generated files, locks, data,
-    licences, vendored folders. A file .hummockignore in PATH, written as a .gitignore, leaves out more; its
-    !patterns bring something back.
+    Left out are what git ignores, what may hold secrets, and what nobody asks about: generated files, lock files, \
+data, licences, vendored folders. A file .hummockignore in PATH, written as a .gitignore is, leaves out more; lines \
+with ! bring something back.
     """
     if watch and wait:
         raise typer.BadParameter("--watch never ends: leave out --wait, or run it once with --wait first")

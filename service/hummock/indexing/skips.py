@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import translate
@@ -98,8 +98,10 @@ _LOCK_NAMES = _names("""
 """)
 _RECORDED_NAMES = _names("*.snap *.snap.new *.ambr *.approved.txt *.received.txt *.verified.txt *.golden")
 _RECORDED_DIRECTORIES = _words("""
-    golden goldens __golden__ __snapshots__ fixtures __fixtures__ testdata test-data test_data cassettes vcr_cassettes
+    golden goldens __golden__ __snapshots__ __fixtures__ testdata test-data test_data cassettes vcr_cassettes
 """)
+# `fixtures` are matches to who makes a football app, but not below one of these.
+_TEST_DIRECTORIES = _words("test tests __tests__ testing spec specs e2e cypress")
 # In the folders above; code, documents and schemas there are what they are elsewhere.
 _RECORDED_SUFFIXES = _words("""
     .json .jsonl .ndjson .xml .csv .tsv .txt .html .htm .yaml .yml .out .log .expected .diff .har
@@ -130,8 +132,13 @@ def name_reason(path: str) -> SkipReason | None:
         return SkipReason.LOCK
     if _GENERATED_NAMES.match(name):
         return SkipReason.GENERATED
-    is_aside = not _RECORDED_DIRECTORIES.isdisjoint(parents) and suffix_of(name) in _RECORDED_SUFFIXES
-    return SkipReason.RECORDED if is_aside or _RECORDED_NAMES.match(name) else None
+    is_recorded = suffix_of(name) in _RECORDED_SUFFIXES and _is_for_recordings(parents)
+    return SkipReason.RECORDED if is_recorded or _RECORDED_NAMES.match(name) else None
+
+
+def _is_for_recordings(folders: Sequence[str]) -> bool:
+    are_fixtures = "fixtures" in folders and not _TEST_DIRECTORIES.isdisjoint(folders)
+    return are_fixtures or not _RECORDED_DIRECTORIES.isdisjoint(folders)
 
 
 def is_configuration(path: str) -> bool:

@@ -27,12 +27,16 @@ _MAX_NAME_CHARACTERS = 100
 
 @dataclass(slots=True, kw_only=True)
 class _File:
-    """What is known of a file since it was read: `reason` says why it is not indexed, `kept` is what is needed whole.
+    """What is known of a file since it was read.
 
     Attributes:
         stamp: What the file system said of it just before; differs when it may have been written to.
-        digest: Of its bytes; empty where they were not read.
+        reason: Why it is not indexed; nothing below is known then.
+        digest: Of its bytes.
+        file_bytes: How many these are.
+        language: What it was cut as; empty for documents.
         hashes: Source hashes of its memories by their ids.
+        kept: A document, which is cut again when other files come or go, or a manifest.
     """
 
     stamp: _Stamp
