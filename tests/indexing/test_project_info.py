@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hummock.demo import sample_repository
 from hummock.indexing.fragment import SourceFile
 from hummock.indexing.project_info import MAX_MANIFEST_BYTES, MOST_NAMED, Made, Manifests
-from tests.indexing.walking import walk
+from hummock.indexing.walk import walk
 
 POM = """<?xml version="1.0" encoding="UTF-8"?>
 <project xmlns="http://example.org/POM/4.0.0">

@@ -4,7 +4,7 @@ from collections import Counter
 
 from hummock.demo import load_sample, sample_repository
 from hummock.indexing import domain_entries, fragments
-from tests.indexing.walking import walk
+from hummock.indexing.walk import walk
 
 QUESTIONS = [
     "还款方式有哪些类型？",

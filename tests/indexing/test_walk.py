@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from hummock.indexing import MissingExtra, SkipReason, SourceFile, Tally
-from hummock.indexing.walk import Refused, open_root, read_file
-from tests.indexing.walking import walk
+from hummock.indexing.walk import Refused, open_root, read_file, walk
 
 MODES = pytest.mark.parametrize("with_git", [True, False], ids=["git", "no-git"])
 

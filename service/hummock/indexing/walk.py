@@ -43,6 +43,17 @@ class Refused(Exception):
         self.reason = reason
 
 
+def walk(root: Path, on_skip: OnSkip) -> Iterator[SourceFile]:
+    """The files that are indexed, sorted by path; the others are told to `on_skip`."""
+    with open_root(root) as root_fd:
+        own = own_rules(root_fd)
+        for path in list_paths(root, root_fd, own, on_skip):
+            try:
+                yield source_file(root_fd, path, own)
+            except Refused as refused:
+                on_skip(path, refused.reason)
+
+
 def own_rules(root_fd: int) -> Rules | None:
     """What the root's `.hummockignore` says, if there is one.
 
