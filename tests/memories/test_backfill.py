@@ -52,7 +52,7 @@ def test_what_is_deferred_is_found_by_words_before_and_by_meaning_after(work: Wo
     assert before.hits[0].found_by is FoundBy.KEYWORD
     (said,) = before.degraded
     assert (said.path, said.reason) == ("vector", "VECTORS_PENDING")
-    assert "100%" in said.message
+    assert "2 of 2 memories" in said.message
     assert [group.pending for group in before.receipt.groups if group.name == "main"] == [2]
 
     work.embed_pending()

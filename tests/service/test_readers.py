@@ -26,7 +26,7 @@ from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory
 from hummock.v1 import recall_pb2 as recall
-from tests.service.calls import ask, contents, learn
+from tests.service.calls import ask, await_vectors, contents, learn
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process, in_thread, settings
 
@@ -122,6 +122,7 @@ def test_a_reader_that_lags_by_more_than_is_kept_reads_anew(both: tuple[Stubs, S
     replies = reader.context.LearnStream(context.LearnStreamRequest(batch=batch) for batch in batches)
     assert [reply.batch_index for reply in replies if reply.HasField("stored")] == list(range(1200))
     assert ask(reader, project, "number 1199 of many", top_k=1).hits[0].memory.id == "m1199"
+    await_vectors(service, project)
     assert ask(reader, project, "x").seq == ask(service, project, "x").seq
 
 

@@ -282,7 +282,7 @@ def _vectors_pending(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
     pending, searched = sum(found.pending for found in groups), sum(found.searched for found in groups)
     if not pending:
         return ()
-    message = f"{pending / searched:.0%} of the memories searched ({pending}) have no vectors yet; only words find them"
+    message = f"{pending} of {searched} memories have no vectors yet ({pending / searched:.1%}); only words find them"
     return (Degradation(path="vector", reason="VECTORS_PENDING", message=message),)
 
 
