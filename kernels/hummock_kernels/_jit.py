@@ -81,6 +81,7 @@ __all__ = [
     "IS_COMPILED",
     "KERNELS",
     "REASSOCIATE",
+    "cache_directory",
     "cgutils",
     "helper",
     "intrinsic",
@@ -112,6 +113,11 @@ KERNELS: Final[dict[str, Callable[..., Any]]] = {}
 
 REASSOCIATE: Final = frozenset({"reassoc", "contract", "nsz", "arcp"})
 """Lets a sum be vectorised; NaN and infinity keep their meaning, unlike under `fastmath=True`."""
+
+
+def cache_directory() -> Path | None:
+    """Where compiled kernels are kept between runs; None where they are not."""
+    return Path(_settings.CACHE_DIR) if _HAS_CACHE and IS_COMPILED else None
 
 
 def kernel(signature: Any, fastmath: frozenset[str] = frozenset()) -> Callable[[F], F]:
