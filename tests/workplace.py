@@ -45,17 +45,17 @@ class WordEmbedder:
         """None is kept."""
         return False
 
-    def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
+    def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
         """Calls `before` once, so that a test can do something while a model would run."""
         before, self.before = self.before, lambda: None
         before()
-        self.embedded += texts
-        return [_embedding(text) for text in texts]
+        self.embedded += [chunk for chunks in documents for chunk in chunks]
+        return [tuple(map(_embedding, chunks)) for chunks in documents]
 
-    def embed_in_turn(self, texts: Sequence[str]) -> Iterator[Embedding]:
-        for text in texts:
-            self.embedded.append(text)
-            yield _embedding(text)
+    def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:
+        for chunk in chunks:
+            self.embedded.append(chunk)
+            yield _embedding(chunk)
 
     def split(self, header: str, body: str) -> list[str]:
         """Pieces of WINDOW_WORDS words."""

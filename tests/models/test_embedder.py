@@ -11,47 +11,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from hummock.core.embedding import Embedding
 from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling
 from hummock.models.encoder import Encoder, kept_tokens
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import sha256_of
 from hummock.ports.models import Embedder
+from tests.models.embedding import embedded, same_bytes
 
 TEXTS = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=200)
 
 
-def same_bytes(left: Embedding, right: Embedding) -> bool:
-    return left.vector.tobytes() == right.vector.tobytes() and left.tokens.tobytes() == right.tokens.tobytes()
-
-
 @given(st.permutations(TEXTS))
 def test_order_does_not_change_a_texts_bytes(embedder: OnnxEmbedder, texts: list[str]) -> None:
-    alone = {text: embedder.embed_documents([text])[0] for text in TEXTS}
-    assert all(same_bytes(alone[text], got) for text, got in zip(texts, embedder.embed_documents(texts), strict=True))
+    alone = {text: embedded(embedder, [text])[0] for text in TEXTS}
+    assert all(same_bytes(alone[text], got) for text, got in zip(texts, embedded(embedder, texts), strict=True))
 
 
 def test_concurrent_callers_get_the_same_bytes(
     tiny: ModelDescription, tiny_files: Path, embedder: OnnxEmbedder
 ) -> None:
-    alone = embedder.embed_documents(TEXTS)
+    alone = embedded(embedder, TEXTS)
     crowded = load(tiny, tiny_files, slots=4)
     with ThreadPoolExecutor(8) as callers:
-        for got in callers.map(crowded.embed_documents, [TEXTS] * 24):
+        for got in callers.map(embedded, [crowded] * 24, [TEXTS] * 24):
             assert all(same_bytes(left, right) for left, right in zip(alone, got, strict=True))
     crowded.close()
 
 
 def test_a_document_and_a_query_are_equal_without_a_prefix(embedder: OnnxEmbedder) -> None:
-    assert same_bytes(embedder.embed_query("先本后息"), embedder.embed_documents(["先本后息"])[0])
+    assert same_bytes(embedder.embed_query("先本后息"), embedded(embedder, ["先本后息"])[0])
 
 
 def test_the_query_prefix_changes_the_vector_and_has_no_token_vectors(tiny: ModelDescription, tiny_files: Path) -> None:
     embedder = load(replace(tiny, query_prefix="检索相关文章："), tiny_files, slots=1)
-    query, document = embedder.embed_query("先本后息"), embedder.embed_documents(["先本后息"])[0]
-    prefixed = embedder.embed_documents(["检索相关文章：先本后息"])[0]
+    query, document = embedder.embed_query("先本后息"), embedded(embedder, ["先本后息"])[0]
+    prefixed = embedded(embedder, ["检索相关文章：先本后息"])[0]
     embedder.close()
     assert query.vector.tobytes() == prefixed.vector.tobytes() != document.vector.tobytes()
     assert (len(query.tokens), len(document.tokens), len(prefixed.tokens)) == (4, 4, 11)
@@ -59,18 +55,18 @@ def test_the_query_prefix_changes_the_vector_and_has_no_token_vectors(tiny: Mode
 
 @given(ANY_TEXT)
 def test_any_text_has_a_unit_vector_and_int8_token_vectors(embedder: OnnxEmbedder, text: str) -> None:
-    embedded = embedder.embed_documents([text])[0]
-    assert (str(embedded.vector.dtype), embedded.vector.shape) == ("float32", (64,))
-    assert np.linalg.norm(embedded.vector) == pytest.approx(1, abs=1e-5)
-    assert (str(embedded.tokens.dtype), embedded.tokens.shape[1]) == ("int8", 64)
-    lengths = np.linalg.norm(embedded.tokens.astype(np.float32), axis=1)
+    found = embedded(embedder, [text])[0]
+    assert (str(found.vector.dtype), found.vector.shape) == ("float32", (64,))
+    assert np.linalg.norm(found.vector) == pytest.approx(1, abs=1e-5)
+    assert (str(found.tokens.dtype), found.tokens.shape[1]) == ("int8", 64)
+    lengths = np.linalg.norm(found.tokens.astype(np.float32), axis=1)
     assert np.all((np.abs(lengths - 127) < 4) | (lengths == 0))
 
 
 def test_an_empty_text_has_a_vector_and_no_token_vectors(embedder: OnnxEmbedder) -> None:
-    embedded = embedder.embed_query("")
-    assert embedded.tokens.shape == (0, 64)
-    assert np.linalg.norm(embedded.vector) == pytest.approx(1, abs=1e-5)
+    found = embedder.embed_query("")
+    assert found.tokens.shape == (0, 64)
+    assert np.linalg.norm(found.vector) == pytest.approx(1, abs=1e-5)
 
 
 def test_no_texts_give_no_embeddings(embedder: OnnxEmbedder) -> None:
@@ -78,23 +74,23 @@ def test_no_texts_give_no_embeddings(embedder: OnnxEmbedder) -> None:
 
 
 def test_special_tokens_have_no_token_vectors(embedder: OnnxEmbedder) -> None:
-    assert len(embedder.embed_documents(["先本后息"])[0].tokens) == 4
+    assert len(embedded(embedder, ["先本后息"])[0].tokens) == 4
 
 
 def test_the_text_of_a_special_token_is_plain_text(embedder: OnnxEmbedder) -> None:
-    assert len(embedder.embed_documents(["[SEP]"])[0].tokens) == len(embedder.embed_documents(["<sep>"])[0].tokens)
+    assert len(embedded(embedder, ["[SEP]"])[0].tokens) == len(embedded(embedder, ["<sep>"])[0].tokens)
 
 
 def test_a_long_text_keeps_its_beginning(embedder: OnnxEmbedder, tiny: ModelDescription) -> None:
     room = tiny.max_tokens - 2
-    left, right = embedder.embed_documents(["先" * 400, "先" * room])
+    left, right = embedded(embedder, ["先" * 400, "先" * room])
     assert same_bytes(left, right)
     assert len(left.tokens) == room
 
 
 def test_texts_that_share_words_are_nearer_than_others(embedder: OnnxEmbedder) -> None:
     query = embedder.embed_query("增加先本后息的还款方式").vector
-    near, far = embedder.embed_documents(["还款方式枚举里有先本后息", "the weather is nice today"])
+    near, far = embedded(embedder, ["还款方式枚举里有先本后息", "the weather is nice today"])
     assert query @ near.vector > 0.5 > 0.3 > query @ far.vector
 
 
@@ -111,7 +107,7 @@ def test_a_closed_embedder_refuses(tiny: ModelDescription, tiny_files: Path) -> 
     embedder = load(tiny, tiny_files, slots=1)
     embedder.close()
     with pytest.raises(RuntimeError):
-        embedder.embed_documents(["late"])
+        embedder.embed_documents([["late"]])
 
 
 def test_the_embedder_is_the_port(embedder: OnnxEmbedder) -> None:

@@ -34,7 +34,7 @@ class HeldModel:
     def space(self) -> EmbeddingSpace:
         return SPACE
 
-    def embed_document(self, text: str) -> Embedding:
+    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
         with self._lock:
             self.ran.append(text)
             self._at_once += 1
@@ -46,7 +46,7 @@ class HeldModel:
         return Embedding(vector=np.ones(SPACE.dim, np.float32), tokens=SPACE.no_tokens())
 
     def embed_query(self, text: str) -> Embedding:
-        return self.embed_document(text)
+        return self.embed_chunk(text, None)
 
     def split(self, header: str, body: str) -> list[str]:
         return [body]
@@ -73,10 +73,10 @@ def wait_until_queued(embedder: OnnxEmbedder, texts: int) -> None:
 
 def test_callers_take_turns_first_come_first_served(model: HeldModel, callers: ThreadPoolExecutor) -> None:
     embedder = OnnxEmbedder(model, slots=1)
-    long = callers.submit(embedder.embed_documents, ["a1", "a2", "a3", "a4"])
+    long = callers.submit(embedder.embed_documents, [["a1"], ["a2"], ["a3"], ["a4"]])
     model.started.acquire()
     wait_until_queued(embedder, 1)
-    short = callers.submit(embedder.embed_documents, ["b1"])
+    short = callers.submit(embedder.embed_documents, [["b1"]])
     wait_until_queued(embedder, 2)
     model.may_end.release(5)
     assert (len(long.result()), len(short.result())) == (4, 1)
@@ -86,7 +86,8 @@ def test_callers_take_turns_first_come_first_served(model: HeldModel, callers: T
 
 def test_no_more_texts_run_at_once_than_there_are_slots(model: HeldModel, callers: ThreadPoolExecutor) -> None:
     embedder = OnnxEmbedder(model, slots=2)
-    calls = [callers.submit(embedder.embed_documents, [f"{caller}{number}" for number in range(4)]) for caller in "abc"]
+    texts = [[[f"{caller}{number}"] for number in range(4)] for caller in "abc"]
+    calls = [callers.submit(embedder.embed_documents, documents) for documents in texts]
     for _ in range(2):
         model.started.acquire()
     model.may_end.release(12)
@@ -97,7 +98,7 @@ def test_no_more_texts_run_at_once_than_there_are_slots(model: HeldModel, caller
 
 def test_a_query_does_not_queue_behind_documents(model: HeldModel, callers: ThreadPoolExecutor) -> None:
     embedder = OnnxEmbedder(model, slots=1)
-    documents = callers.submit(embedder.embed_documents, ["a1", "a2", "a3"])
+    documents = callers.submit(embedder.embed_documents, [["a1"], ["a2"], ["a3"]])
     model.started.acquire()
     query = callers.submit(embedder.embed_query, "q")
     model.started.acquire()
@@ -121,9 +122,19 @@ def test_equal_queries_under_way_are_embedded_once(model: HeldModel, callers: Th
 def test_equal_texts_of_a_call_are_embedded_once(model: HeldModel) -> None:
     embedder = OnnxEmbedder(model, slots=1)
     model.may_end.release(2)
-    left, other, right = embedder.embed_documents(["a", "b", "a"])
+    (left,), (other,), (right,) = embedder.embed_documents([["a"], ["b"], ["a"]])
     assert left is right is not other
     assert sorted(model.ran) == ["a", "b"]
+    embedder.close()
+
+
+def test_first_chunks_come_first_and_each_document_is_embedded_once(model: HeldModel) -> None:
+    """What a first chunk gave is part of what later ones of its document give."""
+    embedder = OnnxEmbedder(model, slots=1)
+    model.may_end.release(6)
+    long, other, again = embedder.embed_documents([["a1", "a2", "a1"], ["b1", "a2"], ["a1", "a2", "a1"]])
+    assert model.ran == ["a1", "b1", "a2", "a2"]
+    assert (long[0] is long[2], long[1] is again[1], long[1] is other[1]) == (True, True, False)
     embedder.close()
 
 

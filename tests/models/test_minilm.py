@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hummock.models import REGISTRY, OnnxEmbedder, TextPair, load, measure
+from tests.models.embedding import embedded
 from tests.shared import MINILM
 
 
@@ -28,7 +29,7 @@ PAIRS = [
 
 def test_an_answer_is_nearer_than_any_other_text(minilm: OnnxEmbedder) -> None:
     queries = np.stack([minilm.embed_query(query).vector for query, _ in PAIRS])
-    answers = np.stack([embedded.vector for embedded in minilm.embed_documents([answer for _, answer in PAIRS])])
+    answers = np.stack([each.vector for each in embedded(minilm, [answer for _, answer in PAIRS])])
     assert (queries @ answers.T).argmax(axis=1).tolist() == [0, 1, 2]
 
 
@@ -41,19 +42,20 @@ def test_unrelated_texts_calibrate_to_about_nothing(minilm: OnnxEmbedder) -> Non
 
 def test_versions_of_a_function_pass_the_near_twin_bar(minilm: OnnxEmbedder) -> None:
     """S2-07."""
-    first, second, other = minilm.embed_documents(
+    first, second, other = embedded(
+        minilm,
         [
             "parse_date_v1.py\ndef parse_date(text):\n    return datetime.strptime(text, '%Y-%m-%d')",
             "parse_date_v2.py\ndef parse_date(text, fmt='%Y-%m-%d'):\n    return datetime.strptime(text, fmt)",
             "legal_disclaimer.txt\nThis software is provided as is, without warranty of any kind.",
-        ]
+        ],
     )
     bar = minilm.space.calibration.near_twin_bar
     assert first.vector @ second.vector > bar > 0.3 > first.vector @ other.vector
 
 
 def test_late_interaction_prefers_the_answer(minilm: OnnxEmbedder) -> None:
-    answers = minilm.embed_documents([answer for _, answer in PAIRS])
+    answers = embedded(minilm, [answer for _, answer in PAIRS])
     for index, (query, _) in enumerate(PAIRS):
         asked = minilm.embed_query(query).tokens.astype(np.int32)
         scores = [(asked @ answer.tokens.T.astype(np.int32)).max(axis=1).mean() for answer in answers]
@@ -61,7 +63,7 @@ def test_late_interaction_prefers_the_answer(minilm: OnnxEmbedder) -> None:
 
 
 def test_the_tokenizers_own_padding_and_cut_at_128_are_off(minilm: OnnxEmbedder) -> None:
-    short, long = minilm.embed_documents(["one word", "word " * 200])
+    short, long = embedded(minilm, ["one word", "word " * 200])
     assert len(short.tokens) == 2
     assert len(long.tokens) == 128
     assert len(minilm.split("", "word " * 200)) == 1

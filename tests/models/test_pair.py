@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
 from hummock.ports.models import Embedder
 from hummock.text.normalise import is_han, known_share
+from tests.models.embedding import embedded, same_bytes
 
 MIXED = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=100)
@@ -57,13 +58,13 @@ def test_one_product_is_the_weighted_sum_of_both_cosines(
     share = known_share(query, frozenset({"han"})) if is_han(query) else 0
     weight = 0.2 * (1 - share) + 0.9 * share
     cosines = [float(part.embed_query(query).vector @ part.embed_document(text).vector) for part in parts]
-    product = float(both.embed_query(query).vector @ both.embed_documents([text])[0].vector)
+    product = float(both.embed_query(query).vector @ embedded(both, [text])[0].vector)
     assert product == pytest.approx(weight * cosines[0] + (1 - weight) * cosines[1], abs=1e-5)
 
 
 @given(ANY_TEXT)
 def test_a_stored_vector_has_length_one_and_a_query_no_product_above_it(both: OnnxEmbedder, text: str) -> None:
-    stored, asked = both.embed_documents([text])[0].vector, both.embed_query(text).vector
+    stored, asked = embedded(both, [text])[0].vector, both.embed_query(text).vector
     assert [(len(vector), str(vector.dtype)) for vector in (stored, asked)] == [(128, "float32")] * 2
     assert np.linalg.norm(stored) == pytest.approx(1, abs=1e-5)
     assert 1 - 1e-5 <= np.linalg.norm(asked) <= np.sqrt(2) + 1e-5
@@ -73,7 +74,7 @@ def test_a_stored_vector_has_length_one_and_a_query_no_product_above_it(both: On
 def test_two_stored_texts_have_the_mean_of_both_cosines(
     both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]
 ) -> None:
-    left, right = (embedding.vector for embedding in both.embed_documents(["先本后息", "the repayment"]))
+    left, right = (embedding.vector for embedding in embedded(both, ["先本后息", "the repayment"]))
     cosines = [
         float(part.embed_document("先本后息").vector @ part.embed_document("the repayment").vector) for part in parts
     ]
@@ -84,7 +85,7 @@ def test_token_vectors_are_those_of_the_model_that_reads_the_texts_script(
     both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]
 ) -> None:
     texts = ["先本后息的方式", "equal principal", "先本后息的方式 by principal"]
-    chinese, english, mostly_chinese = (embedding.tokens for embedding in both.embed_documents(texts))
+    chinese, english, mostly_chinese = (embedding.tokens for embedding in embedded(both, texts))
     np.testing.assert_array_equal(chinese, parts[0].embed_document(texts[0]).tokens)
     np.testing.assert_array_equal(english, parts[1].embed_document(texts[1]).tokens)
     np.testing.assert_array_equal(mostly_chinese, parts[0].embed_document(texts[2]).tokens)
@@ -100,7 +101,7 @@ def test_a_text_in_no_known_script_is_the_second_models(
     asked = both.embed_query(text).vector
     np.testing.assert_allclose(asked[:64], np.sqrt(2) * 0.2 * parts[0].embed_query(text).vector, atol=1e-6)
     np.testing.assert_allclose(asked[64:], np.sqrt(2) * 0.8 * parts[1].embed_query(text).vector, atol=1e-6)
-    np.testing.assert_array_equal(both.embed_documents([text])[0].tokens, parts[1].embed_document(text).tokens)
+    np.testing.assert_array_equal(embedded(both, [text])[0].tokens, parts[1].embed_document(text).tokens)
 
 
 @given(ANY_TEXT.filter(is_han), ANY_TEXT.filter(lambda text: not is_han(text)))
@@ -126,8 +127,64 @@ def test_a_mark_changes_nothing_about_how_token_vectors_of_one_model_compare(pai
 
 @given(st.permutations(MIXED))
 def test_order_does_not_change_a_texts_bytes(both: OnnxEmbedder, texts: list[str]) -> None:
-    alone = {text: both.embed_documents([text])[0] for text in MIXED}
-    assert all(same_bytes(alone[text], got) for text, got in zip(texts, both.embed_documents(texts), strict=True))
+    alone = {text: embedded(both, [text])[0] for text in MIXED}
+    assert all(same_bytes(alone[text], got) for text, got in zip(texts, embedded(both, texts), strict=True))
+
+
+ENGLISH = ["The harbour is deep", "enough for ships", "of any size"]
+CHINESE = ["潮汐木的心材在退潮时发光", "世界的另一边", "很少有人见过它"]
+
+
+@pytest.fixture
+def short_beginning(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A beginning shorter than the windows of the toy model."""
+    monkeypatch.setattr("hummock.models.pair.BEGINNING_TOKENS", 6)
+    return 6
+
+
+def halves(embeddings: Sequence[Embedding]) -> tuple[list[bytes], list[bytes]]:
+    """The bytes of the first and of the second model's half of each vector."""
+    return [each.vector[:64].tobytes() for each in embeddings], [each.vector[64:].tobytes() for each in embeddings]
+
+
+@pytest.mark.parametrize(("chunks", "knows"), [(CHINESE, 0), (ENGLISH, 1)])
+def test_the_model_that_does_not_know_the_language_reads_the_beginning_once_for_all_chunks(
+    both: OnnxEmbedder,
+    parts: tuple[SingleModel, SingleModel],
+    short_beginning: int,
+    chunks: list[str],
+    knows: int,
+) -> None:
+    (embeddings,) = both.embed_documents([chunks])
+    of_each = halves(embeddings)
+    assert len(set(of_each[knows])) == len(chunks)
+    assert len(set(of_each[1 - knows])) == 1
+    beginning = parts[1 - knows].embed_document(chunks[0], most_tokens=short_beginning)
+    assert not same_bytes(beginning, parts[1 - knows].embed_document(chunks[0]))
+    expected = (beginning.vector * (1 / np.sqrt(2, dtype=np.float32))).tobytes()
+    assert of_each[1 - knows][0] == expected
+    for chunk, embedding in zip(chunks, embeddings, strict=True):
+        np.testing.assert_array_equal(embedding.tokens, parts[knows].embed_document(chunk).tokens)
+
+
+@pytest.mark.parametrize("mixed", ["潮汐木 glows when the tide falls", "def tide(): return 1  # 退潮"])
+def test_a_chunk_with_both_languages_is_read_by_both_models(
+    both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel], mixed: str
+) -> None:
+    """A Chinese question asks the model that reads Chinese alone, also of code with some Chinese in it."""
+    (embeddings,) = both.embed_documents([[ENGLISH[0], mixed]])
+    for part, dims in zip(parts, (slice(64), slice(64, None)), strict=True):
+        expected = part.embed_document(mixed).vector / np.sqrt(2)
+        np.testing.assert_allclose(embeddings[1].vector[dims], expected, atol=1e-6)
+
+
+@given(st.permutations([*([text] for text in MIXED), ENGLISH, CHINESE, [ENGLISH[0], CHINESE[1]]]))
+def test_what_is_embedded_beside_it_does_not_change_a_documents_bytes(
+    both: OnnxEmbedder, documents: list[list[str]]
+) -> None:
+    for chunks, embeddings in zip(documents, both.embed_documents(documents), strict=True):
+        (alone,) = both.embed_documents([chunks])
+        assert all(same_bytes(*pair) for pair in zip(alone, embeddings, strict=True))
 
 
 def test_a_query_has_the_same_bytes_whether_both_models_read_it_at_once_or_one_after_the_other(
@@ -160,7 +217,7 @@ def test_chunks_fit_the_smaller_window(both: OnnxEmbedder, parts: tuple[SingleMo
 def test_a_chinese_text_is_cut_for_the_model_that_reads_it(
     both: OnnxEmbedder, parts: tuple[SingleModel, SingleModel]
 ) -> None:
-    """The other model is asked of it by queries in English alone, and reads the beginning of each chunk."""
+    """The other model is asked of it by queries in English alone, and reads its beginning."""
     body = "先本后息的还款方式，API 除外。" * 20
     assert both.split("标题", body) == parts[0].split("标题", body) != parts[1].split("标题", body)
 
@@ -177,7 +234,7 @@ def test_what_a_query_asks_of_each_changes_no_stored_vector_and_no_space(
 ) -> None:
     other = open_embedder(replace(pair, first_weight_latin=0.5), models_directory, slots=1)
     assert other.space.id == both.space.id
-    assert same_bytes(other.embed_documents(["the method"])[0], both.embed_documents(["the method"])[0])
+    assert same_bytes(embedded(other, ["the method"])[0], embedded(both, ["the method"])[0])
     assert not same_bytes(other.embed_query("the method"), both.embed_query("the method"))
     other.close()
 
@@ -216,7 +273,3 @@ def test_registered_pairs_ask_more_of_the_model_that_knows_the_script(pair: Pair
 def space_of(pair: PairDescription) -> str:
     first, second = (embedding_space(part, basis) for part, basis in zip(pair.parts, marked_bases(pair), strict=True))
     return pair_space(pair, first, second).id
-
-
-def same_bytes(left: Embedding, right: Embedding) -> bool:
-    return left.vector.tobytes() == right.vector.tobytes() and left.tokens.tobytes() == right.tokens.tobytes()

@@ -37,11 +37,11 @@ class Broken:
     def is_known(self, text: str) -> bool:
         return False
 
-    def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
-        raise RuntimeError(texts)
+    def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
+        raise RuntimeError(documents)
 
-    def embed_in_turn(self, texts: Sequence[str]) -> Iterator[Embedding]:
-        raise RuntimeError(texts)
+    def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:
+        raise RuntimeError(chunks)
 
     def split(self, header: str, body: str) -> list[str]:
         raise RuntimeError(header)

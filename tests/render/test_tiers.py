@@ -59,8 +59,8 @@ class Stuck:
         assert self.may_answer.wait(30)
         return self._embedder.embed_query(text)
 
-    def embed_document(self, text: str) -> Embedding:
-        (embedding,) = self._embedder.embed_documents([text])
+    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
+        ((embedding,),) = self._embedder.embed_documents([[text]])
         return embedding
 
     def split(self, header: str, body: str) -> list[str]:

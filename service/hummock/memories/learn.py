@@ -207,9 +207,7 @@ class Preparation:
 
     def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
         """The vectors of each, a chunk each, in order."""
-        chunks = [chunks_of(self._embedder, one.draft) for one in prepared]
-        embeddings = iter(self._embedder.embed_documents([chunk for several in chunks for chunk in several]))
-        return [tuple(next(embeddings) for _ in several) for several in chunks]
+        return self._embedder.embed_documents([chunks_of(self._embedder, one.draft) for one in prepared])
 
     def _prepared(self, draft: Draft, index: MemoryIndex, text: str, words: Words) -> Prepared:
         content_hash = text_hash(text, is_code=template.is_code(draft))

@@ -189,7 +189,7 @@ def _path(models_directory: Path, emb_space: str) -> Path:
 
 
 def _vectors(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    return np.stack([embedded.vector for embedded in embedder.embed_documents(texts)])
+    return np.stack([embedded.vector for (embedded,) in embedder.embed_documents([(text,) for text in texts])])
 
 
 def _version(text: str) -> str:

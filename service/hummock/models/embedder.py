@@ -43,8 +43,8 @@ class TextModel(Protocol):
     def embed_query(self, text: str) -> Embedding:
         """Embed a query, cut to the window."""
 
-    def embed_document(self, text: str) -> Embedding:
-        """Embed a stored text, cut to the window."""
+    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
+        """Embed a chunk of a stored text, cut to the window; `first` is what its first chunk gave, None for that."""
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory that fit the window."""
@@ -145,28 +145,34 @@ class OnnxEmbedder:
         query = self._queries.get(text)
         return query is not None and query.future.done()
 
-    def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
-        """Embed texts as they are, cut to the window, one inference each; results in the order of the texts.
+    def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
+        """Embed the chunks of each document as they are, cut to the window; equal documents once.
 
-        Only a few are queued at a time, so that callers take turns.
+        Only a few chunks are queued at a time, so that callers take turns.
 
         Raises:
             EmbeddingNotFinite: The model gave NaN or infinity.
             TypeError: A text holds a lone surrogate.
         """
-        done: dict[str, Embedding] = {}
-        queued: deque[tuple[str, Future[Embedding]]] = deque()
-        for text in dict.fromkeys(texts):
+        firsts = [(chunks[0], chunks[0]) for chunks in documents]
+        # After the first chunks of all, so that hardly a chunk waits for the first one of its own document.
+        others = [(chunks[0], chunk) for chunks in documents for chunk in chunks[1:]]
+        begun: dict[tuple[str, str], Future[Embedding]] = {}
+        queued: deque[Future[Embedding]] = deque()
+        for first, chunk in dict.fromkeys(firsts + others):
             if len(queued) > self._slots:
-                first, future = queued.popleft()
-                done[first] = future.result()
-            queued.append((text, self._executor.submit(_embedded, self._model.embed_document, text)))
-        done.update((text, future.result()) for text, future in queued)
-        return [done[text] for text in texts]
+                queued.popleft().result()
+            begun[first, chunk] = self._executor.submit(self._chunk, chunk, begun.get((first, first)))
+            queued.append(begun[first, chunk])
+        return [tuple(begun[chunks[0], chunk].result() for chunk in chunks) for chunks in documents]
 
-    def embed_in_turn(self, texts: Sequence[str]) -> Iterator[Embedding]:
-        """Embed texts one after the other on the caller's thread, each when it is asked for."""
-        return (_embedded(self._model.embed_document, text) for text in texts)
+    def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:
+        """Embed a document's chunks one after the other on the caller's thread, each when it is asked for."""
+        first = None
+        for chunk in chunks:
+            embedding = _shared(self._model.embed_chunk(chunk, first))
+            first = embedding if first is None else first
+            yield embedding
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.
@@ -185,9 +191,13 @@ class OnnxEmbedder:
                 raise EmbeddingLate(f"the model would take {_ms(expected_s)} of the {_ms(timeout_s)} that were left")
         return _Query(self._query_executor.submit(self._timed_query, text))
 
+    def _chunk(self, text: str, first: Future[Embedding] | None) -> Embedding:
+        # The first one was queued before, so it has ended or is at work beside this one.
+        return _shared(self._model.embed_chunk(text, None if first is None else first.result()))
+
     def _timed_query(self, text: str) -> Embedding:
         start_s = self._monotonic()
-        embedding = _embedded(self._model.embed_query, text)
+        embedding = _shared(self._model.embed_query(text))
         self._query_times.add(self._tokens.count(text), self._monotonic() - start_s)
         return embedding
 
@@ -217,9 +227,8 @@ def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 
 
-def _embedded(embed: Callable[[str], Embedding], text: str) -> Embedding:
-    embedding = embed(text)
-    # Shared between callers.
+def _shared(embedding: Embedding) -> Embedding:
+    """The embedding, which its callers share and none of them can write to."""
     embedding.vector.setflags(write=False)
     embedding.tokens.setflags(write=False)
     return embedding

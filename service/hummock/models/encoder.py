@@ -72,7 +72,7 @@ class Encoder:
         """How many special tokens surround one text."""
         return self._tokenizer.num_special_tokens_to_add(is_pair=False)
 
-    def encode(self, text: str, prefix_characters: int = 0) -> Encoded:
+    def encode(self, text: str, prefix_characters: int = 0, most_tokens: int | None = None) -> Encoded:
         """Hidden states of the text, cut to the model's window.
 
         Args:
@@ -84,9 +84,11 @@ class Encoder:
         """
         encoding = self._tokenizer.encode(text)
         special = np.asarray(encoding.special_tokens_mask, dtype=np.bool_)
-        kept = kept_tokens(special, self._model.max_tokens)
+        window = self._model.max_tokens
+        kept = kept_tokens(special, window if most_tokens is None else min(most_tokens, window))
         ids = np.asarray(encoding.ids, dtype=np.int64)[kept]
         outputs = self._session.run(self._outputs, self._feed(ids))
+            most_tokens: Cuts it shorter than the window, special tokens included.
         hidden: NDArray[np.float32] = np.asarray(outputs[0][0], dtype=np.float32)
         match self._model.pooling:
             case Pooling.CLS:

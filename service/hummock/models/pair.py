@@ -4,6 +4,9 @@ Stored are both unit vectors, divided by √2: the whole is a unit vector, and t
 cosines. A query's halves are multiplied by √2 and its weights, which sum to 1: its product with a stored text is the
 weighted sum of the two cosines, and never above 1. The weights follow the query's script.
 
+A chunk is read by the model that knows its language, and one in both languages by both. The model that does not know it
+reads the beginning of the memory's first chunk alone, and that is its half of every later chunk too.
+
 Token vectors are those of the model that reads the text's script. Their last component says whose they are: those of
 one model have a product above 0, those of different models one below 0, and never one that is large by chance.
 """
@@ -17,6 +20,7 @@ from dataclasses import replace
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis, load_basis
@@ -32,7 +36,14 @@ MOSTLY = 0.5
 """Share of Chinese in a text from which its token vectors are the first model's."""
 
 ALMOST_ALL = 0.8
-"""The same from which it is cut for the first model's window: of what is longer, the other one reads the beginning."""
+"""The same from which it is cut for the first model's window, and the other one does not know its language."""
+
+A_LITTLE = 0.05
+"""The same below which the first model does not know its language. A Chinese question asks that model alone, so it also
+reads code with some comments in Chinese."""
+
+BEGINNING_TOKENS = 192
+"""What a model reads of a memory whose language it does not know; with 128 fewer questions find their code."""
 
 Embed = Callable[[], Embedding]
 
@@ -92,13 +103,21 @@ class PairModel:
                 first, second = self._both(by_first, by_second)
         return _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
 
-    def embed_document(self, text: str) -> Embedding:
-        """Embed a stored text with both models. Raises as `embed_query` does."""
-        of_first = _han_share(text) >= MOSTLY
+    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
+        """Embed a chunk of a stored text; `first` is what its first chunk gave, None for that one.
+
+        Raises as `embed_query` does.
+        """
+        share = _han_share(text)
+        of_first, dim = share >= MOSTLY, self._first.space.dim
+        left, right = (None, None) if first is None else (first.vector[:dim], first.vector[dim:])
         with self._cores.one():
-            first = self._first.embed_document(text, with_tokens=of_first)
-            second = self._second.embed_document(text, with_tokens=not of_first)
-        return _joined(first, second, 1 / _ROOT, 1 / _ROOT, of_first)
+            halves = (
+                _stored(self._first, text, knows=share >= A_LITTLE, with_tokens=of_first, beginning=left),
+                _stored(self._second, text, knows=share < ALMOST_ALL, with_tokens=not of_first, beginning=right),
+            )
+        tokens = halves[0 if of_first else 1].tokens
+        return Embedding(vector=np.concatenate([half.vector for half in halves]), tokens=tokens)
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts that fit the smaller window, as that model cuts them; of a Chinese text the first model's.
@@ -181,6 +200,24 @@ def _han_share(text: str) -> float:
 
 def _nothing(space: EmbeddingSpace) -> Embedding:
     return Embedding(vector=np.zeros(space.dim, np.float32), tokens=space.no_tokens())
+
+
+def _stored(
+    model: SingleModel, text: str, *, knows: bool, with_tokens: bool, beginning: NDArray[np.float32] | None
+) -> Embedding:
+    """A model's half of a chunk.
+
+    Args:
+        model: It.
+        text: The chunk.
+        knows: Whether the model knows the chunk's language and reads all of it.
+        with_tokens: Whether the chunk has that model's token vectors.
+        beginning: The model's half of the first chunk, which serves where it does not know; None: this is the first.
+    """
+    if not knows and beginning is not None:
+        return Embedding(vector=beginning, tokens=model.space.no_tokens())
+    read = model.embed_document(text, with_tokens=with_tokens, most_tokens=None if knows else BEGINNING_TOKENS)
+    return Embedding(vector=read.vector * (1 / _ROOT), tokens=read.tokens)
 
 
 def _joined(

@@ -52,9 +52,13 @@ class SingleModel:
         prefix = self._model.query_prefix
         return self._embed(prefix + text, len(prefix), with_tokens)
 
-    def embed_document(self, text: str, *, with_tokens: bool = True) -> Embedding:
-        """Embed a text as it is, cut to the window. It raises what `embed_query` raises."""
-        return self._embed(text, 0, with_tokens)
+    def embed_document(self, text: str, *, with_tokens: bool = True, most_tokens: int | None = None) -> Embedding:
+        """Embed a text as it is, cut to the window or to fewer tokens. It raises what `embed_query` raises."""
+        return self._embed(text, 0, with_tokens, most_tokens)
+
+    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
+        """Embed a chunk of a text like any other: what its first chunk gave says nothing about it."""
+        return self.embed_document(text)
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory: the header, a newline and a piece of the body; without a header the piece alone.
@@ -80,8 +84,8 @@ class SingleModel:
             return header, len(offsets)
         return header[: offsets[most_tokens - 1][1]], most_tokens
 
-    def _embed(self, text: str, prefix_characters: int, with_tokens: bool) -> Embedding:
-        encoded = self._encoder.encode(text, prefix_characters)
+    def _embed(self, text: str, prefix_characters: int, with_tokens: bool, most_tokens: int | None = None) -> Embedding:
+        encoded = self._encoder.encode(text, prefix_characters, most_tokens)
         length = float(np.linalg.norm(encoded.pooled))
         if not np.isfinite(length) or length == 0.0 or not np.isfinite(encoded.hidden).all():
             raise EmbeddingNotFinite(self._model.name, text)

@@ -15,7 +15,11 @@ TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
 """How a chunk's text is put together (`embedder.py`) out of a memory (`text/template.py`); moves when that changes."""
 
 PAIR_RECIPE_VERSION = 3
-"""How two models become one (`pair.py`); moves when the same two would give other stored vectors."""
+"""How two models become one (`pair.py`); moves when what the same two give must not meet what they gave before.
+
+It did not move when a model that does not know a text's language came to read its beginning alone: half of the memories
+of a store embedded either way, no slice lost (docs/decisions/028).
+"""
 
 TOKEN_MARK = 92
 """What the token vectors of a pair's first model end in; those of the second end in -92. It is more than half of their

@@ -46,11 +46,11 @@ class Embedder(Protocol):
     def is_known(self, text: str) -> bool:
         """Whether a query's vector is there, so that embedding it again costs nothing."""
 
-    def embed_documents(self, texts: Sequence[str]) -> list[Embedding]:
-        """One embedding a text, in order. Each text is a chunk that `split` made."""
+    def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
+        """One embedding a chunk, in order. A document is the chunks that `split` made of a memory, in order."""
 
-    def embed_in_turn(self, texts: Sequence[str]) -> Iterator[Embedding]:
-        """The same as `embed_documents`, each made on the caller's thread when it is asked for."""
+    def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:
+        """The same of one document, each made on the caller's thread when it is asked for."""
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunks of a memory that fit the window, each beginning with the header; at least one."""
