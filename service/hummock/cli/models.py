@@ -28,7 +28,7 @@ _MB = 1_000_000
 def ls(models: ModelsOption = None) -> None:
     """List the models that Hummock knows, and which of them are here."""
     with packages_of("server"):
-        from hummock.models import PAIRS, REGISTRY, RERANKERS, is_here
+        from hummock.models import PAIRS, REGISTRY, RERANKERS, is_here, is_present, served
     directory = _directory(models)
     table = new_table()
     for heading in ("model", "dim", "tokens", "scripts", "size", "licence", "here"):
@@ -44,6 +44,9 @@ def ls(models: ModelsOption = None) -> None:
         table.add_row(reranker.name, "", tokens, "cross-encoder", _size(reranker), reranker.licence, here)
     print_table(table)
     note(f"in {directory}")
+    for model in REGISTRY.values():
+        if is_present(model, directory / model.name) and (lack := served(model, directory / model.name).lack):
+            note(lack)
 
 
 @app.command("pull")
@@ -67,11 +70,14 @@ def verify(
 ) -> None:
     """Compare a model's files with their pinned SHA-256."""
     with packages_of("server"):
+        from hummock.models import served
         from hummock.models import verify as verify_files
     directory = _directory(models)
     for model in _chosen(name, directory):
         verify_files(model, directory / model.name)
         print_line(f"{model.name}: verified")
+        if lack := served(model, directory / model.name).lack:
+            note(lack)
 
 
 @app.command("calibrate")

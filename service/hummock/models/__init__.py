@@ -21,8 +21,9 @@ from hummock.models.description import (
     RerankerDescription,
 )
 from hummock.models.embedder import OnnxEmbedder, load, open_embedder
-from hummock.models.files import install, is_here, is_present, verify
-from hummock.models.pull import PulledModel, pull, pull_first
+from hummock.models.files import is_here, is_present, verify
+from hummock.models.fusion import served
+from hummock.models.pull import PulledModel, install, pull, pull_first
 from hummock.models.registry import (
     AUTO,
     AUTO_ORDER,
@@ -76,6 +77,7 @@ __all__ = [
     "pull_first",
     "read_calibration",
     "read_pairs",
+    "served",
     "that_will_do",
     "verify",
     "write_calibration",

@@ -17,6 +17,7 @@ from hummock.models.basis import load_basis
 from hummock.models.calibrate import read_calibration
 from hummock.models.description import EmbeddingModel, ModelDescription
 from hummock.models.encoder import InferenceTimes
+from hummock.models.fusion import Say
 from hummock.models.pair import PairModel, marked_bases
 from hummock.models.single import SingleModel
 from hummock.ports.models import EmbeddingLate
@@ -69,10 +70,18 @@ def load(model: ModelDescription, directory: Path, slots: int | None = None) -> 
     return OnnxEmbedder(SingleModel(model, directory, load_basis(model.basis, model.dim)), slots or _cores())
 
 
-def open_embedder(model: EmbeddingModel, models_directory: Path, slots: int | None = None) -> OnnxEmbedder:
+def open_embedder(
+    model: EmbeddingModel, models_directory: Path, slots: int | None = None, say: Say = lambda line: None
+) -> OnnxEmbedder:
     """A ready embedder of one model, or of two as one; each part's files lie in a directory of its name.
 
     Its similarities follow what `hummock models calibrate` measured here, where it has.
+
+    Args:
+        model: What it is.
+        models_directory: Where each part's directory is.
+        slots: Texts that are embedded at once, each on one core; default as many as this process has cores.
+        say: Told what keeps a model from running as fast as it could.
 
     Raises:
         CalibrationInvalid: What was measured cannot be read.
@@ -81,7 +90,7 @@ def open_embedder(model: EmbeddingModel, models_directory: Path, slots: int | No
         ModelGraphUnsupported: The files cannot be run as described.
     """
     cores = slots or _cores()
-    opened = _open(model, models_directory, cores)
+    opened = _open(model, models_directory, cores, say)
     measured = read_calibration(models_directory, opened.space.id)
     return OnnxEmbedder(opened, cores, measured)
 
@@ -182,6 +191,10 @@ class OnnxEmbedder:
         """
         return self._model.split(header, body)
 
+    def _chunk(self, text: str, first: Future[Embedding] | None) -> Embedding:
+        # The first one was queued before, so it has ended or is at work beside this one.
+        return _shared(self._model.embed_chunk(text, None if first is None else first.result()))
+
     def _begun(self, text: str, timeout_s: float | None) -> _Query:
         if timeout_s is not None:
             token_count = self._tokens.count(text)
@@ -190,10 +203,6 @@ class OnnxEmbedder:
                 self._query_times.fade(token_count)
                 raise EmbeddingLate(f"the model would take {_ms(expected_s)} of the {_ms(timeout_s)} that were left")
         return _Query(self._query_executor.submit(self._timed_query, text))
-
-    def _chunk(self, text: str, first: Future[Embedding] | None) -> Embedding:
-        # The first one was queued before, so it has ended or is at work beside this one.
-        return _shared(self._model.embed_chunk(text, None if first is None else first.result()))
 
     def _timed_query(self, text: str) -> Embedding:
         start_s = self._monotonic()
@@ -234,11 +243,11 @@ def _shared(embedding: Embedding) -> Embedding:
     return embedding
 
 
-def _open(model: EmbeddingModel, models_directory: Path, slots: int) -> TextModel:
+def _open(model: EmbeddingModel, models_directory: Path, slots: int, say: Say) -> TextModel:
     if isinstance(model, ModelDescription):
-        return SingleModel(model, models_directory / model.name, load_basis(model.basis, model.dim))
+        return SingleModel(model, models_directory / model.name, load_basis(model.basis, model.dim), say)
     first, second = (
-        SingleModel(part, models_directory / part.name, basis)
+        SingleModel(part, models_directory / part.name, basis, say)
         for part, basis in zip(model.parts, marked_bases(model), strict=True)
     )
     return PairModel(model, first, second, slots)

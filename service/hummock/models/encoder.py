@@ -25,6 +25,10 @@ KNOWN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 SENTENCE_OUTPUT = "sentence_embedding"
 OVERLAP = 0.1
 
+_SLOW_FUSION = "SkipLayerNormFusion"
+"""Of onnxruntime. What it makes of two sums and a normalisation runs number by number, which took a quarter of
+all-MiniLM's time (docs/decisions/028)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Encoded:
@@ -46,15 +50,20 @@ class Encoder:
     padding costs more than batching gains. One call uses one core.
     """
 
-    def __init__(self, model: ModelDescription, directory: Path) -> None:
+    def __init__(self, model: ModelDescription, directory: Path, graph: Path | None = None) -> None:
         """Open the model's files, which `verify` has approved.
+
+        Args:
+            model: What they are.
+            directory: Where its tokenizer is.
+            graph: What runs it, if not the published graph: `fusion.py` has another form of it.
 
         Raises:
             ModelGraphUnsupported: The graph's inputs or outputs are not those of the description.
         """
         self._model = model
         self._tokenizer = _open_tokenizer(model, directory / TOKENIZER_FILE)
-        self._session = open_session(directory / GRAPH_FILE)
+        self._session = open_session(graph or directory / GRAPH_FILE)
         self._inputs = declared_inputs(self._session)
         self._outputs = [model.hidden_output] + ([SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else [])
         check_graph(model.name, self._session, self._outputs)
@@ -78,6 +87,7 @@ class Encoder:
         Args:
             text: What to run.
             prefix_characters: How much of its beginning counts for `pooled` but has no rows in `hidden`.
+            most_tokens: Cuts it shorter than the window, special tokens included.
 
         Raises:
             TypeError: The text holds a lone surrogate, which is no Unicode text.
@@ -88,7 +98,6 @@ class Encoder:
         kept = kept_tokens(special, window if most_tokens is None else min(most_tokens, window))
         ids = np.asarray(encoding.ids, dtype=np.int64)[kept]
         outputs = self._session.run(self._outputs, self._feed(ids))
-            most_tokens: Cuts it shorter than the window, special tokens included.
         hidden: NDArray[np.float32] = np.asarray(outputs[0][0], dtype=np.float32)
         match self._model.pooling:
             case Pooling.CLS:
@@ -155,7 +164,9 @@ def open_session(path: Path) -> onnxruntime.InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=[_SLOW_FUSION]
+        )
     except Exception as error:  # Its error classes share no base below Exception.
         raise ModelGraphUnsupported(f"{path} cannot be opened: {error}") from error
 

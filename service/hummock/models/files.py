@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hummock.models.description import GRAPH_FILE, Model, ModelFile, PublishedModel
+from hummock.models.description import Model, ModelFile, PublishedModel
 from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDirectoryUnusable
 
 RECORD_FILE = "model.json"
@@ -48,10 +48,34 @@ def verify(model: PublishedModel, directory: Path) -> None:
         path = directory / file.name
         if not path.is_file():
             raise ModelFileMissing(model.name, path)
-        expected = file.sha256 if file.sha256 is not None else _recorded_sha256(model, directory, file)
+        expected = expected_sha256(model, directory, file)
         actual = sha256_of(path)
         if actual != expected:
             raise ModelFileAltered(model.name, path, expected, actual)
+
+
+def expected_sha256(model: PublishedModel, directory: Path, file: ModelFile) -> str:
+    """The file's pinned SHA-256, or the recorded one of a graph that was converted here.
+
+    Raises:
+        ModelFileMissing: The record is needed and not there.
+        ModelFileAltered: It is of something else.
+    """
+    return file.sha256 if file.sha256 is not None else _recorded_sha256(model, directory, file)
+
+
+def read_record(directory: Path) -> dict[str, object]:
+    """What the record in the model's directory says; nothing where there is none, or none that can be read."""
+    try:
+        record = json.loads((directory / RECORD_FILE).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def add_to_record(model: PublishedModel, directory: Path, into: Path, key: str, value: object) -> None:
+    """Write the record of the model's directory with one more entry into another directory, or the same."""
+    _write_record({"model": model.name} | read_record(directory) | {key: value}, into)
 
 
 def write_record(model: PublishedModel, directory: Path) -> None:
@@ -59,37 +83,13 @@ def write_record(model: PublishedModel, directory: Path) -> None:
     if model.conversion is None:
         return
     made = {file.name: sha256_of(directory / file.name) for file in model.files if file.sha256 is None}
-    record = {
+    record: dict[str, object] = {
         "model": model.name,
         "recipe_version": model.conversion.recipe_version,
         "weights_sha256": model.conversion.weights.sha256,
         "files": made,
     }
-    (directory / RECORD_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-
-
-def install(model: PublishedModel, from_directory: Path, models_directory: Path) -> Path:
-    """Copy a model's files in from a directory (an air-gapped host, a test's fixture); returns where they lie.
-
-    A graph that is otherwise converted here is taken when it is a known conversion.
-
-    Raises:
-        ModelFileMissing: A file is not in `from_directory`.
-        ModelFileAltered: A file there is not the pinned one.
-        ModelsDirectoryUnusable: Nothing can be written there.
-    """
-    target = models_directory / model.name
-    with turn(models_directory), staging(model.name, models_directory) as staged:
-        for file in model.files:
-            source = from_directory / file.name
-            if not source.is_file():
-                raise ModelFileMissing(model.name, source)
-            shutil.copyfile(source, staged / file.name)
-        _check_known_graph(model, staged)
-        write_record(model, staged)
-        verify(model, staged)
-        publish(staged, target)
-    return target
+    _write_record(record, directory)
 
 
 @contextmanager
@@ -140,14 +140,15 @@ def publish(staged: Path, target: Path) -> None:
     _fsync(target.parent)
 
 
-def _check_known_graph(model: PublishedModel, directory: Path) -> None:
-    if model.conversion is None:
-        return
-    path = directory / GRAPH_FILE
-    actual = sha256_of(path)
-    known = model.conversion.known_graphs_sha256
-    if actual not in known:
-        raise ModelFileAltered(model.name, path, " or ".join(sorted(known)) or "(no known conversion)", actual)
+def put(path: Path, directory: Path) -> None:
+    """Make a file durable and move it into a directory of the same file system, in the place of one of its name."""
+    _fsync(path)
+    path.replace(directory / path.name)
+    _fsync(directory)
+
+
+def _write_record(record: dict[str, object], directory: Path) -> None:
+    (directory / RECORD_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 def _recorded_sha256(model: PublishedModel, directory: Path, file: ModelFile) -> str:

@@ -1,4 +1,7 @@
-"""`hummock models pull`: fetch a model from the first source that gives it, and prove it before it is used."""
+"""`hummock models pull`: fetch a model from the first source that gives it, and prove it before it is used.
+
+Also for files that somebody brings by hand.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,7 @@ from hummock.models.errors import (
     ModelPullFailed,
 )
 from hummock.models.files import publish, sha256_of, staging, turn, verify, write_record
+from hummock.models.fusion import add_fused, derive
 
 CONNECT_TIMEOUT_S = 5
 SILENCE_TIMEOUT_S = 30
@@ -75,6 +79,7 @@ def pull(model: PublishedModel, models_directory: Path, progress: Progress = lam
     target = models_directory / model.name
     if _intact(model, target, progress):
         progress(f"{model.name}: already in {target}")
+        add_fused(model, models_directory, progress)
         return PulledModel(description=model, directory=target, source=None, attempts=())
     if model.conversion is not None:
         require_converter()
@@ -110,6 +115,33 @@ def pull_first(models: Sequence[AnyModel], models_directory: Path, progress: Pro
         else:
             return model
     raise ModelPullFailed(" or ".join(model.name for model in models), attempts)
+
+
+def install(
+    model: PublishedModel, from_directory: Path, models_directory: Path, progress: Progress = lambda line: None
+) -> Path:
+    """Copy a model's files in from a directory (an air-gapped host, a test's fixture); returns where they lie.
+
+    A graph that is otherwise converted here is taken when it is a known conversion.
+
+    Raises:
+        ModelFileMissing: A file is not in `from_directory`.
+        ModelFileAltered: A file there is not the pinned one.
+        ModelsDirectoryUnusable: Nothing can be written there.
+    """
+    target = models_directory / model.name
+    with turn(models_directory), staging(model.name, models_directory) as staged:
+        for file in model.files:
+            source = from_directory / file.name
+            if not source.is_file():
+                raise ModelFileMissing(model.name, source)
+            shutil.copyfile(source, staged / file.name)
+        _check_known_graph(model, staged)
+        write_record(model, staged)
+        verify(model, staged)
+        derive(model, staged, staged, progress)
+        publish(staged, target)
+    return target
 
 
 def _intact(model: PublishedModel, directory: Path, progress: Progress) -> bool:
@@ -153,6 +185,17 @@ def _stage(model: PublishedModel, source: Source, staged: Path, progress: Progre
         weights.unlink()
         write_record(model, staged)
     verify(model, staged)
+    derive(model, staged, staged, progress)
+
+
+def _check_known_graph(model: PublishedModel, directory: Path) -> None:
+    if model.conversion is None:
+        return
+    path = directory / GRAPH_FILE
+    actual = sha256_of(path)
+    known = model.conversion.known_graphs_sha256
+    if actual not in known:
+        raise ModelFileAltered(model.name, path, " or ".join(sorted(known)) or "(no known conversion)", actual)
 
 
 def _words(source: Source) -> str:

@@ -12,14 +12,23 @@ from hummock.models.description import ModelDescription
 from hummock.models.encoder import Encoder, piece_spans
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import verify
+from hummock.models.fusion import Say, served
 from hummock.models.space import embedding_space
 
 
 class SingleModel:
     """An encoder and its token basis. Safe to call from several threads."""
 
-    def __init__(self, model: ModelDescription, directory: Path, basis: TokenBasis) -> None:
-        """Verify and open the model's files in its own directory.
+    def __init__(
+        self, model: ModelDescription, directory: Path, basis: TokenBasis, say: Say = lambda line: None
+    ) -> None:
+        """Verify and open the model's files.
+
+        Args:
+            model: What they are.
+            directory: The model's own.
+            basis: Of its token vectors.
+            say: Told what keeps the model from running as fast as it could.
 
         Raises:
             ModelFileMissing: A file is not there.
@@ -28,7 +37,10 @@ class SingleModel:
         """
         verify(model, directory)
         self._model = model
-        self._encoder = Encoder(model, directory)
+        graph = served(model, directory)
+        if graph.lack:
+            say(graph.lack)
+        self._encoder = Encoder(model, directory, graph.path)
         self._basis = basis
         self._space = embedding_space(model, basis)
         _warm_up(model, self._encoder)

@@ -40,6 +40,7 @@ from hummock.models.description import (
     write_description,
 )
 from hummock.models.files import is_present, publish, sha256_of, staging, turn, verify
+from hummock.models.fusion import derive
 
 TINY = "tiny"
 TINY_RERANKER = "tiny-reranker"
@@ -144,6 +145,7 @@ def _build(models_directory: Path) -> ModelDescription:
             calibration=Calibration(unrelated_latin=0.11, unrelated_han=0.11, near_twin_bar=0.9),
         )
         write_description(model, staged)
+        derive(model, staged, staged, lambda line: None)
         publish(staged, models_directory / TINY)
     return model
 

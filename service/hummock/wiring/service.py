@@ -146,7 +146,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         recorded = store.recorded_model(settings.data_dir)  # first: a directory that cannot be read is said at once
         counter = _counter(settings)
         model = choose_model(settings, recorded, say)
-        embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers)))
+        embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers, say)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
         opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock, say)))
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")

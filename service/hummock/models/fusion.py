@@ -1,0 +1,167 @@
+"""The fused form of a model's graph: derived beside the published one, proved against it, and served in its place.
+
+The published graph stays as it is. The directory's record holds what the fused one was derived from and its SHA-256;
+where that does not fit, the published graph serves.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.models.description import GRAPH_FILE, ModelDescription, Pooling, PublishedModel
+from hummock.models.encoder import Encoder
+from hummock.models.errors import (
+    ModelFileAltered,
+    ModelFileMissing,
+    ModelGraphUnsupported,
+    ModelsDirectoryUnusable,
+)
+from hummock.models.files import (
+    RECORD_FILE,
+    add_to_record,
+    expected_sha256,
+    put,
+    read_record,
+    sha256_of,
+    staging,
+    turn,
+)
+
+FUSED_FILE = "model.fused.onnx"
+FUSION_VERSION = 1
+"""Moves when graphs come to be rewritten otherwise. What an earlier version left is not served; a pull replaces it."""
+
+AGREEMENT = 0.99
+"""Least cosine between what both graphs make of a text. Weights and activations are int8, so that floats added in
+another order turn some last bits: over real texts the mean is .999 and the least .995 (docs/decisions/028)."""
+
+_KEY = "fused"
+_SENTENCES = (
+    "The harbour is deep enough for large ships. ",
+    "潮汐木的心材在退潮时发光。",
+    "return self._rows[key] or None\n",
+)
+_REPEATS = (1, 4, 16)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """The graph that a model is run by; `lack` says why it is not a fused one that could be had, else it is empty."""
+
+    path: Path
+    lack: str
+
+
+def served(model: PublishedModel, directory: Path) -> Served:
+    """The fused graph where the record knows it by its SHA-256, else the published one, which `verify` is to check."""
+    plain, fused = Served(path=directory / GRAPH_FILE, lack=""), directory / FUSED_FILE
+    if not isinstance(model, ModelDescription):
+        return plain
+    noted = _noted(model, directory)
+    if noted is None or not (noted["refused"] or fused.is_file()):
+        return Served(path=plain.path, lack=_lack(model, "has no fused graph"))
+    if noted["refused"]:
+        return plain
+    if noted["sha256"] != sha256_of(fused):
+        return Served(path=plain.path, lack=_lack(model, f"has a {FUSED_FILE} with another SHA-256 than was recorded"))
+    return Served(path=fused, lack="")
+
+
+def add_fused(model: PublishedModel, models_directory: Path, say: Say) -> None:
+    """Derive the fused graph of a verified model that is here, unless that was done; what keeps it away is said."""
+    directory = models_directory / model.name
+    if not served(model, directory).lack:
+        return
+    try:
+        with turn(models_directory, say), staging(model.name, models_directory) as staged:
+            derive(model, directory, staged, say)
+            for name in (FUSED_FILE, RECORD_FILE):  # the record last, for it vouches for the other
+                if (staged / name).is_file():
+                    put(staged / name, directory)
+    except ModelsDirectoryUnusable as error:
+        say(f"{_lack(model, 'has no fused graph')}: {error}")
+
+
+def derive(model: PublishedModel, directory: Path, into: Path, say: Say) -> None:
+    """Write the fused graph, if it agrees with the published one, and the record with it.
+
+    Args:
+        model: Of another kind than embedding models it has none.
+        directory: Where the model's verified files lie.
+        into: The directory that gets both, which may be the same.
+        say: Told why there is no fused graph.
+    """
+    if not isinstance(model, ModelDescription):
+        return
+    if importlib.util.find_spec("onnx") is None:
+        say(f"{_lack(model, 'has no fused graph')}, which needs `pip install 'hummock[convert]'`")
+        return
+    refusal = _write_fused(model, directory, into / FUSED_FILE)
+    if refusal:
+        (into / FUSED_FILE).unlink(missing_ok=True)
+        say(f"{model.name}: its graph serves as it was published, for {refusal}")
+    noted = {
+        "version": FUSION_VERSION,
+        "of_sha256": expected_sha256(model, directory, model.file(GRAPH_FILE)),
+        "sha256": "" if refusal else sha256_of(into / FUSED_FILE),
+        "refused": refusal,
+    }
+    add_to_record(model, directory, into, _KEY, noted)
+
+
+def _write_fused(model: ModelDescription, directory: Path, target: Path) -> str:
+    """Writes the fused graph; returns why it must not be served, or nothing."""
+    import onnx
+
+    from hummock.models.fused_graph import GraphUnknown, fused
+
+    if model.pooling is Pooling.GRAPH:
+        return "it needs the mask where it makes one vector of many"
+    try:
+        graph = fused(onnx.load(directory / GRAPH_FILE, load_external_data=False), model.hidden_output)
+        onnx.save_model(graph, str(target))
+        agreement = _agreement(model, directory, target)
+    except (GraphUnknown, ModelGraphUnsupported) as error:
+        return str(error)
+    return "" if agreement >= AGREEMENT else f"a fused one's vectors have a cosine of {agreement:.3f} with its own"
+
+
+def _agreement(model: ModelDescription, directory: Path, fused: Path) -> float:
+    """The least cosine of what both graphs make of the fixed texts: their vectors, and the means of their tokens."""
+    texts = [sentence * times for sentence in _SENTENCES for times in _REPEATS]
+    plain_encoder = Encoder(model, directory)
+    fused_encoder = Encoder(model, directory, fused)
+    least = 1.0
+    for text in texts:
+        left, right = plain_encoder.encode(text), fused_encoder.encode(text)
+        for pair in ((left.pooled, right.pooled), (left.hidden.mean(axis=0), right.hidden.mean(axis=0))):
+            least = min(least, _cosine(*pair))
+    return least
+
+
+def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
+    return float(left @ right / (np.linalg.norm(left) * np.linalg.norm(right)))
+
+
+def _noted(model: ModelDescription, directory: Path) -> dict[str, object] | None:
+    """What the record says of this version's fused graph of the model's graph; None where nothing."""
+    noted = read_record(directory).get(_KEY)
+    try:
+        wanted = (FUSION_VERSION, expected_sha256(model, directory, model.file(GRAPH_FILE)))
+    except (ModelFileMissing, ModelFileAltered):
+        return None
+    if not isinstance(noted, dict) or (noted.get("version"), noted.get("of_sha256")) != wanted:
+        return None
+    return {"sha256": noted.get("sha256"), "refused": noted.get("refused")}
+
+
+def _lack(model: PublishedModel, what: str) -> str:
+    return f"{model.name} {what} and runs slower than it could; `hummock models pull {model.name}` mends that"
