@@ -41,9 +41,14 @@ def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
         case CodeFragment(symbol=symbol):
             # Its path is found by words, so that a file that is moved says the same; a title that the code has itself,
             # such as a signature, would only be read again with each piece.
-            return _lines(symbol, "" if index.title in payload.content else index.title), payload.content
+            return _lines(symbol, "" if _says(payload.content, index.title) else index.title), payload.content
         case _:
             return index.title, payload.content
+
+
+def _says(content: str, title: str) -> bool:
+    """Whether the text holds the title, however either is broken into lines: a signature in a title stands on one."""
+    return "".join(title.split()) in "".join(content.split())
 
 
 def pieces_of(draft: Draft) -> list[Piece]:
