@@ -1,7 +1,7 @@
 """`python -m bench.model`: texts that the default model embeds: recalls (row 13) and Learn (row 11).
 
-Beside them stand tokenizers and onnxruntime alone, one text an inference on one core, as the service runs them.
-HUMMOCK_SHARED names the folder that holds datasets/cosqa-code, which row 11 learns.
+Beside them stand tokenizers and onnxruntime alone, one text an inference on one core, on the graphs that the service
+runs. HUMMOCK_SHARED names the folder that holds datasets/cosqa-code, which row 11 learns beside this repository.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import onnxruntime
 from tokenizers import Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
@@ -35,13 +34,19 @@ from bench.asking import (
 )
 from bench.command import Options, run_parts
 from bench.corpus import Corpus
+from bench.eval.made import drawn
 from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed
 from bench.stores import BATCH_MEMORIES, ONE_OF_A, A, Filled, learn_all
 from hummock import models
-from hummock.models import EmbeddingModel, ModelDescription, PairDescription
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Pooling
-from hummock.models.pair import weights
+from hummock.indexing.chunker import fragments
+from hummock.indexing.markdown import MARKDOWN_SUFFIXES
+from hummock.indexing.walk import walk
+from hummock.indexing.wire import memory_input
+from hummock.models import EmbeddingModel, ModelDescription, PairDescription, served
+from hummock.models.description import TOKENIZER_FILE, Pooling
+from hummock.models.encoder import open_session
+from hummock.models.pair import BEGINNING_TOKENS, weights, whole_readers
 from hummock.rpc.memory_messages import learn_command
 from hummock.text import template
 from hummock.text.normalise import known_share
@@ -55,7 +60,8 @@ _LANGUAGES = {"Chinese": 1.0, "English": 0.0}
 """Each with the share of Chinese in its texts: of two models a mixed text asks both, as an English one does."""
 _MODEL_FACTOR, _OWN_MS = 1.1, 0.4
 _HAN = frozenset({"han"})
-_TEXTS, _ROUNDS, _LEARN_SHARE = 2000, 2, 0.95
+_TEXTS, _FRAGMENTS, _ROUNDS, _LEARN_SHARE = 2000, 1000, 2, 0.95
+_REPOSITORY = Path(__file__).parents[1]
 _PROJECT = "bench"
 NOT_MEASURED = (
     "row 13 of texts in both languages, which ask both of two models",
@@ -167,32 +173,47 @@ def _row_1(options: Options) -> Latency:
 
 
 def measure_embedding(options: Options) -> Findings:
-    """Row 11, or why it was skipped. Both do the same chunks, on as many threads as there are cores."""
+    """Row 11 of each kind of texts, or why it was skipped."""
     model = default_model(options.models_dir)
     if model is None:
         return Findings(part=EMBEDDING, skipped=(no_model(11, options.models_dir),))
     path = Path(os.environ.get("HUMMOCK_SHARED", "../shared")) / "datasets" / "cosqa-code" / "corpus.jsonl"
-    if not path.exists():
-        return Findings(part=EMBEDDING, skipped=(f"row 11: {path} is not there",))
-    memories = _memories(path)
-    chunks = _chunks(model, options.models_dir, memories)
-    alone_per_s, learnt_per_s = [], []
-    for _ in range(_ROUNDS):
-        alone_per_s.append(len(chunks) / _alone_s(model, options.models_dir, chunks))
-        learnt_per_s.append(len(chunks) / _learnt_s(model, options, memories))
-    what = f"Learn with {model.name}: chunks a second, of what onnxruntime alone does with the same ones and threads"
-    note = f"{len(memories)} cosqa functions, {len(chunks)} chunks; the better of {_ROUNDS} rounds each, in turns"
+    kinds = {"fragments of this repository": _fragments()}
+    if path.exists():
+        kinds["cosqa functions"] = _functions(path)
+    each = [_embedding(model, options, kind, memories) for kind, memories in kinds.items()]
     return Findings(
         part=EMBEDDING,
-        rows=(Row.at_least(11, what, _LEARN_SHARE, max(learnt_per_s) / max(alone_per_s), "", note=note),),
-        figures=(
-            ("onnxruntime alone, chunks/s", ", ".join(f"{each:.0f}" for each in alone_per_s)),
-            ("LearnStream, chunks/s", ", ".join(f"{each:.0f}" for each in learnt_per_s)),
-        ),
+        rows=tuple(row for row, _ in each),
+        figures=tuple(figure for _, figures in each for figure in figures),
+        skipped=() if path.exists() else (f"row 11 of cosqa: {path} is not there",),
     )
 
 
-def _memories(path: Path) -> list[memory_pb2.MemoryInput]:
+def _embedding(
+    model: EmbeddingModel, options: Options, kind: str, memories: Sequence[memory_pb2.MemoryInput]
+) -> tuple[Row, list[tuple[str, str]]]:
+    """Row 11. Both do the same chunks, on as many threads as there are cores."""
+    documents = _documents(model, options.models_dir, memories)
+    alone_s, learnt_s = [], []
+    for _ in range(_ROUNDS):
+        alone_s.append(_alone_s(model, options.models_dir, documents))
+        learnt_s.append(_learnt_s(model, options, memories))
+    chunks = sum(map(len, documents))
+    what = f"Learn of {kind} with {model.name}: chunks a second, of what onnxruntime does alone on as many threads"
+    note = f"{len(memories)} texts, {chunks} chunks; the better of {_ROUNDS} rounds each, in turns"
+    figures = [
+        (f"{who}, {kind}, chunks/s (texts/s)", ", ".join(_rates(chunks, len(memories), each) for each in taken_s))
+        for who, taken_s in (("onnxruntime alone", alone_s), ("LearnStream", learnt_s))
+    ]
+    return Row.at_least(11, what, _LEARN_SHARE, min(alone_s) / min(learnt_s), "", note=note), figures
+
+
+def _rates(chunks: int, texts: int, taken_s: float) -> str:
+    return f"{chunks / taken_s:.0f} ({texts / taken_s:.0f})"
+
+
+def _functions(path: Path) -> list[memory_pb2.MemoryInput]:
     with path.open(encoding="utf-8") as lines:
         texts = list(dict.fromkeys(json.loads(line)["text"] for line in lines))[:_TEXTS]
     return [
@@ -203,24 +224,28 @@ def _memories(path: Path) -> list[memory_pb2.MemoryInput]:
     ]
 
 
-def _chunks(model: EmbeddingModel, models_dir: Path, memories: Sequence[memory_pb2.MemoryInput]) -> list[str]:
-    """The texts that the service embeds for them."""
+def _fragments() -> list[memory_pb2.MemoryInput]:
+    """Some of those into which the indexer cuts this repository's files, documents left out."""
+    files = (file for file in walk(_REPOSITORY, lambda path, reason: None) if file.suffix not in MARKDOWN_SUFFIXES)
+    found = [memory_input(fragment, "") for file in files for fragment in fragments(file)]
+    taken = drawn((memory.id for memory in found), _FRAGMENTS)
+    return [memory for memory in found if memory.id in taken]
+
+
+def _documents(model: EmbeddingModel, models_dir: Path, memories: Sequence[memory_pb2.MemoryInput]) -> list[list[str]]:
+    """The chunks of each that the service embeds."""
     with closing(models.open_embedder(model, models_dir)) as embedder:
         lessons = [
             learn_command(pb.LearnRequest(project=_PROJECT, memories=[memory])).lessons[0] for memory in memories
         ]
-        return [
-            chunk
-            for lesson in lessons
-            for chunk in embedder.split(*template.embedded(lesson.draft.index, lesson.draft.payload))
-        ]
+        return [embedder.split(*template.embedded(lesson.draft.index, lesson.draft.payload)) for lesson in lessons]
 
 
-def _alone_s(model: EmbeddingModel, models_dir: Path, chunks: Sequence[str]) -> float:
+def _alone_s(model: EmbeddingModel, models_dir: Path, documents: Sequence[Sequence[str]]) -> float:
     alone = ModelAlone(model, models_dir)
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         started_s = time.perf_counter()
-        for _ in threads.map(alone.run_document, chunks):
+        for _ in threads.map(alone.run_document, documents):
             pass
         return time.perf_counter() - started_s
 
@@ -245,10 +270,15 @@ class ModelAlone:
         parts = model.parts if isinstance(model, PairDescription) else (model,)
         self._sessions = [TextSession(part, models_dir / part.name) for part in parts]
 
-    def run_document(self, text: str) -> None:
-        """Tokenises and infers a stored text."""
-        for session in self._sessions:
-            session.run(text)
+    def run_document(self, chunks: Sequence[str]) -> None:
+        """Tokenises and infers what each model reads of a stored text."""
+        for place, chunk in enumerate(chunks):
+            whole = whole_readers(chunk) if isinstance(self._model, PairDescription) else (True,)
+            for session, reads_whole in zip(self._sessions, whole, strict=True):
+                if reads_whole:
+                    session.run(chunk)
+                elif place == 0:
+                    session.run(chunk, BEGINNING_TOKENS)
 
     def run_query(self, text: str) -> None:
         """The same of a query, each model with its prefix; one of a pair that is not asked does nothing."""
@@ -272,18 +302,13 @@ class TextSession:
         self._tokenizer.enable_truncation(model.max_tokens)
         if model.lowercase:
             self._tokenizer.normalizer = BertNormalizer(lowercase=True)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(
-            str(directory / GRAPH_FILE), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(served(model, directory).path)
         self._inputs = {node.name for node in self._session.get_inputs()}
         self._outputs = [model.hidden_output, *(["sentence_embedding"] if model.pooling is Pooling.GRAPH else [])]
 
-    def run(self, text: str) -> None:
-        """Tokenises and infers."""
-        ids = np.asarray([self._tokenizer.encode(text).ids], np.int64)
+    def run(self, text: str, most_tokens: int | None = None) -> None:
+        """Tokenises and infers, of a long text the beginning."""
+        ids = np.asarray([self._tokenizer.encode(text).ids[:most_tokens]], np.int64)
         offered = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         self._session.run(self._outputs, {name: value for name, value in offered.items() if name in self._inputs})
 

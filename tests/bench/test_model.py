@@ -74,18 +74,21 @@ def inferred(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     run = TextSession.run
 
-    def noted(session: TextSession, text: str) -> None:
-        texts.append(text)
-        run(session, text)
+    def noted(session: TextSession, text: str, most_tokens: int | None = None) -> None:
+        texts.append(text if most_tokens is None else f"{text}, at most {most_tokens} tokens")
+        run(session, text, most_tokens)
 
     monkeypatch.setattr(TextSession, "run", noted)
     return texts
 
 
-def test_both_of_a_pair_infer_a_stored_text(pair: PairDescription, models_dir: Path, inferred: list[str]) -> None:
-    ModelAlone(pair, models_dir).run_document("先本后息")
+def test_of_a_stored_text_each_of_a_pair_infers_what_the_service_has_it_read(
+    pair: PairDescription, models_dir: Path, inferred: list[str]
+) -> None:
+    ModelAlone(pair, models_dir).run_document(["repayment", "by month", "按月 by month"])
 
-    assert inferred == ["先本后息", "先本后息"]
+    both = "按月 by month"
+    assert inferred == ["repayment, at most 192 tokens", "repayment", "by month", both, both]
 
 
 @pytest.mark.parametrize(

@@ -108,13 +108,13 @@ class PairModel:
 
         Raises as `embed_query` does.
         """
-        share = _han_share(text)
-        of_first, dim = share >= MOSTLY, self._first.space.dim
+        by_first, by_second = whole_readers(text)
+        of_first, dim = _han_share(text) >= MOSTLY, self._first.space.dim
         left, right = (None, None) if first is None else (first.vector[:dim], first.vector[dim:])
         with self._cores.one():
             halves = (
-                _stored(self._first, text, knows=share >= A_LITTLE, with_tokens=of_first, beginning=left),
-                _stored(self._second, text, knows=share < ALMOST_ALL, with_tokens=not of_first, beginning=right),
+                _stored(self._first, text, knows=by_first, with_tokens=of_first, beginning=left),
+                _stored(self._second, text, knows=by_second, with_tokens=not of_first, beginning=right),
             )
         tokens = halves[0 if of_first else 1].tokens
         return Embedding(vector=np.concatenate([half.vector for half in halves]), tokens=tokens)
@@ -147,6 +147,12 @@ def weights(pair: PairDescription, query: str) -> tuple[float, float]:
     share = _han_share(query)
     of_first = pair.first_weight_latin * (1 - share) + pair.first_weight_han * share
     return of_first, 1 - of_first
+
+
+def whole_readers(chunk: str) -> tuple[bool, bool]:
+    """Whether the first and the second model know a stored chunk's language and read all of it; one of them does."""
+    share = _han_share(chunk)
+    return share >= A_LITTLE, share < ALMOST_ALL
 
 
 def marked_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:

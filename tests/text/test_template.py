@@ -1,0 +1,27 @@
+"""What of a memory is embedded, and what is repeated before every chunk of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hummock.core.memory import CodeFragment, MemoryIndex, Payload
+from hummock.text.template import embedded
+
+BODY = "@cached\ndef tide(\n    harbour: str,\n    day: int,\n) -> float:\n    return 1.0"
+PATH = "sea/tide.py"
+
+
+@pytest.mark.parametrize(
+    ("title", "header"),
+    [
+        ("", f"{PATH} tide"),
+        ("@cached def tide( harbour: str, day: int, ) -> float", f"{PATH} tide"),
+        ("@cached def tide( harbour: str, d", f"{PATH} tide"),
+        ("def ebb(harbour: str)", f"{PATH} tide\ndef ebb(harbour: str)"),
+        ("When the water is high", f"{PATH} tide\nWhen the water is high"),
+    ],
+    ids=["none", "signature", "long signature", "of what is above", "words"],
+)
+def test_a_title_that_the_code_says_is_not_embedded_twice(title: str, header: str) -> None:
+    payload = Payload(content=BODY, detail=CodeFragment(path=PATH, symbol="tide"))
+    assert embedded(MemoryIndex(title=title), payload) == (header, BODY)
