@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from hummock.models import TINY, TINY_RERANKER, build_tiny, build_tiny_reranker, open_embedder, read_calibration
+from hummock.models.fusion import FUSED_FILE
 from tests.cli.conftest import Run
 
 QUESTIONS = [("先本后息", "还款方式"), ("等额本金", "利息逐月减少"), ("提前还款", "违约金按剩余本金计算")]
@@ -45,6 +47,16 @@ def test_ls_lists_models_pairs_and_cross_encoders(run: Run, models: Path, monkey
 def test_verify_knows_embedding_models_and_cross_encoders(run: Run, models: Path, name: str) -> None:
     done = run("models", "verify", name, "--models", str(models))
     assert (done.exit_code, done.stdout) == (0, f"{name}: verified\n")
+
+
+def test_pull_adds_the_fused_graph_that_an_earlier_version_did_not_make(run: Run, models: Path, tmp_path: Path) -> None:
+    shutil.copytree(models / TINY, tmp_path / TINY)
+    (tmp_path / TINY / FUSED_FILE).unlink()
+    done = run("models", "verify", TINY, "--models", str(tmp_path))
+    assert (done.exit_code, done.stdout) == (0, f"{TINY}: verified\n")
+    assert "`hummock models pull tiny` mends that" in " ".join(done.stderr.split())
+    assert run("models", "pull", TINY, "--models", str(tmp_path)).exit_code == 0
+    assert run("models", "verify", TINY, "--models", str(tmp_path)).stderr == ""
 
 
 def test_verify_of_a_pair_names_the_part_that_is_missing(run: Run, models: Path) -> None:

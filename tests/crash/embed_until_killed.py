@@ -35,8 +35,8 @@ def run(directory: Path, point: int) -> None:
     with workplace(directory) as work:
         embed, write = work.embedder.embed_in_turn, work.store.write
 
-        def embed_in_turn(texts: Sequence[str]) -> Iterator[Embedding]:
-            for embedding in embed(texts):
+        def embed_in_turn(chunks: Sequence[str]) -> Iterator[Embedding]:
+            for embedding in embed(chunks):
                 killer.point()
                 yield embedding
 

@@ -148,6 +148,30 @@ def test_a_graph_of_another_form_serves_as_it_is_and_is_not_tried_again(
     assert (found.path.name, found.lack) == (GRAPH_FILE, "")
 
 
+def test_a_graph_that_breaks_the_rewrite_serves_as_it_is(
+    tiny: ModelDescription, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("hummock.models.fused_graph.fused", lambda model, output: 1 / 0)
+    pull(tiny, models_dir, said.append)
+    assert said[-1] == "tiny: its graph serves as it was published, for division by zero"
+    assert served(tiny, models_dir / tiny.name).path.name == GRAPH_FILE
+
+
+def test_a_models_directory_that_cannot_be_written_to_serves_as_it_is(
+    tiny: ModelDescription, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def refused(path: Path, directory: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(directory))
+
+    monkeypatch.setattr("hummock.models.fusion.put", refused)
+    pull(tiny, models_dir, said.append)
+    assert "Permission denied" in said[-1]
+    assert served(tiny, models_dir / tiny.name).path.name == GRAPH_FILE
+
+
 def test_a_rewrite_that_does_not_agree_is_not_kept(
     tiny: ModelDescription, models_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

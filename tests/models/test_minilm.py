@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hummock.models import REGISTRY, OnnxEmbedder, TextPair, load, measure
+from hummock.models import REGISTRY, OnnxEmbedder, TextPair, load, measure, served
+from hummock.models.encoder import Encoder
+from hummock.models.fusion import AGREEMENT, FUSED_FILE, Served
 from tests.models.embedding import embedded
 from tests.shared import MINILM
 
@@ -68,3 +70,14 @@ def test_the_tokenizers_own_padding_and_cut_at_128_are_off(minilm: OnnxEmbedder)
     assert len(long.tokens) == 128
     assert len(minilm.split("", "word " * 200)) == 1
     assert len(minilm.split("", "word " * 300)) == 2
+
+
+def test_its_fused_graph_serves_and_agrees_with_the_published_one(minilm: OnnxEmbedder, real_models: Path) -> None:
+    directory = real_models / MINILM
+    model = REGISTRY[MINILM]
+    assert served(model, directory) == Served(path=directory / FUSED_FILE, lack="")
+    published = Encoder(model, directory)
+    texts = [text for pair in PAIRS for text in pair]
+    for text, found in zip(texts, embedded(minilm, texts), strict=True):
+        pooled = published.encode(text).pooled
+        assert found.vector @ pooled / np.linalg.norm(pooled) >= AGREEMENT

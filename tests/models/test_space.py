@@ -5,9 +5,10 @@ from dataclasses import asdict, fields, replace
 
 import pytest
 
-from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder
+from hummock.models import PAIRS, REGISTRY, ModelDescription, OnnxEmbedder
 from hummock.models.basis import load_basis, random_basis
-from hummock.models.space import SpaceIngredients, embedding_space, ingredients, space_id
+from hummock.models.pair import marked_bases
+from hummock.models.space import SpaceIngredients, embedding_space, ingredients, pair_space, space_id
 
 
 @pytest.fixture
@@ -45,3 +46,23 @@ def test_registry_models_have_spaces_of_their_own() -> None:
     spaces = [embedding_space(model, load_basis(model.basis, model.dim)) for model in REGISTRY.values()]
     assert len({space.id for space in spaces}) == len(REGISTRY)
     assert [space.model for space in spaces] == list(REGISTRY)
+
+
+KEPT = {
+    "bge-small-zh-v1.5": "682f881808c9b2937554e5be8bde3822",
+    "all-MiniLM-L6-v2": "5c9b0b45039ef94d674672be690976cf",
+    "bge-small-en-v1.5": "cc5fb826450658f0a791e8b4c9d4b802",
+    "bge-m3": "a234f6fff300cc70d8ccdbb01c0db189",
+    "bge-small-zh-v1.5+all-MiniLM-L6-v2": "40a0184ae043368176240cd8ac9490ff",
+    "bge-small-zh-v1.5+bge-small-en-v1.5": "b84bd99ca52fc50abafb66f5f8ed05fe",
+}
+"""Spaces of stores that are out there."""
+
+
+def test_stores_of_earlier_versions_are_of_the_same_spaces() -> None:
+    """Moving one makes every store of that model unreadable."""
+    spaces = {model.name: embedding_space(model, load_basis(model.basis, model.dim)) for model in REGISTRY.values()}
+    for pair in PAIRS.values():
+        of_each = (embedding_space(part, basis) for part, basis in zip(pair.parts, marked_bases(pair), strict=True))
+        spaces[pair.name] = pair_space(pair, *of_each)
+    assert {name: space.id for name, space in spaces.items()} == KEPT

@@ -14,11 +14,11 @@ PATH = "sea/tide.py"
 @pytest.mark.parametrize(
     ("title", "header"),
     [
-        ("", f"{PATH} tide"),
-        ("@cached def tide( harbour: str, day: int, ) -> float", f"{PATH} tide"),
-        ("@cached def tide( harbour: str, d", f"{PATH} tide"),
-        ("def ebb(harbour: str)", f"{PATH} tide\ndef ebb(harbour: str)"),
-        ("When the water is high", f"{PATH} tide\nWhen the water is high"),
+        ("", "tide"),
+        ("@cached def tide( harbour: str, day: int, ) -> float", "tide"),
+        ("@cached def tide( harbour: str, d", "tide"),
+        ("def ebb(harbour: str)", "tide\ndef ebb(harbour: str)"),
+        ("When the water is high", "tide\nWhen the water is high"),
     ],
     ids=["none", "signature", "long signature", "of what is above", "words"],
 )

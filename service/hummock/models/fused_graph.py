@@ -7,6 +7,7 @@ graph gives is the same but for rounding.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -90,7 +91,7 @@ class _Export:
     def _split(self, name: str, order: Sequence[int]) -> tuple[str, int]:
         """The tensor that is cut into heads there, and how many they are."""
         turned = self._made(name, "Transpose")
-        if list(helper.get_node_attr_value(turned, "perm")) != list(order):
+        if list(_attribute(turned, "perm")) != list(order):
             raise GraphUnknown(f"{turned.name} turns its axes otherwise")
         cut = self._made(turned.input[0], "Reshape")
         sizes = self._made(cut.input[1], "Concat").input
@@ -131,10 +132,13 @@ class _Export:
 
 def _attention(node: Node) -> list[Node]:
     """QAttention as the product of its input with all three weights, and attention over that."""
+    attributes = {each.name for each in node.attribute}
+    if len(node.input) < 8 or any(node.input[8:]) or attributes != {"num_heads"}:
+        raise GraphUnknown(f"{node.name} has inputs {list(node.input)} and attributes {sorted(attributes)}")
     state, weight, bias, state_scale, weight_scale, _, state_zero, weight_zero = node.input[:8]
     name = node.output[0]
     parts = [f"{name}/{part}" for part in ("query", "key", "value")]
-    heads = helper.get_node_attr_value(node, "num_heads")
+    heads = _attribute(node, "num_heads")
     return [
         helper.make_node("MatMulInteger", [state, weight, state_zero, weight_zero], [f"{name}/integers"]),
         helper.make_node("Cast", [f"{name}/integers"], [f"{name}/floats"], to=TensorProto.FLOAT),
@@ -151,7 +155,7 @@ def _norm(node: Node) -> list[Node]:
     if len(node.input) < 5 or len(node.output) > 1:
         return [node]
     state, skip, weight, shift, bias = node.input
-    name, epsilon = node.output[0], helper.get_node_attr_value(node, "epsilon")
+    name, epsilon = node.output[0], _attribute(node, "epsilon")
     return [
         helper.make_node("Add", [state, bias], [f"{name}/biased"]),
         helper.make_node("Add", [f"{name}/biased", skip], [f"{name}/sum"]),
@@ -170,6 +174,14 @@ def _gelu(node: Node) -> list[Node]:
 
 
 _SPELT_OUT = {"QAttention": _attention, "SkipLayerNormalization": _norm, "BiasGelu": _gelu}
+
+
+def _attribute(node: Node, name: str) -> Any:
+    """The attribute's value, a number or numbers. Raises: GraphUnknown."""
+    found = [helper.get_attribute_value(each) for each in node.attribute if each.name == name]
+    if not found:
+        raise GraphUnknown(f"{node.name} has no {name}")
+    return found[0]
 
 
 def _keep(graph: onnx.GraphProto, nodes: Sequence[Node], output: str) -> None:

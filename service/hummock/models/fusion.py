@@ -19,7 +19,6 @@ from hummock.models.encoder import Encoder
 from hummock.models.errors import (
     ModelFileAltered,
     ModelFileMissing,
-    ModelGraphUnsupported,
     ModelsDirectoryUnusable,
 )
 from hummock.models.files import (
@@ -86,7 +85,7 @@ def add_fused(model: PublishedModel, models_directory: Path, say: Say) -> None:
             for name in (FUSED_FILE, RECORD_FILE):  # the record last, for it vouches for the other
                 if (staged / name).is_file():
                     put(staged / name, directory)
-    except ModelsDirectoryUnusable as error:
+    except (ModelsDirectoryUnusable, OSError) as error:
         say(f"{_lack(model, 'has no fused graph')}: {error}")
 
 
@@ -119,29 +118,41 @@ def derive(model: PublishedModel, directory: Path, into: Path, say: Say) -> None
 
 def _write_fused(model: ModelDescription, directory: Path, target: Path) -> str:
     """Writes the fused graph; returns why it must not be served, or nothing."""
-    import onnx
-
-    from hummock.models.fused_graph import GraphUnknown, fused
-
     if model.pooling is Pooling.GRAPH:
         return "it needs the mask where it makes one vector of many"
     try:
-        graph = fused(onnx.load(directory / GRAPH_FILE, load_external_data=False), model.hidden_output)
-        onnx.save_model(graph, str(target))
-        agreement = _agreement(model, directory, target)
-    except (GraphUnknown, ModelGraphUnsupported) as error:
+        agreement = _fuse(model, directory, target)
+    except _NotFused as error:
         return str(error)
     return "" if agreement >= AGREEMENT else f"a fused one's vectors have a cosine of {agreement:.3f} with its own"
 
 
-def _agreement(model: ModelDescription, directory: Path, fused: Path) -> float:
-    """The least cosine of what both graphs make of the fixed texts: their vectors, and the means of their tokens."""
-    texts = [sentence * times for sentence in _SENTENCES for times in _REPEATS]
-    plain_encoder = Encoder(model, directory)
-    fused_encoder = Encoder(model, directory, fused)
+class _NotFused(Exception):
+    """There is no fused graph; the message says why."""
+
+
+def _fuse(model: ModelDescription, directory: Path, target: Path) -> float:
+    """Writes the fused graph; returns how well both agree. Raises: _NotFused."""
+    import onnx
+
+    from hummock.models.fused_graph import fused
+
+    try:
+        published = Encoder(model, directory)
+        graph = onnx.load(directory / GRAPH_FILE, load_external_data=False)
+        onnx.save_model(fused(graph, model.hidden_output), str(target))
+        return _agreement(published, Encoder(model, directory, target))
+    except OSError:
+        raise
+    except Exception as error:  # onnxruntime's error classes share no base below it; the published graph serves
+        raise _NotFused(str(error)) from error
+
+
+def _agreement(published: Encoder, fused: Encoder) -> float:
+    """The least cosine of what both make of the fixed texts: their vectors, and the means of their tokens."""
     least = 1.0
-    for text in texts:
-        left, right = plain_encoder.encode(text), fused_encoder.encode(text)
+    for text in (sentence * times for sentence in _SENTENCES for times in _REPEATS):
+        left, right = published.encode(text), fused.encode(text)
         for pair in ((left.pooled, right.pooled), (left.hidden.mean(axis=0), right.hidden.mean(axis=0))):
             least = min(least, _cosine(*pair))
     return least
