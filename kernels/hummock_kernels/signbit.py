@@ -181,12 +181,25 @@ def _inputs_of(query: Longs, dim: int, places: Indices, planes: Indices) -> tupl
 
 
 @helper()
-def _passing(row_doc: Docs, allowed: Flags, row: int) -> np.uint64:
-    """A bit for each of the 64 rows from there on whose documents are allowed."""
-    docs = row_doc[row : row + WORD_BITS]
-    passing = np.uint64(0)
-    for own in range(docs.shape[0]):
-        passing |= np.uint64(allowed[docs[own]] != 0) << np.uint64(own)
+def _passing(row_doc: Docs, allowed: Flags, words: int) -> Longs:
+    """A bit for each row whose document is allowed, 64 a word, in so many words."""
+    passing = np.zeros(words, np.uint64)
+    for word in range(min(words, -(-row_doc.shape[0] // WORD_BITS))):
+        docs = row_doc[word * WORD_BITS : (word + 1) * WORD_BITS]
+        first = docs[0]
+        apart = np.int32(0)
+        for own in range(docs.shape[0]):
+            apart = np.int32(apart | np.int32(docs[own] - np.int32(first + own)))
+        gathered = np.uint64(0)
+        if apart == 0 and docs.shape[0] == WORD_BITS:
+            # Documents of a row each, one after the other: flags that lie side by side are read several at once.
+            flags = allowed[first : first + WORD_BITS]
+            for own in range(WORD_BITS):
+                gathered |= np.uint64(flags[own] != 0) << np.uint64(own)
+        else:
+            for own in range(docs.shape[0]):
+                gathered |= np.uint64(allowed[docs[own]] != 0) << np.uint64(own)
+        passing[word] = gathered
     return passing
 
 
@@ -241,18 +254,17 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
     planes = 6  # of a group's own sum and its carry
     while weight >> planes > 0:
         planes += 1
-    words = -(-rows // BLOCK_ROWS) * LANES
-    among = np.zeros(words, np.uint64)
+    words = -(-rows // BLOCK_ROWS) * LANES if keep > 0 else 0
+    among = _passing(row_doc, allowed, words)
     sums = np.zeros((planes, words), np.uint64)
     slices = bits.reshape(-1)
     block_words = bits.shape[1] * LANES
     fetched = -(-block_words // max(groups * _LINE_WORDS, 1)) * _LINE_WORDS
     # Rows differ from a negative query where their bits are not set: what is added at first is taken off the weight.
     begin = (1 << planes) - 1 - negative_weight
-    for at in range(0, words if keep > 0 else 0, LANES):
+    for at in range(0, words, LANES):
         is_passed = np.uint64(0)
-        for word in range(at, min(at + LANES, -(-rows // WORD_BITS))):
-            among[word] = _passing(row_doc, allowed, word * WORD_BITS)
+        for word in range(at, at + LANES):
             is_passed |= among[word]
         if is_passed == 0:
             continue

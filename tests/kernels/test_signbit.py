@@ -82,6 +82,18 @@ def test_the_lightest_of_many_rows_equal_their_twins(dim: int, passing: float) -
             np.testing.assert_array_equal(signbit.nearest_signs(*arguments), reference.nearest_signs(*arguments))
 
 
+def test_a_word_of_rows_with_a_repeat_and_a_gap_is_no_run_of_documents() -> None:
+    """First and last are as far apart as in a run: one memory has two rows, and the next one none."""
+    row_doc = np.arange(128, dtype=np.int32)
+    row_doc[10] = 9
+    bits = np.zeros((128, 1), np.uint64)
+    for left_out in (9, 10, 11):
+        allowed = np.ones(128, np.uint8)
+        allowed[left_out] = 0
+        arguments = (blocks_of(bits, 64), row_doc, allowed, np.zeros((3, 1), np.uint64), 128)
+        np.testing.assert_array_equal(signbit.nearest_signs(*arguments), reference.nearest_signs(*arguments))
+
+
 def nearest(bits: list[int], allowed: list[int], keep: int) -> list[int]:
     """Rows of one word each, a document each, nearest to zero; every dim weighs 1 and the fifth 3."""
     found = signbit.nearest_signs(
