@@ -4,7 +4,8 @@ A term occurs at most once in a document. Counts pack four saturating bytes, lea
 learned keywords. Terms beyond the index's size occur in the delta alone.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -68,6 +69,10 @@ class Delta(NamedTuple):
     field_weights: Vector
 
 
+Lists: TypeAlias = tuple[Indices, Words, Words]
+"""Forward lists: `indptr`, `term` and `counts` of a `Delta`."""
+
+
 class Presence(NamedTuple):
     """Who holds some of an index's terms, 64 documents a word.
 
@@ -111,31 +116,72 @@ def lower_bound(ordered: Words, term: np.uint32) -> int:
     return low
 
 
-@kernel(_OUT_INDEX(I64_1D, U32_1D, U32_1D, F32_1D, I64))
-def invert(indptr: Indices, term: Words, counts: Words, field_weights: Vector, terms: int) -> Index:
-    """The index of forward lists, which are those of a `Delta`, by a counting sort.
+@kernel(VOID(I64_1D, U32_1D, OUT_I64_1D))
+def count_postings(indptr: Indices, term: Words, begin: Indices) -> None:
+    """Add how many of some forward lists hold each term to its place in `begin` (terms + 1,): t to t + 1.
 
-    Documents are numbered from 0 in the order of the forward lists. Terms of `terms` and above are left out, as is what
-    lies outside the slices of `indptr` (the free end of a growing array).
+    Terms that have no place are left out, as is what lies outside the slices of `indptr` (the free end of a growing
+    array).
     """
-    begin = np.zeros(terms + 1, np.int64)
+    terms = begin.shape[0] - 1
     for d in range(indptr.shape[0] - 1):
         for p in range(indptr[d], indptr[d + 1]):
             if term[p] < terms:
                 begin[np.int64(term[p]) + 1] += 1
-    for t in range(terms):
-        begin[t + 1] += begin[t]
-    free = begin.copy()
-    doc = np.empty(begin[terms], np.int32)
-    weight = np.empty(begin[terms], np.float32)
+
+
+@kernel(VOID(I64_1D, U32_1D, U32_1D, F32_1D, I64, OUT_I64_1D, OUT_I32_1D, OUT_F32_1D))
+def put_postings(
+    indptr: Indices,
+    term: Words,
+    counts: Words,
+    field_weights: Vector,
+    first: int,
+    free: Indices,
+    doc: Docs,
+    weight: Vector,
+) -> None:
+    """Put the postings of some forward lists, the first of which is document `first`, into an index.
+
+    Args:
+        indptr: With the next two as in a `Delta`.
+        term: Those without a place in `free` are left out.
+        counts: Packed.
+        field_weights: As in a `Delta`.
+        first: At least as many as were put before.
+        free: (terms + 1,) where the next posting of each term goes; moved on.
+        doc: Of the index.
+        weight: Of the index.
+    """
+    terms = free.shape[0] - 1
     for d in range(indptr.shape[0] - 1):
         for p in range(indptr[d], indptr[d + 1]):
             if term[p] < terms:
                 at = free[term[p]]
-                doc[at] = d
+                doc[at] = first + d
                 weight[at] = weighted_count(counts[p], field_weights)
                 free[term[p]] += 1
-    return Index(begin, doc, weight)
+
+
+def invert(parts: Sequence[Lists], field_weights: Vector, terms: int) -> Index:
+    """The index of forward lists, by a counting sort; documents are numbered from 0 in the order of the lists.
+
+    Args:
+        parts: One after the other, each with its own `indptr`; read twice.
+        field_weights: As in a `Delta`.
+        terms: Those of this number and above are left out.
+    """
+    begin = np.zeros(terms + 1, np.int64)
+    for indptr, term, _ in parts:
+        count_postings(indptr, term, begin)
+    np.cumsum(begin, out=begin)
+    index = Index(begin, np.empty(begin[terms], np.int32), np.empty(begin[terms], np.float32))
+    free = begin.copy()
+    first = 0
+    for indptr, term, counts in parts:
+        put_postings(indptr, term, counts, field_weights, first, free, index.doc, index.weight)
+        first += len(indptr) - 1
+    return index
 
 
 @kernel(_OUT_INDEX(INDEX, INDEX, I64, I32_1D))

@@ -18,6 +18,7 @@ token_estimates = reference_text.token_estimates
 numbers_of = reference_text.numbers_of
 remember_numbers = reference_text.remember_numbers
 pack_lists = reference_text.pack_lists
+split_lists = reference_text.split_lists
 
 
 def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
@@ -250,8 +251,33 @@ def _slices(indptr: Indices) -> Sequence[range]:
     return [range(start, end) for start, end in itertools.pairwise(indptr.tolist())]
 
 
+def count_postings(indptr: Indices, term: Words, begin: Indices) -> None:
+    """Twin of `postings.count_postings`."""
+    held = [term[p] for places in _slices(indptr) for p in places if term[p] < len(begin) - 1]
+    begin[1:] += np.bincount(np.array(held, np.int64), minlength=len(begin) - 1)
+
+
+def put_postings(
+    indptr: Indices,
+    term: Words,
+    counts: Words,
+    field_weights: Vector,
+    first: int,
+    free: Indices,
+    doc: Docs,
+    weight: Vector,
+) -> None:
+    """Twin of `postings.put_postings`."""
+    for d, places in enumerate(_slices(indptr)):
+        for p in places:
+            if term[p] < len(free) - 1:
+                doc[free[term[p]]] = first + d
+                weight[free[term[p]]] = _weighted_count(int(counts[p]), field_weights)
+                free[term[p]] += 1
+
+
 def invert(indptr: Indices, term: Words, counts: Words, field_weights: Vector, terms: int) -> Index:
-    """Twin of `postings.invert`."""
+    """Twin of `postings.invert`, of one part."""
     postings = sorted(
         (int(term[p]), d, int(counts[p])) for d, places in enumerate(_slices(indptr)) for p in places if term[p] < terms
     )

@@ -231,3 +231,10 @@ def pack_lists(indptr: Indices, term: Words, counts: Words) -> tuple[Words, Indi
         ]
         ends.append(len(packed))
     return np.array(packed, np.uint32), np.array(ends, np.int64)
+
+
+def split_lists(words: Words, indptr: Indices) -> tuple[Words, Words]:
+    """Twin of `vocabulary.split_lists`."""
+    lists = [words[2 * start : 2 * end].reshape(2, -1) for start, end in itertools.pairwise(indptr.tolist())]
+    term, counts = np.concatenate([np.empty((2, 0), np.uint32), *lists], axis=1)
+    return term.copy(), counts.copy()

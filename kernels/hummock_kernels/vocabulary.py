@@ -126,3 +126,20 @@ def pack_lists(indptr: Indices, term: Words, counts: Words) -> tuple[Words, Indi
             packed[out + count + i] = pairs[start + i] & low
         ends[memory + 1] = out + 2 * count
     return packed[: ends[memories]].copy(), ends
+
+
+@kernel(Tuple((OUT_U32_1D, OUT_U32_1D))(U32_1D, I64_1D))
+def split_lists(words: Words, indptr: Indices) -> tuple[Words, Words]:
+    """The terms and the counts of forward lists as they are stored, one behind the other.
+
+    Args:
+        words: (2 * m,) of each memory its terms, and then their counts.
+        indptr: (n + 1,) from 0 to m, slices of the result, one a memory.
+    """
+    term = np.empty(words.shape[0] // 2, np.uint32)
+    counts = np.empty(term.shape[0], np.uint32)
+    for memory in range(indptr.shape[0] - 1):
+        start, end = indptr[memory], indptr[memory + 1]
+        term[start:end] = words[2 * start : start + end]
+        counts[start:end] = words[start + end : 2 * end]
+    return term, counts

@@ -40,7 +40,7 @@ def split(
 ) -> tuple[Index, Delta]:
     """The index and the delta; terms of 60 and above are only known to the delta."""
     old = [{term: count for term, count in document.items() if term < terms} for document in documents[:base]]
-    index = Index(*freeze(*postings.invert(*forward_lists(old), FIELD_WEIGHTS, terms)))
+    index = Index(*freeze(*postings.invert([forward_lists(old)], FIELD_WEIGHTS, terms)))
     return index, Delta(len(old), *forward_lists(documents[base:]), *freeze(weights.copy()))
 
 
@@ -117,17 +117,35 @@ def test_paged_counts_equal_their_twin(pages: Counts, terms: list[int], data: st
     np.testing.assert_array_equal(postings.paged_counts(*arguments), reference.paged_counts(*arguments), strict=True)
 
 
-@given(DOCUMENTS, st.integers(0, 90))
-def test_the_inverted_index_equals_its_twin(documents: list[dict[int, int]], terms: int) -> None:
-    lists = forward_lists(documents)
-    arguments = (*lists, FIELD_WEIGHTS, terms)
-    for ours, twin in zip(postings.invert(*arguments), reference.invert(*arguments), strict=True):
+@given(DOCUMENTS, st.integers(0, 8), st.integers(0, 90))
+def test_the_inverted_index_of_parts_equals_its_twin_of_all(
+    documents: list[dict[int, int]], base: int, terms: int
+) -> None:
+    parts = [forward_lists(documents[:base]), forward_lists(documents[base:])]
+    twins = reference.invert(*forward_lists(documents), FIELD_WEIGHTS, terms)
+    for ours, twin in zip(postings.invert(parts, FIELD_WEIGHTS, terms), twins, strict=True):
         np.testing.assert_array_equal(ours, twin, strict=True)
+
+
+@given(DOCUMENTS, st.integers(0, 90))
+def test_both_passes_of_an_inversion_equal_their_twins(documents: list[dict[int, int]], terms: int) -> None:
+    indptr, term, counts = forward_lists(documents)
+    begin, twin_begin = np.zeros((2, terms + 1), np.int64)
+    postings.count_postings(indptr, term, begin)
+    reference.count_postings(indptr, term, twin_begin)
+    np.testing.assert_array_equal(begin, twin_begin)
+    free, twin_free = np.cumsum(begin), np.cumsum(begin)
+    docs, twin_docs = np.full((2, free[-1]), -1, np.int32)
+    weights, twin_weights = np.zeros((2, free[-1]), np.float32)
+    postings.put_postings(indptr, term, counts, FIELD_WEIGHTS, 3, free, docs, weights)
+    reference.put_postings(indptr, term, counts, FIELD_WEIGHTS, 3, twin_free, twin_docs, twin_weights)
+    for ours, twin in ((free, twin_free), (docs, twin_docs), (weights, twin_weights)):
+        np.testing.assert_array_equal(ours, twin)
 
 
 def test_what_lies_outside_the_forward_lists_is_not_indexed() -> None:
     indptr, terms, counts = np.array([1, 2], np.int64), np.array([5, 3, 4], np.uint32), np.array([1, 2, 3], np.uint32)
-    index_indptr, post_doc, post_weight = postings.invert(indptr, terms, counts, FIELD_WEIGHTS, 6)
+    index_indptr, post_doc, post_weight = postings.invert([(indptr, terms, counts)], FIELD_WEIGHTS, 6)
     assert (index_indptr.tolist(), post_doc.tolist(), post_weight.tolist()) == ([0, 0, 0, 0, 1, 1, 1], [0], [6])
 
 

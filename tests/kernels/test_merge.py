@@ -21,8 +21,8 @@ def halves(documents: list[dict[int, int]], base: int) -> tuple[Any, ...]:
     """The index of the first documents, which may know fewer terms, that of the others, and how many are first."""
     first, others = documents[:base], documents[base:]
     terms = max((term for document in first for term in document), default=-1) + 1
-    older = Index(*freeze(*invert(*forward_lists(first), FIELD_WEIGHTS, terms)))
-    return older, Index(*freeze(*invert(*forward_lists(others), FIELD_WEIGHTS, 10))), len(first)
+    older = Index(*freeze(*invert([forward_lists(first)], FIELD_WEIGHTS, terms)))
+    return older, Index(*freeze(*invert([forward_lists(others)], FIELD_WEIGHTS, 10))), len(first)
 
 
 def lists(index: Iterable[NDArray[Any]]) -> list[tuple[np.dtype[Any], list[int]]]:
@@ -39,4 +39,4 @@ def test_a_merged_index_equals_its_twin(documents: list[dict[int, int]], base: i
 @given(DOCUMENTS, st.integers(0, 8))
 def test_a_merged_index_is_the_one_of_all_documents(documents: list[dict[int, int]], base: int) -> None:
     arguments = (*halves(documents, base), np.arange(8, dtype=np.int32))
-    assert lists(postings.merge_postings(*arguments)) == lists(invert(*forward_lists(documents), FIELD_WEIGHTS, 10))
+    assert lists(postings.merge_postings(*arguments)) == lists(invert([forward_lists(documents)], FIELD_WEIGHTS, 10))

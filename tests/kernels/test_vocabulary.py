@@ -44,3 +44,19 @@ def test_a_long_list_is_sorted() -> None:
     words, ends = vocabulary.pack_lists(np.array([0, 5000]), term, term)
     assert words.tolist() == [*range(5000)] * 2
     assert ends.tolist() == [0, 10000]
+
+
+@given(PAIRS)
+def test_stored_lists_are_split_as_by_their_twin_and_into_what_was_packed(
+    memories: list[list[tuple[int, int]]],
+) -> None:
+    indptr = np.cumsum([0, *(len(dict(pairs)) for pairs in memories)], dtype=np.int64)
+    term = np.array([number for pairs in memories for number in sorted(dict(pairs))], np.uint32)
+    counts = np.array([count for pairs in memories for _, count in sorted(dict(pairs).items())], np.uint32)
+    words, _ = vocabulary.pack_lists(indptr, term, counts)
+    words.flags.writeable = False
+    for found, twin, packed in zip(
+        vocabulary.split_lists(words, indptr), reference.split_lists(words, indptr), (term, counts), strict=True
+    ):
+        np.testing.assert_array_equal(found, twin, strict=True)
+        np.testing.assert_array_equal(found, packed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from hummock.store.limits import PlanLimits
 from hummock.store.search.search import Plan, nearest, plan_for
 from hummock.store.views.columns import ROW, Columns
 from hummock.store.views.domain_names import LazyDomainNames
-from hummock.store.views.forward_lists import ForwardLists
 from hummock.store.views.growing import Growing, SignBits, packed_query
 from hummock.store.views.postings import Postings
 from hummock.store.views.view import ProjectView
@@ -52,7 +52,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
         columns=Columns.empty().extended(rows, [f"m{doc}" for doc in rows["doc"]], 0),
         vectors=Growing.of(halves),
         row_doc=Growing.of(np.repeat(np.arange(len(rows), dtype=np.int32), chunk_counts)),
-        postings=Postings.of(ForwardLists.none(), np.empty(0, np.float32), inverted=False),
+        postings=Postings.of([], np.empty(0, np.float32), inverted=False),
         domain_names=LazyDomainNames(),
         plans=plans,
         signs=SignBits.of(halves) if plans.sign_rows <= len(halves) else None,
@@ -276,6 +276,17 @@ def test_answers_are_those_of_an_exact_scan_to_the_bit(tmp_path: Path) -> None:
     assert seen[0] == seen[1]
 
 
+def test_answers_are_the_same_when_words_are_searched_for_on_another_core(tmp_path: Path) -> None:
+    seen = []
+    for name, halved_memories in (("halved", 0), ("whole", 10**9)):
+        (tmp_path / name).mkdir()
+        plans = PlanLimits(sign_rows=12, exact_rows=2, halved_memories=halved_memories)
+        with opened(tmp_path / name, limits=StoreLimits(delta_docs=8, plans=plans)) as store:
+            put(store, "p", *entries(0, 30))
+            seen.append(answers(store))
+    assert seen[0] == seen[1]
+
+
 def test_a_filter_is_exact_under_sign_bits(tmp_path: Path) -> None:
     """S4-30."""
     with opened(tmp_path, limits=LIMITS) as store:
@@ -283,3 +294,25 @@ def test_a_filter_is_exact_under_sign_bits(tmp_path: Path) -> None:
         found = ask(store, seed=1, where=Filter(tags=("java",)), pool=4)
         assert len(found) == 4
         assert all(memory_id.startswith("t") for memory_id in found.memory_id)
+
+
+def test_a_filter_that_is_asked_again_sees_what_was_written_meanwhile(tmp_path: Path) -> None:
+    """A view keeps which memories pass; the next one begins without."""
+    java = Filter(tags=("java",))
+    with opened(tmp_path, limits=LIMITS) as store:
+        put(store, "p", Entry(id="one", seeds=(1,), tags=("java",)), Entry(id="two", seeds=(2,)))
+        assert [set(ask(store, seed=1, where=java).memory_id) for _ in range(2)] == [{"one"}] * 2
+        put(store, "p", Entry(id="three", seeds=(3,), tags=("java",)))
+        assert set(ask(store, seed=1, where=java).memory_id) == {"one", "three"}
+        store.write("p", delete_request(["one"])).result(30)
+        assert set(ask(store, seed=1, where=java).memory_id) == {"three"}
+
+
+def test_of_many_filters_the_last_ones_are_kept() -> None:
+    view = view_of(np.ones((3, 2), np.float32), [1] * 3, SCAN)
+    filters = [Filter(tags=(str(number),)) for number in range(5)]
+    for number, where in enumerate(filters):
+        view.kept_flags.keep(where, np.full(3, number, np.uint8))
+    kept = [view.kept_flags.of(where) for where in filters]
+    assert [None if flags is None else flags.tolist() for flags in kept] == [None, *([n] * 3 for n in range(1, 5))]
+    assert replace(view, seq=2).kept_flags.of(filters[-1]) is None

@@ -20,6 +20,7 @@ class PlanLimits:
         pool_per_result: As many rows for each memory that is asked for.
         pool_share: One in so many of the rows that pass is selected at least, since more rows crowd every pool.
         widening: How much wider the second pool is, when the first held too few memories.
+        halved_memories: In a project of so many, words are searched for on another core, if one is free.
     """
 
     sign_rows: int = 32_768
@@ -28,6 +29,7 @@ class PlanLimits:
     pool_per_result: int = 40
     pool_share: int = 100
     widening: int = 4
+    halved_memories: int = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

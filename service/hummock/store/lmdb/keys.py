@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
@@ -167,7 +166,7 @@ def memory_of_usage_key(key: bytes) -> str:
     return key[_PROJECT.size + _HASH_BYTES :].decode()
 
 
-_SLICE_ENTRIES = 4096
+_SLICE_ENTRIES = 1024
 
 
 def entries(
@@ -202,11 +201,24 @@ def slices(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, e
     with txn.cursor(table) as cursor:
         if not cursor.set_range(prefix):
             return
-        pairs = cursor.iternext(keys=True, values=True)
+        values = cursor.iternext(keys=False, values=True)
+        strangers = 0
         # One more than expected shows that there are no more.
-        while found := list(islice(pairs, min(max(expected, 0) + 1, _SLICE_ENTRIES))):
-            end = bisect_left(found, True, key=lambda pair: not pair[0].startswith(prefix))
-            yield [value for _, value in found[:end]]
-            if end < len(found):
-                return
-            expected -= end
+        while not strangers and (found := list(islice(values, min(max(expected, 0) + 1, _SLICE_ENTRIES)))):
+            strangers = _strangers(cursor, prefix, len(found))
+            yield found[: len(found) - strangers]
+            expected -= len(found)
+
+
+def _strangers(cursor: lmdb.Cursor[bytes], prefix: bytes, count: int) -> int:
+    """How many of the `count` entries up to the cursor have another prefix; it goes back to the last that has this one.
+
+    Keys are looked at where a range ends alone: to read all of them would take as long as the values do.
+    """
+    if not cursor.key():
+        cursor.last()
+    strangers = 0
+    while strangers < count and not cursor.key().startswith(prefix):
+        cursor.prev()
+        strangers += 1
+    return strangers

@@ -107,7 +107,7 @@ class LmdbProject:
         space = keys.space_prefix(self.number, self.record().active_space)
         for values in keys.slices(self.txn, self._tables.vector, space, chunks):
             halves = halves.extended(_halves(values, dim))
-        return StoredMemories(rows=rows, ids=ids, lists=forward_lists.concatenated(lists), halves=halves)
+        return StoredMemories(rows=rows, ids=ids, lists=lists, halves=halves)
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
         """These memories, all of which are there; their documents ascend."""
@@ -123,7 +123,7 @@ class LmdbProject:
             vectors.extend(value for _, value in keys.entries(self.txn, self._tables.vector, chunks))
         rows, ids = unpack_rows(columns)
         halves = Growing.of(_halves(vectors, self._environment.space.dim))
-        return StoredMemories(rows=rows, ids=ids, lists=forward_lists.join(lists), halves=halves)
+        return StoredMemories(rows=rows, ids=ids, lists=[forward_lists.join(lists)], halves=halves)
 
     def changes(self, after_seq: int) -> Changes:
         """What the operations behind this write come to."""

@@ -30,6 +30,7 @@ from hummock.store.lmdb.reanalyse import Say, reanalyse
 from hummock.store.lmdb.sessions import SessionReads
 from hummock.store.lmdb.writer import Writer
 from hummock.store.search.filters import page_of, passing, scan_for
+from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search
 from hummock.store.views.stored import Outdated, all_present
@@ -50,6 +51,7 @@ class StoreReads:
         self._tables = environment.tables
         self._projects = projects
         self._views = views
+        self._halves = Halves()
         self.sessions = SessionReads(environment)
 
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
@@ -57,7 +59,7 @@ class StoreReads:
 
         def gathered(view: ProjectView, stored: LmdbProject) -> Gathered:
             _require_seq(min_seq, view.seq)
-            return Search(view, stored).gather(queries)
+            return Search(view, stored, self._halves).gather(queries)
 
         found = self._read(project, gathered)
         if found is not None:
@@ -76,7 +78,7 @@ class StoreReads:
             ordinals = view.columns.ordinals(np.array([doc], np.int64))
             if not len(ordinals):
                 raise Outdated
-            return Search(view, stored).standing(query, int(ordinals[0]))
+            return Search(view, stored, self._halves).standing(query, int(ordinals[0]))
 
         return self._read(project, read)
 
@@ -309,6 +311,7 @@ class ReadOnlyStore(StoreReads):
 
     def close(self) -> None:
         """Lets go of the directory. Reads must have ended."""
+        self._halves.close()
         self._views.close()
         self._environment.close()
 
@@ -365,5 +368,6 @@ class EmbeddedStore(StoreReads):
     def close(self) -> None:
         """Finishes the queued writes and releases the directory. Reads must have ended."""
         self._writer.close()
+        self._halves.close()
         self._views.close()
         self._environment.close()

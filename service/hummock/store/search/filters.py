@@ -26,7 +26,12 @@ Flags = NDArray[np.uint8]
 
 
 def passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
-    """(memories,) uint8, 1 for every memory that is there and passes."""
+    """(memories,) uint8, 1 for every memory that is there and passes; not to be written to."""
+    known = view.kept_flags.of(where)
+    return view.kept_flags.keep(where, _passing(view, where, stored)) if known is None else known
+
+
+def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
     columns = view.columns
     allowed = columns.alive.values.copy()
     if where.kinds and where.kinds != _EVERY_KIND:
@@ -102,11 +107,13 @@ class LastTurns:
     ordinals: NDArray[np.int64]
     turns_ago: NDArray[np.int64]
 
-    def leave_out(self, allowed: Flags) -> int:
-        """Clears the flags of these memories; how many of them were set."""
+    def left_out(self, allowed: Flags) -> tuple[Flags, int]:
+        """The flags without those of these memories, and how many of them were set."""
         passing = int(np.count_nonzero(allowed[self.ordinals]))
-        allowed[self.ordinals] = 0
-        return passing
+        if passing:
+            allowed = allowed.copy()
+            allowed[self.ordinals] = 0
+        return allowed, passing
 
     def turn_of(self, ordinal: int) -> int:
         """How many turns ago it was said; 0 of a memory that is none of these."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from enum import Enum, auto
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from hummock.store.search.filters import (
     passing,
     scan_for,
 )
+from hummock.store.search.halves import Halves
 from hummock.store.views.postings import NO_TERM, AskedTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
@@ -114,10 +116,11 @@ _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 class Search:
     """The groups of one call on one view; later groups know what earlier ones found."""
 
-    def __init__(self, view: ProjectView, stored: StoredProject) -> None:
+    def __init__(self, view: ProjectView, stored: StoredProject, halves: Halves) -> None:
         """`stored` is the same project, in a transaction that began after the view was made."""
         self._view = view
         self._stored = stored
+        self._halves = halves
         self._domains: list[Ordinals] = []
         self._asked: dict[tuple[str, ...], AskedTerms] = {}
         self._names_held: dict[tuple[int, str], bool] = {}
@@ -135,8 +138,9 @@ class Search:
         """Where one memory stands among all that pass the query's filter."""
         allowed = passing(self._view, query.filter, self._stored)
         window = last_turns(self._view, query.window, self._stored)
-        window.leave_out(allowed)
+        allowed, _ = window.left_out(allowed)
         searched = int(np.count_nonzero(allowed))
+        allowed = allowed.copy()
         allowed[ordinal] = 1
         cosine, vector_rank = self._standing_by_vector(query, allowed, ordinal)
         keyword, matched, keyword_rank = self._standing_by_keyword(query, allowed, ordinal)
@@ -179,14 +183,15 @@ class Search:
         if query.vector is not None and query.vector.shape != (dim,):
             raise ValueError(f"the query vector has shape {query.vector.shape}; the store's dim is {dim}")
         allowed = passing(self._view, query.filter, self._stored)
-        in_window = last_turns(self._view, query.window, self._stored).leave_out(allowed)
+        allowed, in_window = last_turns(self._view, query.window, self._stored).left_out(allowed)
         # Before the look-up below: the domains of this very group do not count.
         key_files = self._by_key_file(query, allowed)
         domain_names, by_domain = self._by_domain(query, allowed)
         texts = scan_for(query.substrings, self._stored) if query.substrings else None
         asked = None if texts else self._asked_for(query.terms)
-        by_vector = self._by_vector(query, allowed)
-        by_keyword = self._newest_holding(texts, query, allowed) if texts else _by_keyword(query, allowed, asked)
+        by_keyword, by_vector = self._by_both(query, allowed, asked)
+        if texts:
+            by_keyword = self._newest_holding(texts, query, allowed)
         found = {
             FoundBy.VECTOR: by_vector,
             FoundBy.KEYWORD: by_keyword,
@@ -207,6 +212,13 @@ class Search:
         """How many of these have no vectors yet."""
         columns = self._view.columns
         return int(np.count_nonzero((columns.chunk_count.values == 0) & (allowed != 0))) if columns.pending else 0
+
+    def _by_both(self, query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> tuple[Ordinals, Ordinals]:
+        """The best by words and by vector; of a large project at once, where a core is free."""
+        by_keyword, by_vector = partial(_by_keyword, query, allowed, asked), partial(self._by_vector, query, allowed)
+        if asked is None or query.vector is None or len(self._view.columns) < self._view.plans.halved_memories:
+            return by_keyword(), by_vector()
+        return self._halves.both(by_keyword, by_vector)
 
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if query.vector is None:

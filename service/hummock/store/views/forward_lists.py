@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.memory import Terms
-from hummock_kernels.vocabulary import UNKNOWN, numbers_of, pack_lists, remember_numbers
+from hummock_kernels.vocabulary import UNKNOWN, numbers_of, pack_lists, remember_numbers, split_lists
 
 _WORD = np.dtype("<u4")
 _LEARNED = np.uint32(0xFF00_0000)
@@ -47,13 +47,10 @@ class ForwardLists:
 
 def join(values: Sequence[bytes]) -> ForwardLists:
     """Stored lists as one."""
-    lengths = np.fromiter((len(value) // (2 * _WORD.itemsize) for value in values), np.int64, len(values))
     indptr = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    halves = [len(value) // 2 for value in values]
-    term = b"".join([value[:half] for value, half in zip(values, halves, strict=True)])
-    counts = b"".join([value[half:] for value, half in zip(values, halves, strict=True)])
-    return ForwardLists(indptr=indptr, term=np.frombuffer(term, _WORD), counts=np.frombuffer(counts, _WORD))
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)) // (2 * _WORD.itemsize), out=indptr[1:])
+    term, counts = split_lists(np.frombuffer(b"".join(values), _WORD).astype(np.uint32, copy=False), indptr)
+    return ForwardLists(indptr=indptr, term=term, counts=counts)
 
 
 def concatenated(parts: Sequence[ForwardLists]) -> ForwardLists:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.limits import FREQUENT_ONE_IN
-from hummock.store.views.forward_lists import ForwardLists
+from hummock.store.views.forward_lists import ForwardLists, concatenated
 from hummock.store.views.growing import Growing, TermCounts
 from hummock_kernels.bm25 import Query, Saturation, bm25_scores, greatest_shares
 from hummock_kernels.maxscore import best_by_bm25
@@ -58,17 +59,18 @@ class Postings:
     df: TermCounts
 
     @classmethod
-    def of(cls, lists: ForwardLists, lengths: NDArray[np.float32], *, inverted: bool) -> Postings:
-        """Of these memories, whose lengths are given: all of them in the base, or in the delta."""
-        terms = _terms_of(lists.term)
+    def of(cls, parts: Sequence[ForwardLists], lengths: NDArray[np.float32], *, inverted: bool) -> Postings:
+        """Of the memories of all parts, whose lengths are given: all of them in the base, or in the delta."""
+        terms = max((_terms_of(part.term) for part in parts), default=0)
         if not inverted:
+            lists = concatenated(parts)
             none = np.empty(0, np.int32)
             index = Index(np.zeros(1, np.int64), none, none.view(np.float32))
             df = TermCounts.of(np.bincount(lists.term, minlength=terms).astype(np.int32))
             return cls._of(index, FrequentTerms.of(index, lengths[:0]), 0, lists, df)
-        index = invert(lists.indptr, lists.term, lists.counts, FIELD_WEIGHTS, terms)
+        index = invert([(part.indptr, part.term, part.counts) for part in parts], FIELD_WEIGHTS, terms)
         df = TermCounts.of(np.diff(index.indptr).astype(np.int32))
-        return cls._of(index, FrequentTerms.of(index, lengths), len(lists), ForwardLists.none(), df)
+        return cls._of(index, FrequentTerms.of(index, lengths), len(lengths), ForwardLists.none(), df)
 
     @classmethod
     def _of(cls, index: Index, frequent: FrequentTerms, base: int, delta: ForwardLists, df: TermCounts) -> Postings:
@@ -109,7 +111,8 @@ class Postings:
         kept = alive.view(np.bool_)
         numbers = np.cumsum(kept, dtype=np.int32) - 1 if renumbered else np.arange(len(alive), dtype=np.int32)
         terms = max(len(self.indptr) - 1, _terms_of(self.fwd_term.values))
-        newer = invert(self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values, FIELD_WEIGHTS, terms)
+        delta = (self.fwd_indptr.values, self.fwd_term.values, self.fwd_counts.values)
+        newer = invert([delta], FIELD_WEIGHTS, terms)
         merged = merge_postings(self._index, newer, self.base, np.where(kept, numbers, np.int32(-1)))
         if renumbered:
             lengths = lengths[kept]

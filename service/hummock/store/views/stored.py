@@ -43,13 +43,13 @@ class StoredMemories:
     Attributes:
         rows: (memories,) of `columns.ROW`.
         ids: Of the memories.
-        lists: Their forward lists.
+        lists: Their forward lists, in parts that follow one another.
         halves: (chunks, dim) float16 in uint16; the chunks of a memory are neighbours.
     """
 
     rows: NDArray[np.void]
     ids: list[str]
-    lists: ForwardLists
+    lists: Sequence[ForwardLists]
     halves: Growing[np.uint16]
 
 

@@ -7,16 +7,42 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import Filter, MemoryKind
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store.errors import RecordDamaged
 from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import LazyDomainNames
+from hummock.store.views.forward_lists import concatenated
 from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.postings import Postings
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 from hummock_kernels.cosine import Chunks
+
+_FLAGS_KEPT = 4
+
+
+class KeptFlags:
+    """Which memories of one view pass the filters that it was asked with last: a project is asked with few of them.
+
+    They take four bytes a memory at most, which no budget counts. Safe to use from several threads: what is kept is
+    replaced at once.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: tuple[tuple[Filter, NDArray[np.uint8]], ...] = ()
+
+    def of(self, where: Filter) -> NDArray[np.uint8] | None:
+        """What was kept of a filter; None when nothing was."""
+        return next((flags for known, flags in self._kept if known == where), None)
+
+    def keep(self, where: Filter, flags: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The same flags, which nobody may write to from now on."""
+        flags.flags.writeable = False
+        self._kept = (*self._kept[1 - _FLAGS_KEPT :], (where, flags))
+        return flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,6 +62,7 @@ class ProjectView:
         signs: The vectors' sign bits; None in a project that is small, or has only just grown.
         lineage: The same in views that have the same memories in the same places, but for those added at the end.
         settings: What the project sets for itself.
+        kept_flags: Of filters; every view begins without any.
     """
 
     number: int
@@ -50,6 +77,7 @@ class ProjectView:
     signs: SignBits | None = None
     lineage: object = field(default_factory=object)
     settings: ProjectSettings = NO_SETTINGS
+    kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
 
     @property
     def chunks(self) -> Chunks:
@@ -114,10 +142,11 @@ def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> P
 def _whole(number: int, memories: StoredMemories) -> StoredMemories:
     """The same, once its parts are seen to be of the same memories."""
     chunks = int(memories.rows["chunk_count"].sum(dtype=np.int64))
-    if len(memories.lists) != len(memories.rows) or chunks != memories.halves.size:
+    lists = sum(map(len, memories.lists))
+    if lists != len(memories.rows) or chunks != memories.halves.size:
         raise RecordDamaged(
             number,
-            f"{len(memories.rows)} memories of {chunks} chunks have {len(memories.lists)} term lists and "
+            f"{len(memories.rows)} memories of {chunks} chunks have {lists} term lists and "
             f"{memories.halves.size} vectors",
         )
     return memories
@@ -128,7 +157,7 @@ def _extended(view: ProjectView, memories: StoredMemories) -> ProjectView:
     longer = replace(
         view,
         columns=view.columns.extended(memories.rows, memories.ids, view.row_doc.size),
-        postings=view.postings.extended(memories.lists),
+        postings=view.postings.extended(concatenated(memories.lists)),
     )
     return _with_rows(longer, memories.halves.values, np.repeat(ordinals, memories.rows["chunk_count"]))
 
