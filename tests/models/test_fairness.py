@@ -34,7 +34,7 @@ class HeldModel:
     def space(self) -> EmbeddingSpace:
         return SPACE
 
-    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
+    def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         with self._lock:
             self.ran.append(text)
             self._at_once += 1

@@ -59,7 +59,7 @@ class Stuck:
         assert self.may_answer.wait(30)
         return self._embedder.embed_query(text)
 
-    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
+    def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         ((embedding,),) = self._embedder.embed_documents([[text]])
         return embedding
 

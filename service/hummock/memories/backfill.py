@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store, UnitOfWork, WriteRequest
 from hummock.text.template import as_draft
 
-_MEMORIES_A_WRITE = 4
+_MEMORIES_A_WRITE = 8
 """That a worker embeds before it writes: each write costs a sync, and what is asked for first waits for it."""
 
 _WANTED = 256
@@ -34,7 +35,8 @@ _REST_S = 5.0
 """How long a worker rests when the store refuses to write."""
 
 _NICENESS = 10
-"""Linux schedules by thread: with it, a call that needs a core gets nine tenths of one beside a worker."""
+"""Linux schedules by thread: with it, a call that needs a core gets nine tenths of one beside a worker, and a worker
+still gets on where other programs keep all cores busy."""
 
 _log = logging.getLogger(__name__)
 
@@ -277,7 +279,7 @@ def _digests(space_id: str, texts: Sequence[str]) -> list[bytes]:
 
 
 def _give_way() -> None:
-    """Lets all other threads of the process go first, where the system knows priorities of threads."""
-    if hasattr(os, "setpriority") and hasattr(os, "sched_getaffinity"):
+    """Lets all other threads go first, where the system knows priorities of threads."""
+    if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

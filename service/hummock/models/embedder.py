@@ -44,8 +44,11 @@ class TextModel(Protocol):
     def embed_query(self, text: str) -> Embedding:
         """Embed a query, cut to the window."""
 
-    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
-        """Embed a chunk of a stored text, cut to the window; `first` is what its first chunk gave, None for that."""
+    def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
+        """Embed a chunk of a stored text, cut to the window; `first` is what its first chunk gave, None for that.
+
+        `gives_way` says that the caller's thread lets all others go first.
+        """
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts of a memory that fit the window."""
@@ -176,10 +179,10 @@ class OnnxEmbedder:
         return [tuple(begun[chunks[0], chunk].result() for chunk in chunks) for chunks in documents]
 
     def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:
-        """Embed a document's chunks one after the other on the caller's thread, each when it is asked for."""
+        """Embed a document's chunks on the caller's thread, which gives way to others, each when it is asked for."""
         first = None
         for chunk in chunks:
-            embedding = _shared(self._model.embed_chunk(chunk, first))
+            embedding = _shared(self._model.embed_chunk(chunk, first, gives_way=True))
             first = embedding if first is None else first
             yield embedding
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from threading import Lock
 
@@ -103,15 +103,15 @@ class PairModel:
                 first, second = self._both(by_first, by_second)
         return _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
 
-    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
+    def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a stored text; `first` is what its first chunk gave, None for that one.
 
-        Raises as `embed_query` does.
+        A thread that gives way to all others takes no core from a query. Raises as `embed_query` does.
         """
         by_first, by_second = whole_readers(text)
         of_first, dim = _han_share(text) >= MOSTLY, self._first.space.dim
         left, right = (None, None) if first is None else (first.vector[:dim], first.vector[dim:])
-        with self._cores.one():
+        with nullcontext() if gives_way else self._cores.one():
             halves = (
                 _stored(self._first, text, knows=by_first, with_tokens=of_first, beginning=left),
                 _stored(self._second, text, knows=by_second, with_tokens=not of_first, beginning=right),

@@ -68,7 +68,7 @@ class SingleModel:
         """Embed a text as it is, cut to the window or to fewer tokens. It raises what `embed_query` raises."""
         return self._embed(text, 0, with_tokens, most_tokens)
 
-    def embed_chunk(self, text: str, first: Embedding | None) -> Embedding:
+    def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a text like any other: what its first chunk gave says nothing about it."""
         return self.embed_document(text)
 
