@@ -80,7 +80,7 @@ def test_wrong_lines_are_said_with_their_number_and_the_rest_is_stored(service: 
     assert result.exit_code == 1
     assert "stdin, line 2: memory.memory.payload.content:" in result.stderr
     assert "stdin, line 3: " in result.stderr
-    assert "2 created, 2 embedded, 2 lines not taken in" in " ".join(result.stderr.split())
+    assert "2 created, 2 being embedded, 2 lines not taken in" in " ".join(result.stderr.split())
     assert set(memories(service, project)) == {"a", "c"}
     outcome = taken_in(service, project, "-", stdin=data)
     assert [failure["line"] for failure in outcome["failures"]] == [2, 3]

@@ -127,7 +127,8 @@ class _Run:
             failures = [{"line": number, "reason": reason} for number, reason in sorted(self.failures)]
             left_out = {"otherProjects": dict(self.others), "vectors": self.unused_vectors}
             print_line(json_lib.dumps({**self.counts, "failures": failures, "leftOut": left_out}, ensure_ascii=False))
-        said = [f"{count} {name}" for name, count in self.counts.items() if count]
+        # They are found by words already.
+        said = [f"{count} {_IN_WORDS.get(name, name)}" for name, count in self.counts.items() if count]
         if self.failures:
             said.append(f"{len(self.failures)} lines not taken in")
         note(", ".join(said) or "nothing to import")
@@ -179,6 +180,9 @@ class _Run:
             number, reason = self.failures[self._shown]
             meter.say(f"{self.name}, line {number}: {printable(reason)}")
             self._shown += 1
+
+
+_IN_WORDS = {"embedded": "being embedded"}
 
 
 def _emb_space(service: Service) -> str:
