@@ -309,7 +309,7 @@ def test_the_command_says_that_the_service_is_away_and_ends_when_told(desk: Desk
                     f"the service cannot be reached: is `hummock serve` running? target {target}; "
                     "trying again until it answers\n"
                 )
-                process.send_signal(signal.SIGINT)
+                process.send_signal(signal.SIGTERM)
                 assert process.wait() == 0
                 assert process.stderr.read() == "ended; what was sent is kept, and the next run goes on from there\n"
             finally:
