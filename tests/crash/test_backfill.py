@@ -19,7 +19,7 @@ from tests.workplace import Workplace, workplace
 POINTS = 20
 DRAFTS = [
     Draft(id=f"m{number:02}", kind=MemoryKind.NOTE, payload=Payload(content=f"memory{number} " * (number + 1)))
-    for number in range(24)
+    for number in range(32)
 ]
 
 
@@ -60,7 +60,7 @@ def test_kills_at_twenty_points_of_embedding_lose_nothing_and_double_nothing(tmp
             work.embed_pending()
             assert vectors(work) == wanted
     # The kills have met the work at its beginning, and far into it.
-    assert {24, 16, 8} <= counts
+    assert {32, 24, 16} <= counts
 
 
 def test_a_killed_service_goes_on_embedding_where_it_was(tmp_path: Path, models_dir: Path, model: str) -> None:
