@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench import deadlines, exact, index, kernels, learn, learning, load, model, recall, render, scale
+from bench import beside, deadlines, exact, index, kernels, learn, learning, load, model, recall, render, scale
 from bench.command import FAILURES, RESULTS, Measure, Options, one_line, options_of, options_parser
 from bench.machine import Machine
 from bench.peers import __main__ as peers
@@ -39,6 +39,7 @@ LONG: Mapping[str, Measure] = {
     "many": load.measure_many,
     "render": render.measure,
     "learning": learning.measure,
+    "beside": beside.measure,
 }
 EVERY = {**QUICK, **LONG}
 

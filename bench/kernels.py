@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.command import Options, run_parts
-from bench.report import Findings, Row
+from bench.peers.work import different
+from bench.report import Findings, Judge, Row
 from bench.stores import DIM, SEED
 from hummock_kernels import reference
 from hummock_kernels.cosine import Chunks, scan
@@ -25,7 +26,7 @@ _KEEP = 50
 _ROUNDS = 60
 _CHOSEN = 10
 _CHOICES = 4000
-_BANDWIDTH_PERCENT, _CHOICE_US = 80.0, 10.0
+_BANDWIDTH_PERCENT, _CHOICE_SHARE, _CHOICE_US = 80.0, 0.1, 10.0
 NOT_MEASURED = ("kernels on more than one core at a time, or on rows that are in no cache: see the machine's L3",)
 
 
@@ -52,14 +53,18 @@ def measure(options: Options) -> Findings:
         scans_s.append(_seconds(lambda: scan(chunks, allowed, query, -np.inf, _KEEP)))  # noqa: B023 - called now
     scan_s, read_s = median(scans_s), median(reads_s)
     reference_s = _seconds(lambda: reference.scan(chunks, allowed, queries[0], -np.inf, _KEEP))
-    choice_us, reference_us = _choice_us(random)
+    choice_us, numpy_us, reference_us = _choice_us(random)
     scan_what = "scoring kernel (filter, cosine, top 50), float16, 100,000 rows of 384: of one thread's read bandwidth"
     return Findings(
         part=PART,
         rows=(
             Row.at_least(8, scan_what, _BANDWIDTH_PERCENT, 100 * read_s / scan_s, "%"),
-            Row.at_most(
-                8, "maximal marginal relevance, 10 of 50 at 384 dims, p50 of a call", _CHOICE_US, choice_us, "µs"
+            Row.beside(
+                8,
+                "maximal marginal relevance, 10 of 50 at 384 dims, p50 of a call",
+                _CHOICE_SHARE,
+                choice_us,
+                Judge(name="NumPy's", value=numpy_us, unit="µs", guide=_CHOICE_US),
             ),
         ),
         figures=(
@@ -72,15 +77,16 @@ def measure(options: Options) -> Findings:
     )
 
 
-def _choice_us(random: np.random.Generator) -> tuple[float, float]:
-    """Of the kernel and of its reference twin, on candidates that resemble each other as those of one topic do."""
+def _choice_us(random: np.random.Generator) -> tuple[float, float, float]:
+    """Of the kernel, of plain NumPy and of the kernel's reference twin, on candidates that resemble each other."""
     centre = _unit(random.standard_normal((1, DIM)))
     vectors = _unit(centre + _unit(random.standard_normal((_KEEP, DIM))))
     relevance = np.ascontiguousarray(np.sort(random.random(_KEEP))[::-1], np.float32)
     arguments = (vectors, np.arange(_KEEP), relevance, 0.7, 0.9, _CHOSEN)
     times_s = [_seconds(lambda: mmr(*arguments)) for _ in range(_CHOICES)]
     reference_s = [_seconds(lambda: reference.mmr(*arguments)) for _ in range(20)]
-    return 1e6 * median(times_s), 1e6 * median(reference_s)
+    numpy_s = [_seconds(lambda: different(centre[0], vectors)) for _ in range(_CHOICES // 10)]
+    return 1e6 * median(times_s), 1e6 * median(numpy_s), 1e6 * median(reference_s)
 
 
 def _unit(values: NDArray[np.floating]) -> NDArray[np.float32]:

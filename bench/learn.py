@@ -19,7 +19,8 @@ from bench.asking import LEARN, RECALL, TAG, Latency, caller, recall_messages, r
 from bench.command import Options, run_parts
 from bench.corpus import Corpus
 from bench.generator import Generator, Load, NoCompiler
-from bench.report import Findings, Row
+from bench.lmdb_alone import lmdb_alone
+from bench.report import Findings, Judge, Row
 from bench.service import Bench, BenchFailed, Serving, say
 from bench.stores import BATCH_MEMORIES, A, B
 from hummock.core.memory import LearnCommand, Learned, LearnStatus
@@ -37,10 +38,14 @@ _WRITERS = 64
 _ALONE, _WARM_UP = 300, 100
 _TOGETHER = 100 * _WRITERS
 _CHECKED = 20
-_OWN_MS, _IN_PROCESS_PER_S, _GRPC_PER_S = 1.2, 8000.0, 2500.0
+_LMDB_MEMORIES = 25_600
+_ONE_MS, _IN_PROCESS_PER_S, _GRPC_PER_S, _BULK_PER_S, _CAUGHT_UP_S = 1.4, 8000.0, 2500.0, 15_000.0, 75.0
+"""Guides."""
+_ONE_TIMES, _GRPC_TIMES, _TOGETHER_SHARE, _GRPC_SHARE, _BULK_SHARE = 4.0, 2.0, 0.2, 0.5, 0.2
+_GROUP = 256
+"""Memories that the writer takes into one transaction at most."""
 _PAGE_BYTES = 4096
 _PAGES = 256
-_BULK_PER_S, _CAUGHT_UP_S = 15_000.0, 75.0
 _LEARN_STREAM = "/hummock.v1.ContextService/LearnStream"
 NOT_MEASURED = (
     "learning while others recall, and memories that the service must embed",
@@ -59,12 +64,11 @@ class Alone:
     learn: Latency
     fsync: Latency
 
-    def row(self, how: str) -> Row:
-        """Beside its target."""
+    def row(self, how: str, limit: float, judge: Judge) -> Row:
+        """Beside its judge."""
         what = "one durable Learn (vector given), which is recallable when it answers, 100,000 memories in the store"
-        limit_ms = _OWN_MS + self.fsync.p50_ms
-        note = f"1.2 ms and one fsync between the writes, p50 {self.fsync.p50_ms:.3f} ms"
-        return Row.at_most(9, f"{what}; {how}, p50", limit_ms, self.learn.p50_ms, "ms", note=note)
+        note = f"one fsync between the writes {self.fsync.p50_ms:.3f} ms"
+        return Row.beside(9, f"{what}; {how}, p50", limit, self.learn.p50_ms, judge, note)
 
 
 def measure(options: Options) -> Findings:
@@ -91,29 +95,39 @@ def measure(options: Options) -> Findings:
             with settled():
                 in_process = _alone(learn, commands[:-_TOGETHER], filled.bench.directory)
                 per_s = _together(learn, commands[-_TOGETHER:])
-    what = "64 writers of one memory at a time (vector given)"
+    with lmdb_alone(options.stores.directory) as lmdb:
+        one, together_per_s = lmdb.one(_ALONE), lmdb.per_s(_TOGETHER, _WRITERS)
     return Findings(
         part=PART,
         rows=(
-            over_grpc.row("over gRPC"),
-            in_process.row("in process"),
-            Row.at_least(9, f"{what}, in process", _IN_PROCESS_PER_S, per_s, "memories/s"),
-            *(
-                [Row.at_least(9, f"{what}, over gRPC, closed loop", _GRPC_PER_S, load.calls_per_s, "memories/s")]
-                if load
-                else []
+            over_grpc.row(
+                "over gRPC",
+                _GRPC_TIMES,
+                Judge(name="that in process", value=in_process.learn.p50_ms, guide=_ONE_MS),
             ),
+            in_process.row("in process", _ONE_TIMES, Judge(name="LMDB alone", value=one.p50_ms, guide=_ONE_MS)),
+            *_together_rows(per_s, together_per_s, load),
         ),
         figures=(
             ("one Learn over gRPC", over_grpc.learn.line()),
             ("one Learn in process", in_process.learn.line()),
             ("fsync of 4 KiB written in place, between the Learns", in_process.fsync.line()),
+            ("the same bytes written by LMDB alone", one.line()),
             ("64 writers over gRPC", load.line() if load else skipped[0]),
             ("calls before those that count", str(_WARM_UP)),
         ),
         skipped=skipped,
         not_measured=NOT_MEASURED,
     )
+
+
+def _together_rows(per_s: float, lmdb_per_s: float, load: Load | None) -> Iterator[Row]:
+    what, unit = f"{_WRITERS} writers of one memory at a time (vector given)", "memories/s"
+    judge = Judge(name=f"LMDB alone, {_WRITERS} a transaction", value=lmdb_per_s, unit=unit, guide=_IN_PROCESS_PER_S)
+    yield Row.share(9, f"{what}, in process", _TOGETHER_SHARE, per_s, judge)
+    if load is not None:
+        inside = Judge(name="that in process", value=per_s, unit=unit, guide=_GRPC_PER_S)
+        yield Row.share(9, f"{what}, over gRPC, closed loop", _GRPC_SHARE, load.calls_per_s, inside)
 
 
 def _generator(options: Options) -> tuple[Generator | None, tuple[str, ...]]:
@@ -222,11 +236,18 @@ def measure_bulk(options: Options) -> Findings:
     behind = "B: from the last answer of LearnStream until a recall among all 100,000 is answered"
     note = "sign bits, no graph to build and no build flags; the project is loaded by that recall"
     per_s = corpus.size / (learnt_s - started_s)
+    with lmdb_alone(options.stores.directory) as lmdb:
+        judge = Judge(
+            name=f"LMDB alone, {_GROUP} a transaction",
+            value=lmdb.per_s(_LMDB_MEMORIES, _GROUP),
+            unit="memories/s",
+            guide=_BULK_PER_S,
+        )
     return Findings(
         part=BULK,
         rows=(
-            Row.at_least(10, what, _BULK_PER_S, per_s, "memories/s"),
-            Row.at_most(10, behind, _CAUGHT_UP_S, recalled_s - learnt_s, "s", note=note),
+            Row.share(10, what, _BULK_SHARE, per_s, judge),
+            Row.guide(10, behind, _CAUGHT_UP_S, recalled_s - learnt_s, "s", note=note),
         ),
         figures=(
             ("all memories durable after, s", f"{learnt_s - started_s:.2f}"),

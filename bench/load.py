@@ -6,13 +6,22 @@ import os
 import sys
 from dataclasses import dataclass
 
-from bench.asking import RECALL, TAG, check_replies, recall_messages
+from bench.asking import (
+    RECALL,
+    TAG,
+    WARM_UP_CALLS,
+    check_replies,
+    in_process_latency,
+    recall_messages,
+    recall_requests,
+)
 from bench.command import Options, run_parts
 from bench.generator import Generator, Load, NoCompiler, arrivals_s
 from bench.recall import NOT_MEASURED
-from bench.report import Findings, Row
+from bench.report import Findings, Judge, Row
 from bench.service import BenchFailed, Serving
-from bench.stores import SEED, A
+from bench.stores import SEED, A, Filled
+from bench.trivial import CALL, trivial_server
 
 PART, MANY = "load", "many"
 _CLIENTS = 16
@@ -20,7 +29,11 @@ _MANY_CLIENTS = (1, 16, 64)
 _WARM_UP_CALLS = 1000
 _CALLS = 6000
 _RECALLS_PER_S, _P99_MS, _SERVER_CPU_MS = 1500.0, 25.0, 0.7
+"""Guides."""
+_RATE_SHARE, _P99_TURNS, _CPU_TIMES = 0.7, 2.0, 1.25
 _OPEN_SHARE = 0.8
+_REPLY_BYTES = 9344
+"""Of a recall's reply in A, mean."""
 _WHAT = "A: recalls as in row 1 over gRPC, 16 clients on the same cores as the service"
 
 
@@ -47,6 +60,7 @@ def measure(options: Options) -> Findings:
     # Each process has kernels to load and projects to read.
     warm_up_calls = (1 + readers) * _WARM_UP_CALLS
     messages = recall_messages(filled.corpus, range(warm_up_calls + 2 * _CALLS), TAG)
+    least_ms = _least_cpu_ms(filled, generator, messages)
     with filled.bench.serving() as service:
         generator.run(service.target, RECALL, messages[:_WARM_UP_CALLS], _CLIENTS)
         alone = served(service, generator, messages[warm_up_calls:-_CALLS], _CLIENTS, None)
@@ -61,13 +75,22 @@ def measure(options: Options) -> Findings:
         raise BenchFailed(f"{failed} of {3 * _CALLS} recalls failed")
     open_note = f"{rate_per_s:.0f} calls a second (Poisson), timed from when they were to be sent"
     what = f"{_WHAT}, {_beside(readers)}"
+    per_core_s = 1e3 / (least_ms + _generator_ms(closed.load))
+    cores = Judge(
+        name="all cores at the least CPU a call",
+        value=(os.cpu_count() or 1) * per_core_s,
+        unit="recalls/s",
+        guide=_RECALLS_PER_S,
+    )
+    turns = Judge(name="a turn of all clients", value=1e3 * _CLIENTS / closed.load.calls_per_s, guide=_P99_MS)
+    least = Judge(name="a recall in process and a bare reply", value=least_ms, guide=_SERVER_CPU_MS)
     return Findings(
         part=PART,
         rows=(
-            Row.at_least(4, f"{what}; closed loop", _RECALLS_PER_S, closed.load.calls_per_s, "recalls/s"),
-            Row.at_most(4, f"{what}; closed loop, p99", _P99_MS, closed.load.latency.p99_ms, "ms"),
-            Row.at_most(4, f"{what}; open loop, p99", _P99_MS, opened.load.latency.p99_ms, "ms", note=open_note),
-            Row.at_most(4, f"{what}; the service's CPU a call", _SERVER_CPU_MS, closed.server_cpu_ms, "ms"),
+            Row.share(4, f"{what}; closed loop", _RATE_SHARE, closed.load.calls_per_s, cores),
+            Row.beside(4, f"{what}; closed loop, p99", _P99_TURNS, closed.load.latency.p99_ms, turns),
+            Row.beside(4, f"{what}; open loop, p99", _P99_TURNS, opened.load.latency.p99_ms, turns, open_note),
+            Row.beside(4, f"{what}; the service's CPU a call", _CPU_TIMES, closed.server_cpu_ms, least),
         ),
         figures=(
             ("16 clients, closed loop, one process", alone.line()),
@@ -100,6 +123,21 @@ def measure_many(options: Options) -> Findings:
                 (f"{clients} clients, open loop, {rate_per_s:.0f}/s", opened.line()),
             ]
     return Findings(part=MANY, figures=tuple(figures), not_measured=NOT_MEASURED)
+
+
+def _least_cpu_ms(filled: Filled, generator: Generator, messages: list[bytes]) -> float:
+    """CPU that a call cannot do without: a recall in process, and what a bare server takes for a reply of its size."""
+    requests = recall_requests(filled.corpus, range(2 * WARM_UP_CALLS), TAG)
+    in_process = in_process_latency(filled.bench, requests[:WARM_UP_CALLS], requests[WARM_UP_CALLS:])
+    with trivial_server(_REPLY_BYTES) as server:
+        generator.run(server.target, CALL, messages[:_WARM_UP_CALLS], _CLIENTS)
+        before_s = server.cpu_s()
+        load = generator.run(server.target, CALL, messages[-_CALLS:], _CLIENTS)
+        return in_process.p50_ms + 1e3 * (server.cpu_s() - before_s) / load.calls
+
+
+def _generator_ms(load: Load) -> float:
+    return 1e3 * load.own_cpu_share * load.elapsed_s / load.calls
 
 
 def _readers() -> int:

@@ -19,9 +19,9 @@ from bench.asking import (
 )
 from bench.command import Options, run_parts
 from bench.peers.running import QDRANT_EDGE, Result, run_peer
-from bench.report import Findings, Row
+from bench.report import Findings, Judge, Row
 from bench.stores import A, Filled
-from bench.trivial import trivial_server
+from bench.trivial import CALL, trivial_server
 from hummock.v1 import recall_pb2
 
 PART = "recall"
@@ -32,6 +32,8 @@ NOT_MEASURED = (
     "recalls while others write",
 )
 _GRPC_P50_MS, _GRPC_P99_MS, _IN_PROCESS_P50_MS, _OWN_P50_MS = 1.2, 4.0, 0.6, 0.2
+"""Guides."""
+_TIMES_FASTER, _TAIL = 2.0, 2.0
 OVER_GRPC, IN_PROCESS = "Hummock, over gRPC", "Hummock, in process"
 """Names of bars in the chart."""
 _WORK = "A: recall, vector + words, filter project + tag (1/64 of all), MMR 50 to 10, payloads"
@@ -62,11 +64,21 @@ def measure(options: Options) -> Findings:
     return Findings(
         part=PART,
         rows=(
-            Row.at_most(1, f"{_WORK}; over gRPC, one client, p50", _GRPC_P50_MS, over_grpc.recall.p50_ms, "ms"),
-            Row.at_most(1, f"{_WORK}; over gRPC, one client, p99", _GRPC_P99_MS, over_grpc.recall.p99_ms, "ms"),
-            Row.at_most(2, f"{_WORK}; in process, p50", _IN_PROCESS_P50_MS, in_process.p50_ms, "ms"),
-            *_peer_row(peer, in_process),
-            Row.at_most(5, "A: row 1 − row 2 − a trivial RPC of equal sizes, p50", _OWN_P50_MS, own_ms, "ms"),
+            *_peer_rows(peer, over_grpc.recall, in_process),
+            Row.beside(
+                1,
+                f"{_WORK}; over gRPC, one client, p99",
+                _TAIL,
+                over_grpc.recall.p99_ms,
+                Judge(name="its p50", value=over_grpc.recall.p50_ms, guide=_GRPC_P99_MS),
+            ),
+            Row.beside(
+                5,
+                "A: what the service adds to row 2 and a bare reply, p50",
+                1.0,
+                own_ms,
+                Judge(name="a bare reply of equal size", value=over_grpc.trivial.p50_ms, guide=_OWN_P50_MS),
+            ),
         ),
         figures=(
             ("recall over gRPC, grpcio's client with bytes for messages", over_grpc.recall.line()),
@@ -85,16 +97,19 @@ def measure(options: Options) -> Findings:
             (IN_PROCESS, in_process.p50_ms),
             *(((f"{peer.package} {peer.version}, in process", peer.p50_ms),) if not isinstance(peer, str) else ()),
         ),
-        skipped=(f"row 2 beside its peer: {peer}",) if isinstance(peer, str) else (),
+        skipped=(f"rows 1 and 2 beside their peer: {peer}",) if isinstance(peer, str) else (),
         not_measured=NOT_MEASURED,
     )
 
 
-def _peer_row(peer: Result | str, in_process: Latency) -> Iterator[Row]:
-    """Row 2's other half, where the peer is installed."""
-    if not isinstance(peer, str):
-        what = f"{_WORK}; in process, p50, beside {peer.package} {peer.version} in the same run"
-        yield Row.at_most(2, what, peer.p50_ms, in_process.p50_ms, "ms", note=f"{peer.package}: {peer.line()}")
+def _peer_rows(peer: Result | str, over_grpc: Latency, in_process: Latency) -> Iterator[Row]:
+    """The peer has no socket to cross in either row."""
+    if isinstance(peer, str):
+        return
+    name = f"{peer.package} {peer.version} in process"
+    judges = [Judge(name=name, value=peer.p50_ms, guide=guide) for guide in (_GRPC_P50_MS, _IN_PROCESS_P50_MS)]
+    yield Row.beside(1, f"{_WORK}; over gRPC, one client, p50", 1.0, over_grpc.p50_ms, judges[0], peer.line())
+    yield Row.beside(2, f"{_WORK}; in process, p50", 1 / _TIMES_FASTER, in_process.p50_ms, judges[1], peer.line())
 
 
 def measure_over_grpc(
@@ -107,7 +122,7 @@ def measure_over_grpc(
     check_replies(recalls.replies)
     reply_bytes = fmean(map(len, recalls.replies))
     with trivial_server(round(reply_bytes)) as server:
-        trivial = timed(caller(server.channel, "/bench.Trivial/Call"), first, messages)
+        trivial = timed(caller(server.channel, CALL), first, messages)
     return OverGrpc(
         recall=Latency.of(recalls.times_s),
         trivial=Latency.of(trivial.times_s),

@@ -68,7 +68,7 @@ def _rows(counter: TokenCounter, turns: Sequence[tuple[Selected, ...]], how: str
         latency = Latency.of(times_s)
         note = f"{latency.line()}; {tokens // len(turns)} tokens"
         what = f"{_CANDIDATES} candidates within {_BUDGET_TOKENS:,} tokens as {form.name}, {how}; p50"
-        yield Row.at_most(15, what, limit_ms, latency.p50_ms, "ms", note=note)
+        yield Row.guide(15, what, limit_ms, latency.p50_ms, "ms", note=note)
 
 
 def _turns() -> Iterator[tuple[Selected, ...]]:

@@ -26,13 +26,34 @@ _STYLE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """A peer, or the least that the work can take, measured in the same run.
+
+    Attributes:
+        name: What it is.
+        value: What it takes or does, above 0.
+        unit: Of both.
+        guide: What was once asked for on a machine of its time; None where nothing was.
+    """
+
+    name: str
+    value: float
+    unit: str = "ms"
+    guide: float | None = None
+
+    def guided(self, sign: str) -> str:
+        """The guide behind the figures."""
+        return "" if self.guide is None else f" (guide {sign} {self.guide:.4g})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One figure of the table of targets.
 
     Attributes:
         row: Number of the table's row; one with several figures gives several.
         what: What was measured, with all that a reader needs to measure it too.
-        target: For people, for example "≤ 1.2".
+        target: For people, for example "≤ 1 ×", or "guide ≤ 5" where nothing of the same run can be the judge.
         reached: Whether `value` keeps the target.
         note: What else was seen; empty when there is nothing to say.
     """
@@ -54,6 +75,25 @@ class Row:
     def at_least(cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "") -> Row:
         """A figure that is better when larger."""
         return cls._of(row, what, "≥", limit, value, unit, value >= limit, note)
+
+    @classmethod
+    def guide(cls, row: int, what: str, limit: float, value: float, unit: str, note: str = "") -> Row:
+        """An absolute figure that is better when smaller: it depends on the machine."""
+        return cls._of(row, what, "guide ≤", limit, value, unit, value <= limit, note)
+
+    @classmethod
+    def beside(cls, row: int, what: str, limit: float, value: float, judge: Judge, note: str = "") -> Row:
+        """A time or size as a multiple of the judge's, which is better when smaller."""
+        line = f"{value:.4g} {judge.unit}, {judge.name} {judge.value:.4g}{judge.guided('≤')}"
+        said = f"{line}; {note}" if note else line
+        return cls.at_most(row, f"{what}: to {judge.name}", limit, value / judge.value, "×", said)
+
+    @classmethod
+    def share(cls, row: int, what: str, limit: float, value: float, judge: Judge, note: str = "") -> Row:
+        """A rate as a multiple of the judge's, which is better when larger."""
+        line = f"{value:.4g} {judge.unit}, {judge.name} {judge.value:.4g}{judge.guided('≥')}"
+        said = f"{line}; {note}" if note else line
+        return cls.at_least(row, f"{what}: to {judge.name}", limit, value / judge.value, "×", said)
 
     @classmethod
     def _of(

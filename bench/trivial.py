@@ -15,16 +15,23 @@ from dataclasses import dataclass
 import grpc
 from grpc import aio
 
-from bench.service import BenchFailed
+from bench.service import BenchFailed, process_cpu_s
 from hummock_client.channel import channel_options
+
+CALL = "/bench.Trivial/Call"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trivial:
     """Where it is."""
 
+    process_id: int
     target: str
     channel: grpc.Channel
+
+    def cpu_s(self) -> float:
+        """CPU seconds of its process so far."""
+        return process_cpu_s(self.process_id)
 
 
 @contextmanager
@@ -37,7 +44,7 @@ def trivial_server(reply_bytes: int) -> Iterator[Trivial]:
             if not line:
                 raise BenchFailed("the trivial server did not start")
             with grpc.insecure_channel(target := line.strip(), options=channel_options(target)) as channel:
-                yield Trivial(target=target, channel=channel)
+                yield Trivial(process_id=process.pid, target=target, channel=channel)
         finally:
             process.kill()
 

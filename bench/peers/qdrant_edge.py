@@ -52,7 +52,8 @@ def opened(directory: Path) -> Iterator[Search]:
 
     def search(question: Question) -> list[str]:
         vector = question.vector.tolist()
-        where = qdrant.Filter(must=[_equals("project", question.project), _equals("tags", question.tag)])
+        tagged = [_equals("tags", question.tag)] if question.tag else []
+        where = qdrant.Filter(must=[_equals("project", question.project), *tagged])
         found = [
             qdrant.Prefetch(limit=CANDIDATES, query=query, filter=where)
             for query in (

@@ -65,14 +65,22 @@ CHROMA = Peer(name="Chroma server", module="chroma_server", package="chromadb", 
 MEM0 = Peer(name="mem0", module="mem0_memory", package="mem0")
 
 
-def run_peer(peer: Peer, filled: Filled, memories: int, stores: Path) -> Result | str:
-    """What the peer did with the first so many memories of a setting, or why it did nothing."""
+def run_peer(peer: Peer, filled: Filled, memories: int, stores: Path, tag: str = TAG) -> Result | str:
+    """What the peer did with the first so many memories of a setting, or why it did nothing.
+
+    Args:
+        peer: It.
+        filled: The setting.
+        memories: How many of its memories.
+        stores: Where the peers' environment may be.
+        tag: What is asked for has it; empty: all may be answers, which Qdrant Edge alone is asked for.
+    """
     python = _python(peer, stores)
     if python is None:
         return f"{peer.name} is not installed; `make bench-peers` installs it"
     data = _write_data(filled, memories)
     say(f"{peer.name}: {memories} memories")
-    command = [str(python), "-m", f"bench.peers.{peer.module}", str(data)]
+    command = [str(python), "-m", f"bench.peers.{peer.module}", str(data), tag]
     try:
         done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=_LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -116,7 +124,7 @@ def _write_data(filled: Filled, memories: int) -> Path:
     requests = recall_requests(corpus, range(_QUESTIONS), TAG)
     with (folder / "questions.jsonl").open("w", encoding="utf-8") as file:
         for request in requests:
-            line = {"project": request.project, "tag": TAG, "terms": " ".join(query_terms(request.query_text))}
+            line = {"project": request.project, "terms": " ".join(query_terms(request.query_text))}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
     vectors = [np.frombuffer(request.query_vector.values, "<f4") for request in requests]
     np.save(folder / "question-vectors.npy", np.stack(vectors))

@@ -1,7 +1,7 @@
 """The work that every peer does, and how it is timed. Runs in the peers' own environment: NumPy and nothing of ours.
 
-Find the 50 nearest by vector and the 50 best by words among the memories of a project that have a tag, join the two
-lists, take 10 that differ from each other (maximal marginal relevance), give back their texts.
+Find the 50 nearest by vector and the 50 best by words among the memories of a project, or those of them that have a
+tag, join the two lists, take 10 that differ from each other (maximal marginal relevance), give back their texts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Question:
-    """What is asked, and of which memories."""
+    """What is asked, and of which memories; an empty tag stands for all of the project."""
 
     project: str
     tag: str
@@ -60,12 +60,12 @@ Opened = Callable[[Path], AbstractContextManager[Search]]
 
 
 def run(package: str, store: Store, opened: Opened) -> None:
-    """The main function of a peer's module: `python -m bench.peers.<peer> DATA`, JSON to stdout.
+    """The main function of a peer's module: `python -m bench.peers.<peer> DATA TAG`, JSON to stdout.
 
     What is stored stays in the folder of the data for the next run of the same version.
     """
-    data = Path(sys.argv[1])
-    memories, questions = read_memories(data), read_questions(data)
+    data, tag = Path(sys.argv[1]), sys.argv[2]
+    memories, questions = read_memories(data), read_questions(data, tag)
     directory = data / f"{package}-{version(package)}"
     stored_s = _stored_s(memories, directory, store)
     by_text = {memory.text: memory for memory in memories}
@@ -110,7 +110,7 @@ def check(question: Question, found: Sequence[Memory]) -> None:
     """Raises: ValueError: it is not what was asked for."""
     if len(found) != HITS or len({memory.place for memory in found}) != HITS:
         raise ValueError(f"{len(found)} results instead of {HITS} different ones")
-    if any(memory.project != question.project or question.tag not in memory.tags for memory in found):
+    if any(memory.project != question.project or question.tag not in ("", *memory.tags) for memory in found):
         raise ValueError("a result does not pass the filter")
 
 
@@ -120,10 +120,11 @@ def read_memories(data: Path) -> list[Memory]:
     return [Memory(vector=vectors[line["place"]], **_of(line)) for line in _lines(data / "memories.jsonl")]
 
 
-def read_questions(data: Path) -> list[Question]:
-    """In the order in which they are asked."""
+def read_questions(data: Path, tag: str) -> list[Question]:
+    """In the order in which they are asked, all of the memories that have the tag."""
     vectors: Vectors = np.load(data / "question-vectors.npy")
-    return [Question(vector=vectors[row], **_of(line)) for row, line in enumerate(_lines(data / "questions.jsonl"))]
+    lines = _lines(data / "questions.jsonl")
+    return [Question(vector=vectors[row], tag=tag, **_of(line)) for row, line in enumerate(lines)]
 
 
 def joined(*lists: Sequence[int]) -> list[int]:

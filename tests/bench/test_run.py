@@ -125,5 +125,5 @@ def test_every_form_of_render_has_its_row(options: Options, monkeypatch: pytest.
     found = EVERY["render"](options)
 
     assert {row.row for row in found.rows} == {15}
-    assert [row.target for row in found.rows] == ["≤ 2"] * len(RenderForm)
+    assert [row.target for row in found.rows] == ["guide ≤ 2"] * len(RenderForm)
     assert found.skipped == (f"row 15, counting exactly: there is no tokenizer.json in {options.models_dir}",)

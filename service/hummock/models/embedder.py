@@ -33,6 +33,9 @@ _FADING = 1 / 64
 """By which an expectation shrinks each time that it keeps a query from being embedded. Twice too long is tried again
 after some 45 queries, for which nobody waits longer than there is time."""
 
+_MARGIN = 4.0
+"""A query that is expected to take less than this part of the time left is read by the thread that asks for it."""
+
 
 class TextModel(Protocol):
     """Embeds one text a call; equal texts give equal bytes."""
@@ -129,18 +132,25 @@ class OnnxEmbedder:
     def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
         """Embed a query: with the model's query prefix, cut to its window; recent and equal ones cost nothing.
 
+        The caller's own thread runs the model, for to hand a query over and its vectors back costs what a short
+        inference does; where that might take longer than there is time, another thread does, which can be left alone.
+
         Raises:
             EmbeddingLate: It takes longer than `timeout_s`, or is expected to and was not begun.
             EmbeddingNotFinite: The model gave NaN or infinity.
             TypeError: The text holds a lone surrogate.
         """
         with self._lock:
-            query = self._queries.pop(text, None) or self._begun(text, timeout_s)
+            query = self._queries.pop(text, None)
+            own = None if query else self._own(text, timeout_s)
+            query = query or _Query(own or self._query_executor.submit(self._timed_query, text))
             query.waiting += 1
             self._queries[text] = query
             if len(self._queries) > QUERIES_KEPT:
                 self._queries.popitem(last=False)
         try:
+            if own:
+                self._complete(own, text)
             return query.future.result(timeout_s)
         except TimeoutError as late:
             raise EmbeddingLate(f"the model was waited for {_ms(timeout_s or 0.0)}, in which it did not end") from late
@@ -198,14 +208,25 @@ class OnnxEmbedder:
         # The first one was queued before, so it has ended or is at work beside this one.
         return _shared(self._model.embed_chunk(text, None if first is None else first.result()))
 
-    def _begun(self, text: str, timeout_s: float | None) -> _Query:
+    def _own(self, text: str, timeout_s: float | None) -> Future[Embedding] | None:
+        """What the caller's thread completes; None where another thread had better. Raises: EmbeddingLate."""
         if timeout_s is not None:
             token_count = self._tokens.count(text)
             expected_s = self._query_times.expected_s(token_count)
             if expected_s > timeout_s:
                 self._query_times.fade(token_count)
                 raise EmbeddingLate(f"the model would take {_ms(expected_s)} of the {_ms(timeout_s)} that were left")
-        return _Query(self._query_executor.submit(self._timed_query, text))
+            if not 0.0 < _MARGIN * expected_s < timeout_s:
+                return None
+        begun: Future[Embedding] = Future()
+        begun.set_running_or_notify_cancel()
+        return begun
+
+    def _complete(self, own: Future[Embedding], text: str) -> None:
+        try:
+            own.set_result(self._timed_query(text))
+        except BaseException as error:
+            own.set_exception(error)
 
     def _timed_query(self, text: str) -> Embedding:
         start_s = self._monotonic()
