@@ -40,10 +40,15 @@ class Projects:
 
     def get(self, name: str) -> Project:
         """A project. Raises: ProjectNotFound."""
+        feedback = self._store.read_learning(name, lambda learning: learning.state().feedback)
+        return replace(self.stored(name), feedback=feedback)
+
+    def stored(self, name: str) -> Project:
+        """A project without what was said of its answers. Raises: ProjectNotFound."""
         project = self._store.project(name)
         if project is None:
             raise ProjectNotFound(name)
-        return replace(project, feedback=self._store.read_learning(name, lambda learning: learning.state().feedback))
+        return project
 
     def page(self, after: str, limit: int) -> list[Project]:
         """At most `limit` projects whose names come behind `after`."""

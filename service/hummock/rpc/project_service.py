@@ -46,7 +46,7 @@ class ProjectServicer:
         name = values.project_name("project", request.project)
         shown: tuple[int, int] | None = None
         while True:
-            now = self._projects.get(name)
+            now = self._projects.stored(name)
             if (now.memory_count, now.pending_count) == shown:
                 yield UNTIL_WRITTEN
                 continue
