@@ -187,7 +187,7 @@ def test_the_sentence_just_said_is_no_answer_to_itself_at_any_age(desk: Desk) ->
     desk.teach(note("我下周去杭州", "said", origin=Origin.USER_INPUT), note("杭州有西湖", "lake"))
     for seconds in (0.0, 10.0, 400 * DAY):
         desk.clock.move(seconds)
-        answer = desk.recall("我下周去杭州！", min_similarity=-1.0)
+        answer = desk.recall("我下周还去杭州", min_similarity=-1.0)
         assert "said" in ids(answer), "another sentence is no echo"
         assert "said" not in ids(desk.recall("我下周去杭州", min_similarity=-1.0))
         assert desk.recall("我下周去杭州").receipt.groups[0].echo == 1

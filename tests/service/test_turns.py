@@ -49,6 +49,28 @@ def test_an_echo_in_another_width_or_case_is_an_echo(service: Stubs, project: st
     assert contents(ask(service, project, "hello world 还款abc")) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("明天几点开会？", "明天几点开会"),
+        ("明天几点开会", "明天几点开会？"),
+        ("我们先还本金。", "我们先还本金!"),
+        ("When is the review?", "when is the review"),
+        ("ok", "OK..."),
+    ],
+)
+def test_an_echo_with_another_final_mark_is_an_echo(service: Stubs, project: str, said: str, asked: str) -> None:
+    """1.1-2."""
+    learn(service, project, note(said, origin=pb.ORIGIN_USER_INPUT))
+    assert contents(ask(service, project, asked)) == []
+
+
+def test_what_goes_on_behind_the_query_is_no_echo(service: Stubs, project: str) -> None:
+    """1.1-2."""
+    learn(service, project, note("明天几点开会？三点。", origin=pb.ORIGIN_USER_INPUT))
+    assert contents(ask(service, project, "明天几点开会")) == ["明天几点开会？三点。"]
+
+
 def test_a_manual_note_that_equals_the_query_is_a_hit(service: Stubs, project: str) -> None:
     """1.1-2."""
     learn(service, project, note(SENTENCE))

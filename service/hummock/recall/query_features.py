@@ -19,6 +19,10 @@ from hummock.text.normalise import CJK, is_han, known_share, prose, short_hash, 
 MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
 
+_MARKS = ("", "?", "!", ".", "。")
+_FINAL_MARKS = "?？!！.。…~～ "
+"""What people leave out when they say the same again."""
+
 _WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
 _CJK_RUN = re.compile(f"[{CJK}]+")
 _NAME_CHARACTERS = re.compile(r"[\w$@#.:/-]{1,64}")
@@ -35,7 +39,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         terms: Analysed terms, unique, at most MAX_TERMS.
         domain_names: Domains that the caller named, normalised as prose.
         domain_text: Where domains are looked for by name; empty when the caller named some.
-        text_hashes: First 8 bytes of the content hash of the query, as prose and as code.
+        text_hashes: First 8 bytes of the content hashes of texts that are the query's echo.
         exact_name: The query where it is one name, of code or of few Chinese characters; empty for any other.
         name_terms: All of its terms.
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
@@ -72,7 +76,6 @@ def query_features(
     # What is named comes first: a long query has more terms than are looked for.
     words = (*named.keywords, query.text)
     names_all = query.intent is not None and bool(query.intent.domains)
-    hashes = (text_hash(query.text, is_code=is_code) for is_code in (False, True))
     name = exact_name(query.text)
     return QueryFeatures(
         vector=None if embedding is None else embedding.vector,
@@ -80,7 +83,7 @@ def query_features(
         terms=plan.substrings or _terms(*words),
         domain_names=frozenset(map(prose, named.domains)),
         domain_text="" if names_all else query.text,
-        text_hashes=frozenset(map(short_hash, hashes)),
+        text_hashes=echo_hashes(query.text),
         exact_name=name,
         name_terms=_terms(name),
         is_name=is_name(query.text),
@@ -112,6 +115,15 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
         with_neighbours=plan.neighbours,
         with_tokens=len(features.tokens) > 0,
     )
+
+
+def echo_hashes(text: str) -> frozenset[int]:
+    """Of the query as prose, and of the same with another final mark or none; and of the query as code."""
+    whole = text.strip()
+    stem = whole.rstrip(_FINAL_MARKS)
+    texts = (whole, *(f"{stem}{mark}" for mark in _MARKS)) if stem else (whole,)
+    hashes = [text_hash(each, is_code=False) for each in texts]
+    return frozenset(map(short_hash, (*hashes, text_hash(text, is_code=True))))
 
 
 def is_name(text: str) -> bool:

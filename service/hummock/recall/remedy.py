@@ -20,8 +20,8 @@ MAX_NAMES = 64
 """The most that the contract allows."""
 
 _ONLY_RELEVANCE = 1.0
-_OTHER_TEXT = "?"
-"""At the end of a query it changes what the query equals, and next to nothing of what it means."""
+_OTHER_TEXT = ","
+"""At the end of a query it changes what that equals, as a final mark does not, and next to nothing of what it means."""
 
 _FILTER = "filter."
 _PATHS: Mapping[str, str] = {
