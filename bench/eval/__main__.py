@@ -6,13 +6,15 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.eval import answers, summary
 from bench.eval.answers import REPOSITORY, Answer, Place, arguments_parser, emb_space, installed, serving
+from bench.eval.corpora import CORPORA, may_hold
+from bench.eval.indexed import SetSkipped
 from bench.eval.made import Half
-from bench.eval.sets import CORPORA, Corpus, Slice
+from bench.eval.sets import Corpus, Slice
 from bench.eval.summary import ModelRows, Row, changed_answers, changed_figures, committed, markdown, rows_of
 from bench.machine import DIRTY, Machine
 from bench.report import json_text
@@ -61,8 +63,7 @@ def keep(found: ModelRows, names: Sequence[str], file: Path) -> None:
 def _model_rows(place: Place, given: argparse.Namespace) -> ModelRows:
     rows: list[Row] = []
     space = ""
-    for make in CORPORA.values():
-        corpus = make(given.shared / "datasets")
+    for corpus in _corpora(given.shared, given.set):
         wanted = [each for each in corpus.slices if not given.set or given.set in (each.key, each.set, corpus.name)]
         if not wanted:
             continue
@@ -89,8 +90,18 @@ def _slice_rows(service: Serving, place: Place, asked: Slice) -> list[Row]:
 
 
 def _keys(shared: Path) -> list[str]:
-    corpora: list[Corpus] = [make(shared / "datasets") for make in CORPORA.values()]
-    return [each.key for corpus in corpora for each in corpus.slices]
+    return [each.key for corpus in _corpora(shared) for each in corpus.slices]
+
+
+def _corpora(shared: Path, asked: str | None = None) -> Iterator[Corpus]:
+    """Those that can be made here; why another cannot is said."""
+    for name, make in CORPORA.items():
+        if not may_hold(name, asked):
+            continue
+        try:
+            yield make(shared / "datasets")
+        except SetSkipped as skipped:
+            say(f"{name}: skipped, {skipped}")
 
 
 def _arguments() -> argparse.Namespace:

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 
 import grpc
 
 from bench.eval.made import half_of
-from bench.eval.metrics import DEPTH, Judged
+from bench.eval.metrics import Judged
 from bench.eval.sets import Corpus, Question, Slice
+from bench.eval.ways import PATHS_COMPARED, RecallPath, Way, recall_of
 from bench.machine import Machine
 from bench.service import Bench, BenchFailed, Serving
 from hummock import models
@@ -26,8 +26,10 @@ from hummock.core.errors import HummockError
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2, recall_pb2
+from hummock.v1 import project_service_pb2 as project_pb
 from hummock.v1.admin_service_pb2_grpc import AdminServiceStub
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
+from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 
 REPOSITORY = Path(__file__).parents[2]
 Say = Callable[[str], None]
@@ -36,8 +38,6 @@ _BATCH_MEMORIES = 32
 _LEARN_S = 600.0
 _CALL_S = 60.0
 _QUESTIONS_SAID = 200
-_NO_DIFFERENCE = 1.0
-_NO_TWINS = 2.0
 _RECORD = "learnt.json"
 
 
@@ -110,6 +110,8 @@ def _learn(stack: ExitStack, place: Place, corpus: Corpus, say: Say) -> Serving:
             if done // 500 < (done + len(batch)) // 500:
                 say(f"{corpus.name}: {done + len(batch)} of {corpus.memory_count} memories learnt")
             done += len(batch)
+    for project in corpus.projects:
+        _await_vectors(service, project)
     machine = Machine.here(place.directory)
     learnt = Learnt(
         emb_space=emb_space(service),
@@ -123,6 +125,14 @@ def _learn(stack: ExitStack, place: Place, corpus: Corpus, say: Say) -> Serving:
     return service
 
 
+def _await_vectors(service: Serving, project: str) -> None:
+    """What an indexer sends is embedded behind the reply."""
+    watched = project_pb.ProjectServiceWatchRequest(project=project)
+    for reply in ProjectServiceStub(service.channel).Watch(watched):
+        if not reply.pending_count:
+            return
+
+
 def _bench(place: Place, corpus: Corpus) -> Bench:
     return Bench.prepare(place.of(corpus), place.model, place.models_dir)
 
@@ -131,23 +141,6 @@ def emb_space(service: Serving) -> str:
     """The space in which this service embeds."""
     status = AdminServiceStub(service.channel).Status(admin_pb.StatusRequest(), timeout=_CALL_S)
     return str(status.model.emb_space)
-
-
-class RecallPath(StrEnum):
-    """How candidates are found and ordered."""
-
-    VECTOR = "vector"
-    KEYWORD = "keyword"
-    FUSED = "fused"
-    RERANKED = "reranked"
-
-
-SETTING = (
-    "preset AGENT (50 candidates a path, no decay), MMR and near-twins off, titles and summaries not given, paths by "
-    "RecallRequest.paths and late_interaction; reranked: all paths and late interaction"
-)
-
-_ONLY = {RecallPath.VECTOR: (recall_pb2.RECALL_PATH_VECTOR,), RecallPath.KEYWORD: (recall_pb2.RECALL_PATH_KEYWORD,)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,35 +158,30 @@ class Answer:
         return Judged.of(self.hits, self.question.relevant)
 
 
-def request(question: Question, path: RecallPath) -> recall_pb2.RecallRequest:
+def request(question: Question, path: RecallPath, way: Way = PATHS_COMPARED) -> recall_pb2.RecallRequest:
     """The recall of one path."""
-    return recall_pb2.RecallRequest(
-        project=question.project,
-        query_text=question.text,
-        preset=recall_pb2.PRESET_AGENT,
-        top_k=DEPTH,
-        paths=_ONLY.get(path, ()),
-        late_interaction=path is RecallPath.RERANKED,
-        relevance_weight=_NO_DIFFERENCE,
-        near_twin_bar=_NO_TWINS,
-        as_of=question.as_of,
-        view=memory_pb2.MEMORY_VIEW_INDEX,
-    )
+    asked = recall_of(way, path)
+    asked.project, asked.query_text, asked.view = question.project, question.text, memory_pb2.MEMORY_VIEW_INDEX
+    if question.as_of is not None:
+        asked.as_of.CopyFrom(question.as_of)
+    return asked
 
 
 def answers(channel: grpc.Channel, asked: Slice, say: Callable[[str], None]) -> Iterator[Answer]:
     """One for each question and path, in that order. Raises: BenchFailed where a recall had to leave something out."""
     recall = ContextServiceStub(channel).Recall
     for done, question in enumerate(asked.questions, start=1):
-        for path in RecallPath:
-            reply = recall(request(question, path), timeout=_CALL_S)
+        for path in asked.way.paths:
+            reply = recall(request(question, path, asked.way), timeout=_CALL_S)
             if reply.degraded:
                 raise BenchFailed(f"{question.id}: {reply.degraded[0].message}")
+            # A preset with groups beside the main one asks for code first.
+            hits = (*reply.code_fragments, *reply.hits, *reply.domains)
             yield Answer(
                 question=question,
                 path=path,
-                hits=tuple(hit.memory.id for hit in reply.hits),
-                scores=tuple(hit.score for hit in reply.hits),
+                hits=tuple(hit.memory.id for hit in hits),
+                scores=tuple(hit.score for hit in hits),
             )
         if done % _QUESTIONS_SAID == 0 or done == len(asked.questions):
             say(f"{asked.key}: {done} of {len(asked.questions)} questions")

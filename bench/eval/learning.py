@@ -15,10 +15,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench.eval.answers import REPOSITORY, RecallPath, arguments_parser, emb_space, installed, request
+from bench.eval.answers import REPOSITORY, arguments_parser, emb_space, installed, request
 from bench.eval.made import draw
 from bench.eval.metrics import Judged, recall, wilson
 from bench.eval.sets import Question, records, xquad
+from bench.eval.ways import RecallPath
 from bench.machine import DIRTY, Machine
 from bench.report import json_text
 from bench.service import Bench, BenchFailed, Serving, say

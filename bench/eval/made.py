@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
+from typing import TypeVar
 
 MOST_HOLDERS = 3
 """A name or word that more memories hold says too little about which one is meant."""
@@ -39,6 +41,27 @@ def half_of(question_id: str) -> Half:
 def drawn(ids: Iterable[str], most: int | None) -> frozenset[str]:
     """At most so many of the ids, always the same ones: those with the smallest hashes. None takes all."""
     return frozenset(sorted(ids, key=lambda each: (draw(f"drawn:{each}"), each))[:most])
+
+
+Choice = TypeVar("Choice")
+
+
+@dataclass(slots=True, kw_only=True)
+class Draws:
+    """Draws one after the other: the same ones for the same name, whatever the version of Python."""
+
+    name: str
+    count: int = 0
+
+    def one(self, choices: Sequence[Choice]) -> Choice:
+        """One of them; there is at least one."""
+        self.count += 1
+        return choices[draw(f"{self.name} {self.count}") % len(choices)]
+
+    def happens(self, share: float) -> bool:
+        """True in that share of the draws."""
+        self.count += 1
+        return draw(f"{self.name} {self.count}") < share * 2**64
 
 
 def function_names(codes: Mapping[str, str], most: int) -> dict[str, frozenset[str]]:

@@ -18,7 +18,7 @@ class Judged:
 
     Attributes:
         ranks: Places of the relevant memories among the first DEPTH hits, from 1, ascending.
-        relevant: How many memories are relevant, at least 1.
+        relevant: How many memories are relevant; with 0 every figure is 0.
     """
 
     ranks: tuple[int, ...]
@@ -38,12 +38,17 @@ def recall(judged: Judged, k: int) -> float:
 
 def all_within(judged: Judged, k: int) -> float:
     """1 when every relevant memory is among the first k, else 0; k is at most DEPTH."""
-    return float(sum(rank <= k for rank in judged.ranks) == judged.relevant)
+    return float(0 < judged.relevant == sum(rank <= k for rank in judged.ranks))
 
 
 def share(judged: Judged, k: int) -> float:
     """Share of the relevant memories that are among the first k; k is at most DEPTH."""
-    return sum(rank <= k for rank in judged.ranks) / judged.relevant
+    return sum(rank <= k for rank in judged.ranks) / max(judged.relevant, 1)
+
+
+def filled(judged: Judged) -> float:
+    """How many of the first DEPTH are relevant, in those that could be."""
+    return len(judged.ranks) / max(min(judged.relevant, DEPTH), 1)
 
 
 def reciprocal_rank(judged: Judged) -> float:
@@ -56,7 +61,7 @@ def ndcg(judged: Judged) -> float:
 
     Source: Järvelin & Kekäläinen, TOIS 2002, with the logarithm of base 2 of place + 1.
     """
-    best = sum(_discount(place) for place in range(1, min(judged.relevant, DEPTH) + 1))
+    best = sum(_discount(place) for place in range(1, min(max(judged.relevant, 1), DEPTH) + 1))
     return sum(map(_discount, judged.ranks)) / best
 
 

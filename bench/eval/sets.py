@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.eval.made import drawn, function_names, is_chinese_of_two, mixed_sentence, two_character_words
+from bench.eval.ways import PATHS_COMPARED, Way
 from hummock.v1 import memory_pb2 as pb
 
 Record = Mapping[str, Any]
@@ -74,7 +75,10 @@ _MOST_MADE = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, of which project, and the ids of the memories that answer it; `as_of` of None is the clock's."""
+    """What is asked, of which project, and the ids of the memories that answer it; `as_of` of None is the clock's.
+
+    Where no memory answers it, `relevant` is empty.
+    """
 
     id: str
     project: str
@@ -85,11 +89,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """Questions whose figures are reported together."""
+    """Questions whose figures are reported together.
+
+    Attributes:
+        way: How they are asked.
+    """
 
     set: str
     name: str
     questions: tuple[Question, ...]
+    way: Way = PATHS_COMPARED
 
     @property
     def key(self) -> str:
@@ -99,7 +108,7 @@ class Slice:
     def limited(self, most: int | None) -> Slice:
         """At most so many questions, always the same ones."""
         taken = drawn((each.id for each in self.questions), most)
-        return Slice(set=self.set, name=self.name, questions=tuple(each for each in self.questions if each.id in taken))
+        return replace(self, questions=tuple(each for each in self.questions if each.id in taken))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,18 +11,22 @@ from statistics import fmean
 from typing import Any
 
 from bench.eval import metrics
-from bench.eval.answers import SETTING, Answer, RecallPath
+from bench.eval.answers import Answer
 from bench.eval.made import Half, half_of
 from bench.eval.metrics import Interval, Judged, bootstrap, wilson
 from bench.eval.sets import Slice
+from bench.eval.ways import SETTING, RecallPath
 
 CUTS = (1, 5, 10)
 TOLERANCE = 0.01
 """How far a joined order may fall below its better path."""
 
+_SINGLE = (RecallPath.VECTOR, RecallPath.KEYWORD)
 _JOINED = (RecallPath.FUSED, RecallPath.RERANKED)
 _NAMES = ("r1", "r5", "r10", "mrr", "ndcg10")
-"""Figures that are shown and compared."""
+"""Figures that are shown with their intervals and compared."""
+_COUNTED = ("share10", "all10", "returned", "none")
+"""Figures that are compared as well, where both rows are asked as a user asks."""
 _DIGITS = 4
 _NOISE = 0.00005
 _SHOWN_IDS = 5
@@ -37,8 +41,14 @@ class Row:
         mrr: Mean of 1 / place of the first relevant memory, 0 beyond the first 10.
         ndcg10: Mean normalised discounted cumulative gain of the first 10.
         share10: Mean share of a question's relevant memories among the first 10.
-        all3: Share of the questions with every relevant memory among the first 3.
-        below: By how much the worst of r1, r5 and r10 is below the better of vector and keyword; 0 for these two.
+        all3: Share of the questions with every relevant memory among the first 3; all10: among the first 10.
+        filled10: Mean of the relevant memories among the first 10, in those that there could be.
+        returned: Memories returned a question, of all groups.
+        none: Share of the questions that nothing was returned for.
+        below: By how much the worst of r1, r5 and r10 is below the better of vector and keyword; 0 for these two
+            and where they are not asked.
+        preset: Under which it was asked.
+        is_noise: Nothing answers these questions: what counts is `returned` and `none`.
         intervals: 95 % of r1, r5, r10 (Wilson) and of mrr, ndcg10 (bootstrap, seeded).
         commit: Of the code that was measured.
     """
@@ -58,6 +68,12 @@ class Row:
     below: float
     intervals: Mapping[str, Interval]
     commit: str
+    all10: float = 0.0
+    filled10: float = 0.0
+    returned: float = 0.0
+    none: float = 0.0
+    preset: str = "AGENT"
+    is_noise: bool = False
 
     @property
     def fits(self) -> bool:
@@ -89,8 +105,9 @@ def rows_of(asked: Slice, answers: Sequence[Answer], commit: str) -> list[Row]:
 
 
 def _rows_of_half(asked: Slice, half: Half, answers: Sequence[Answer], commit: str) -> list[Row]:
-    judged = {path: [each.judged for each in answers if each.path is path] for path in RecallPath}
-    single = [[_mean_recall(judged[path], k) for k in CUTS] for path in (RecallPath.VECTOR, RecallPath.KEYWORD)]
+    found = {path: [each for each in answers if each.path is path] for path in asked.way.paths}
+    judged = {path: [each.judged for each in of_path] for path, of_path in found.items()}
+    single = [[_mean_recall(judged[path], k) for k in CUTS] for path in _SINGLE if path in judged]
     best = [max(values) for values in zip(*single, strict=True)]
     return [
         Row(
@@ -98,12 +115,16 @@ def _rows_of_half(asked: Slice, half: Half, answers: Sequence[Answer], commit: s
             slice=asked.name,
             half=half,
             path=path,
-            queries=len(judged[path]),
+            queries=len(of_path),
             commit=commit,
-            below=_below(judged[path], best) if path in _JOINED else 0.0,
+            preset=asked.way.preset,
+            is_noise=not any(each.question.relevant for each in of_path),
+            below=_below(judged[path], best) if path in _JOINED and best else 0.0,
+            returned=round(fmean(len(each.hits) for each in of_path), _DIGITS),
+            none=round(fmean(not each.hits for each in of_path), _DIGITS),
             **_figures(judged[path]),
         )
-        for path in RecallPath
+        for path, of_path in found.items()
     ]
 
 
@@ -119,7 +140,9 @@ def _figures(judged: Sequence[Judged]) -> dict[str, Any]:
     return {
         **{name: round(fmean(values), _DIGITS) for name, values in (found | means).items()},
         "share10": round(fmean(metrics.share(each, metrics.DEPTH) for each in judged), _DIGITS),
+        "filled10": round(fmean(map(metrics.filled, judged)), _DIGITS),
         "all3": round(fmean(metrics.all_within(each, 3) for each in judged), _DIGITS),
+        "all10": round(fmean(metrics.all_within(each, metrics.DEPTH) for each in judged), _DIGITS),
         "intervals": {name: (round(low, _DIGITS), round(high, _DIGITS)) for name, (low, high) in intervals.items()},
     }
 
@@ -181,7 +204,8 @@ def _values(rows: Iterable[Row], halves: set[Half]) -> list[dict[str, Any]]:
 
 
 def _row(value: Mapping[str, Any]) -> Row:
-    known = {field.name: value[field.name] for field in fields(Row)}
+    # Rows that were written before a figure was thought of have its default.
+    known = {field.name: value[field.name] for field in fields(Row) if field.name in value}
     known["half"], known["path"] = Half(value["half"]), RecallPath(value["path"])
     known["intervals"] = {name: (low, high) for name, (low, high) in value["intervals"].items()}
     return Row(**known)
@@ -208,7 +232,9 @@ def changed_figures(before: Sequence[ModelRows], after: ModelRows) -> list[str]:
         if row.half is not Half.ALL or was is None or was.queries != row.queries:
             continue
         moved = [
-            f"{name} {getattr(was, name):.3f} → {getattr(row, name):.3f}" for name in _NAMES if _moved(was, row, name)
+            f"{name} {getattr(was, name):.3f} → {getattr(row, name):.3f}"
+            for name in (*_NAMES, *_COUNTED)
+            if _moved(was, row, name)
         ]
         if moved:
             lines.append(f"{row.set} {row.slice} {row.path}: {', '.join(moved)}")
@@ -220,8 +246,9 @@ def changed_answers(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping
     old = {each["id"]: each["paths"] for each in before}
     lines = []
     for path in RecallPath:
-        was = {each["id"]: _is_first(old[each["id"]][path]) for each in after if each["id"] in old}
-        now = {each["id"]: _is_first(each["paths"][path]) for each in after}
+        both = [each for each in after if path in each["paths"] and path in old.get(each["id"], ())]
+        was = {each["id"]: _is_first(old[each["id"]][path]) for each in both}
+        now = {each["id"]: _is_first(each["paths"][path]) for each in both}
         won = [each for each, had in was.items() if now[each] and not had]
         lost = [each for each, had in was.items() if had and not now[each]]
         if won or lost:
@@ -234,6 +261,9 @@ def _key(row: Row) -> tuple[str, str, str, str]:
 
 
 def _moved(was: Row, row: Row, name: str) -> bool:
+    """Rows of an earlier form have no counts to compare with."""
+    if name in _COUNTED and not (was.returned or was.none):
+        return False
     return abs(float(getattr(was, name)) - float(getattr(row, name))) > _NOISE
 
 
@@ -261,17 +291,28 @@ def markdown(model: ModelRows, halves: Iterable[Half]) -> str:
 
 
 def _table(rows: Iterable[Row]) -> list[str]:
-    return [
-        "| set | slice | path | n | R@1 | R@5 | R@10 | MRR | nDCG@10 | all in 3 | below |",
-        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-        *(f"| {' | '.join(_cells(row))} |" for row in rows),
+    rows = list(rows)
+    noise = [row for row in rows if row.is_noise]
+    shown = [
+        "| set | slice | path | n | R@1 | R@5 | R@10 | MRR | nDCG@10 | all in 3 | in 10 | share | filled | below |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *(f"| {' | '.join(_cells(row))} |" for row in rows if not row.is_noise),
     ]
+    if noise:
+        shown += ["", "Nothing answers these:", "", "| set | slice | path | n | returned | none |"]
+        shown += ["|---|---|---|---:|---:|---:|", *(f"| {' | '.join(_noise_cells(row))} |" for row in noise)]
+    return shown
 
 
 def _cells(row: Row) -> list[str]:
     below = f"{row.below:.3f}{'' if row.fits else ' miss'}" if row.path in _JOINED else ""
     figures = (_figure(row, name) for name in _NAMES)
-    return [row.set, row.slice, row.path, str(row.queries), *figures, f"{row.all3:.3f}", below]
+    shares = (f"{value:.3f}" for value in (row.all3, row.all10, row.share10, row.filled10))
+    return [row.set, row.slice, row.path, str(row.queries), *figures, *shares, below]
+
+
+def _noise_cells(row: Row) -> list[str]:
+    return [row.set, row.slice, row.path, str(row.queries), f"{row.returned:.2f}", f"{row.none:.3f}"]
 
 
 def _figure(row: Row, name: str) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.eval.answers import Answer, Place, RecallPath, answers, as_json, emb_space, installed, request, serving
+from bench.eval.answers import Answer, Place, answers, as_json, emb_space, installed, request, serving
 from bench.eval.sets import CORPORA, Corpus, Question
+from bench.eval.ways import RecallPath
 from hummock import models
 from hummock.v1 import recall_pb2
 from tests.bench_eval import datasets

@@ -5,15 +5,17 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.eval import summary
 from bench.eval.__main__ import keep
-from bench.eval.answers import Answer, RecallPath
+from bench.eval.answers import Answer
 from bench.eval.made import Half, half_of
 from bench.eval.sets import Question, Slice
 from bench.eval.summary import ModelRows, Row, changed_answers, changed_figures, committed, markdown, rows_of
+from bench.eval.ways import RecallPath
 
 IDS = [f"q{i}" for i in range(20)]
 
@@ -125,7 +127,16 @@ def test_the_table_says_what_was_asked_and_which_orders_miss() -> None:
     assert next(line for line in lines if "| reranked |" in line).endswith("| 1.000 miss |")
 
 
-FIGURES = {"r1": 0.5, "r5": 0.6, "r10": 0.7, "mrr": 0.55, "ndcg10": 0.6, "share10": 0.7, "all3": 0.5, "below": 0.0}
+FIGURES: dict[str, Any] = {
+    "r1": 0.5,
+    "r5": 0.6,
+    "r10": 0.7,
+    "mrr": 0.55,
+    "ndcg10": 0.6,
+    "share10": 0.7,
+    "all3": 0.5,
+    "below": 0.0,
+}
 ROW = Row(
     set="mill",
     slice="zh",

@@ -1,0 +1,30 @@
+"""All corpora by name: those of others' sets, then those that are made here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bench.eval import sets
+from bench.eval.code_questions import code
+from bench.eval.diary import diary
+from bench.eval.noise import facts
+from bench.eval.sets import Corpus
+from bench.eval.siblings import siblings
+
+CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
+    **sets.CORPORA,
+    "facts": facts,
+    "diary": diary,
+    "siblings": siblings,
+    "code": code,
+}
+"""Each takes the folder of the shared sets, which those that are made here have no use for. Raises: SetSkipped."""
+
+_COSTLY: Mapping[str, tuple[str, ...]] = {"code": ("code", "noise")}
+"""Corpora that take seconds of cutting, and the sets that they hold slices of."""
+
+
+def may_hold(name: str, asked: str | None) -> bool:
+    """Whether the corpus of that name may have what `--set` names; None names everything."""
+    return asked is None or name not in _COSTLY or asked.startswith(_COSTLY[name])
