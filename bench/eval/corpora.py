@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.eval import sets
 from bench.eval.code_questions import code
 from bench.eval.diary import diary
+from bench.eval.history import history
 from bench.eval.noise import facts
 from bench.eval.sets import Corpus
 from bench.eval.siblings import siblings
@@ -18,10 +19,11 @@ CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     "diary": diary,
     "siblings": siblings,
     "code": code,
+    "history": history,
 }
 """Each takes the folder of the shared sets, which those that are made here have no use for. Raises: SetSkipped."""
 
-_COSTLY: Mapping[str, tuple[str, ...]] = {"code": ("code", "noise")}
+_COSTLY: Mapping[str, tuple[str, ...]] = {"code": ("code", "noise"), "history": ("history",)}
 """Corpora that take seconds of cutting, and the sets that they hold slices of."""
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench.eval.answers import Answer, Place, answers, as_json, emb_space, installed, request, serving
-from bench.eval.sets import CORPORA, Corpus, Question
-from bench.eval.ways import RecallPath
+from bench.eval.indexed import Indexed
+from bench.eval.sets import CORPORA, Corpus, Question, Slice
+from bench.eval.ways import AGENT, CHAT, CODE, RecallPath
 from hummock import models
+from hummock.indexing.fragment import SourceFile
 from hummock.v1 import recall_pb2
 from tests.bench_eval import datasets
 
@@ -118,3 +121,28 @@ def test_the_toy_model_is_not_measured(tmp_path: Path) -> None:
 
 def test_without_a_directory_no_model_is_installed(tmp_path: Path) -> None:
     assert installed(tmp_path / "nowhere") == []
+
+
+def test_a_user_is_asked_for_with_what_the_preset_ships() -> None:
+    question = Question(id="q", project="p", text="灯塔", relevant=frozenset({"m"}))
+    asked = request(question, RecallPath.RERANKED, CHAT)
+    assert asked.preset == recall_pb2.PRESET_CHAT
+    assert asked.top_k == 10
+    assert not asked.HasField("relevance_weight")
+    assert not asked.HasField("near_twin_bar")
+    assert not request(question, RecallPath.RERANKED, replace(CHAT, top_k=None)).HasField("top_k")
+
+
+def test_a_slice_of_another_preset_is_named_after_it() -> None:
+    assert (AGENT.named("zh"), CHAT.named("zh")) == ("zh", "zh@chat")
+
+
+def test_indexed_code_is_asked_once_its_vectors_are_there(place: Place) -> None:
+    source = SourceFile(path="mill.py", data=b"def mill_flour(grain):\n    return grind(grain)\n")
+    question = Question(id="q", project="c", text="mill_flour", relevant=frozenset({"mill.py#mill_flour"}))
+    asked = Slice(set="code", name="en", questions=(question,), way=CODE)
+    corpus = Corpus(name="code", projects={"c": Indexed.of([source]).memories()}, slices=(asked,))
+    with serving(place, corpus, lambda line: None) as service:
+        found = list(answers(service.channel, asked, lambda line: None))
+    assert [each.path for each in found] == [RecallPath.FUSED, RecallPath.RERANKED]
+    assert {each.judged.ranks for each in found} == {(1,)}

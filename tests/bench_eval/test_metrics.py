@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.eval.metrics import DEPTH, Judged, all_within, bootstrap, ndcg, recall, reciprocal_rank, share, wilson
+from bench.eval.metrics import (
+    DEPTH,
+    Judged,
+    all_within,
+    bootstrap,
+    filled,
+    ndcg,
+    recall,
+    reciprocal_rank,
+    share,
+    wilson,
+)
 
 HITS = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
 
@@ -100,3 +111,14 @@ def test_bootstrap_of_equal_values_is_that_value() -> None:
 
 def test_bootstrap_of_nothing_is_nothing() -> None:
     assert bootstrap([]) == (0.0, 0.0)
+
+
+def test_what_nothing_answers_is_worth_nothing() -> None:
+    none = Judged.of(("w1", "w2"), frozenset())
+    assert (recall(none, 10), share(none, 10), all_within(none, 10), ndcg(none), filled(none)) == (0, 0, 0, 0, 0)
+
+
+def test_filled_counts_in_those_that_could_be_among_the_first_ten() -> None:
+    many = Judged.of(tuple(f"m{place}" for place in range(5)), frozenset(f"m{place}" for place in range(40)))
+    few = Judged.of(("m0", "w"), frozenset({"m0", "m1"}))
+    assert (filled(many), filled(few)) == (0.5, 0.5)

@@ -15,7 +15,7 @@ from bench.eval.answers import Answer
 from bench.eval.made import Half, half_of
 from bench.eval.sets import Question, Slice
 from bench.eval.summary import ModelRows, Row, changed_answers, changed_figures, committed, markdown, rows_of
-from bench.eval.ways import RecallPath
+from bench.eval.ways import RecallPath, Way
 
 IDS = [f"q{i}" for i in range(20)]
 
@@ -225,3 +225,57 @@ def test_figures_of_changes_that_are_not_committed_are_refused_aloud(
 
     assert [(each.slice, each.r1) for each in kept(file)[0].rows] == [("zh", 0.5)]
     assert "not committed" in capsys.readouterr().err
+
+
+def noise_answers(*hits: int) -> list[Answer]:
+    questions = tuple(Question(id=each, project="p", text="?", relevant=frozenset()) for each in IDS)
+    return [
+        Answer(
+            question=question,
+            path=RecallPath.RERANKED,
+            hits=tuple(f"w{one}" for one in range(hits[place % len(hits)])),
+            scores=(0.5,) * hits[place % len(hits)],
+        )
+        for place, question in enumerate(questions)
+    ]
+
+
+def noise() -> Slice:
+    return replace(asked(), set="noise", way=Way(preset="CHAT", paths=(RecallPath.RERANKED,), is_shipped=True))
+
+
+def test_what_nothing_answers_is_told_by_how_much_is_returned() -> None:
+    (found,) = (each for each in rows_of(noise(), noise_answers(0, 3), "c0ffee") if each.half is Half.ALL)
+    assert (found.returned, found.none, found.is_noise, found.preset) == (1.5, 0.5, True, "CHAT")
+    assert (found.recalls(), found.share10, found.all3, found.below) == ((0.0, 0.0, 0.0), 0.0, 0.0, 0.0)
+    shown = markdown(ModelRows(model="first", emb_space="0" * 32, rows=(found,)), [Half.ALL])
+    assert "| noise | zh | reranked | 20 | 1.50 | 0.500 |" in shown.splitlines()
+
+
+def test_paths_that_were_not_asked_have_no_row() -> None:
+    rows = rows_of(noise(), noise_answers(1), "c0ffee")
+    assert {each.path for each in rows} == {RecallPath.RERANKED}
+
+
+def test_rows_of_an_earlier_form_are_read_and_their_counts_not_compared() -> None:
+    written = summary.as_json([BEFORE])
+    new = {"all10", "filled10", "returned", "none", "preset", "is_noise"}
+    for one in written["models"]:
+        one["slices"] = [{name: value for name, value in each.items() if name not in new} for each in one["slices"]]
+        one["other_halves"] = [
+            {name: value for name, value in each.items() if name not in new} for each in one["other_halves"]
+        ]
+    (read,) = summary.from_json(json.loads(json.dumps(written)))
+    after = replace(BEFORE, rows=(replace(ROW, all10=0.4, returned=9.0),))
+    assert changed_figures([read], after) == ["toy: all figures as committed"]
+
+
+def test_more_noise_than_before_is_told() -> None:
+    quiet = replace(BEFORE, rows=(replace(ROW, returned=0.0, none=1.0),))
+    loud = replace(BEFORE, rows=(replace(ROW, returned=2.0, none=0.5),))
+    assert changed_figures([quiet], loud) == ["mill zh fused: returned 0.000 → 2.000, none 1.000 → 0.500"]
+
+
+def test_answers_by_fewer_paths_are_compared_by_those_that_both_have() -> None:
+    before = [{"id": "q", "paths": {"reranked": {"ranks": []}}}]
+    assert changed_answers(before, [answer("q", reranked=1)]) == ["reranked: won 1 (q); lost none"]
