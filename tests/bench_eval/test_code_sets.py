@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.eval.code_questions import CodeQuestion, code_questions, question_slices
-from bench.eval.history import FOLDERS, changes, history
+from bench.eval.code_questions import FOLDERS, CodeQuestion, code_questions, question_slices
+from bench.eval.history import changes, history
 from bench.eval.indexed import Indexed, SetSkipped, at_commit, of_package
 from hummock.indexing.fragment import SourceFile
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.eval.corpora import CORPORA, may_hold
 from bench.eval.diary import DIARISTS, diary
 from bench.eval.diary_times import Span, events, spans
 from bench.eval.made import Draws
@@ -177,6 +178,15 @@ def test_times_before_and_after_an_event_do_not_hold_its_day() -> None:
         found = list(events(language, "x", day))
         assert not any(each.first <= day <= each.last for each in found)
         assert {(each.last - each.first).days + 1 for each in found} == {1, 7, 14}
+
+
+def test_trees_are_cut_only_where_their_sets_are_asked_for() -> None:
+    assert [name for name in CORPORA if may_hold(name, "xquad-zh")] == [
+        name for name in CORPORA if name not in {"code", "history"}
+    ]
+    assert all(may_hold(name, None) for name in CORPORA)
+    assert all(may_hold("code", asked) for asked in ("code", "code-zh@code", "noise", "noise-code"))
+    assert may_hold("history", "history-file")
 
 
 def test_draws_depend_on_their_name_and_number_alone() -> None:
