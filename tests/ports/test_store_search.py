@@ -99,3 +99,14 @@ def test_a_search_for_strings_that_is_cut_says_so(store: Store, monkeypatch: pyt
     assert found.is_cut
     assert 0 < len(found) < 5
     assert "m0" in found.memory_id
+
+
+def test_the_terms_that_few_memories_hold_are_kept_in_their_order(store: Store) -> None:
+    words = [("common", "common2")] * 4 + [("common", "seldom")] * 2 + [("rare", "common")]
+    put(store, "p", *(Entry(id=f"m{n}", words=each, seeds=(n,)) for n, each in enumerate(words)))
+    asked = ("common", "rare", "nowhere", "common2", "seldom")
+    assert store.rarest("p", asked, 2) == ("rare", "seldom")
+    assert store.rarest("p", asked, 4) == ("common", "rare", "common2", "seldom")
+    assert store.rarest("p", asked, 9) == asked
+    assert store.rarest("p", ("nowhere", "nothing"), 1) == ("nowhere",)
+    assert store.rarest("unknown", asked, 2) == asked[:2]

@@ -46,7 +46,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
         window: What may not, of that; None leaves nothing out.
         vector: (dim,) float32 unit vector, or None.
         minimum_cosine: The vector path stops at this cosine.
-        terms: Analysed terms of the query, at most 32 are used.
+        terms: Analysed terms of the query, at most 32.
         exact_name: A query that is one name, as it is written; empty for any other.
         name_terms: All of its terms.
         substrings: Strings to look for in the texts themselves, newest first, in place of terms; at most 32.

@@ -303,6 +303,12 @@ class Recallable(Protocol):
         Raises: SeqNotReached.
         """
 
+    def rarest(self, project: str, terms: Sequence[str], most: int) -> tuple[str, ...]:
+        """Those of the terms that the fewest memories hold, at most so many, in the order given.
+
+        Terms that no memory holds come last, and of equal ones the first comes first.
+        """
+
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
 

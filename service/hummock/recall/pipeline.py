@@ -182,7 +182,9 @@ class Recall:
             plan = self._plan(query, given, budget)
             budget.done("ask_intent")
         space = self._embedder.space
-        features = query_features(query, plan, given, embedding, space)
+        features = query_features(
+            query, plan, given, embedding, space, lambda terms, most: self._store.rarest(query.project, terms, most)
+        )
         if len(features.tokens) and not budget.fits(_LATE, _LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH):
             features = replace(features, tokens=space.no_tokens())
         return plan, features, degraded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -18,6 +19,9 @@ from hummock.text.normalise import CJK, is_han, known_share, prose, short_hash, 
 
 MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
+
+MOST_WEIGHED = 1024
+"""Terms of a long query of which those that tell most are taken; what is behind them is not looked at."""
 
 _MARKS = ("", "?", "!", ".", "。")
 _FINAL_MARKS = "?？!！.。…~～ "
@@ -61,7 +65,12 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def query_features(
-    query: RecallQuery, plan: Plan, intent: Intent | None, embedding: Embedding | None, space: EmbeddingSpace
+    query: RecallQuery,
+    plan: Plan,
+    intent: Intent | None,
+    embedding: Embedding | None,
+    space: EmbeddingSpace,
+    rarest: Callable[[Sequence[str], int], tuple[str, ...]],
 ) -> QueryFeatures:
     """The features of a query.
 
@@ -71,21 +80,20 @@ def query_features(
         intent: What it was said to mean, by the caller or a language model; None where nobody said anything.
         embedding: Its vectors; None where there are none.
         space: Of the embedder.
+        rarest: Of terms those that the fewest memories of the project hold, at most so many.
     """
     named = intent or Intent()
-    # What is named comes first: a long query has more terms than are looked for.
-    words = (*named.keywords, query.text)
     names_all = query.intent is not None and bool(query.intent.domains)
     name = exact_name(query.text)
     return QueryFeatures(
         vector=None if embedding is None else embedding.vector,
         tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
-        terms=plan.substrings or _terms(*words),
+        terms=plan.substrings or _looked_for(_terms(*named.keywords)[:MAX_TERMS], _terms(query.text), rarest),
         domain_names=frozenset(map(prose, named.domains)),
         domain_text="" if names_all else query.text,
         text_hashes=echo_hashes(query.text),
         exact_name=name,
-        name_terms=_terms(name),
+        name_terms=_terms(name)[:MAX_TERMS],
         is_name=is_name(query.text),
         known_share=known_share(query.text, space.scripts),
         is_han=is_han(query.text),
@@ -143,5 +151,15 @@ def exact_name(text: str) -> str:
     return word if is_one else ""
 
 
+def _looked_for(
+    named: tuple[str, ...], asked: tuple[str, ...], rarest: Callable[[Sequence[str], int], tuple[str, ...]]
+) -> tuple[str, ...]:
+    """What is named, then the words of the query; of a long one those that the fewest memories hold."""
+    both = tuple(dict.fromkeys((*named, *asked)))
+    if len(both) <= MAX_TERMS:
+        return both
+    return named + rarest(both[len(named) : MOST_WEIGHED], MAX_TERMS - len(named))
+
+
 def _terms(*texts: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(term for text in texts for term in query_terms(text)))[:MAX_TERMS]
+    return tuple(dict.fromkeys(term for text in texts for term in query_terms(text)))

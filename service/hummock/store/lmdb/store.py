@@ -32,7 +32,7 @@ from hummock.store.lmdb.writer import Writer
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
-from hummock.store.search.search import Search
+from hummock.store.search.search import Search, rarest
 from hummock.store.views.stored import Outdated, all_present
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import FollowingViews, ViewCache
@@ -67,6 +67,11 @@ class StoreReads:
         _require_seq(min_seq, 0)
         empty = tuple(Candidates.empty(query.name, self._environment.space.dim) for query in queries)
         return Gathered(seq=0, content_seq=0, groups=empty)
+
+    def rarest(self, project: str, terms: Sequence[str], most: int) -> tuple[str, ...]:
+        """Those of the terms that the fewest memories hold; see `ports.Store`."""
+        found = self._read(project, lambda view, stored: rarest(view, stored, terms, most))
+        return tuple(terms[:most]) if found is None else found
 
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
         """Where one memory stands among all that pass the query's filter; see `ports.Store`."""

@@ -105,6 +105,14 @@ def _best(view: ProjectView, picks: NDArray[np.int64], query: Vector, minimum: f
     return owners[first[chosen]].astype(np.int64), len(first)
 
 
+def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
+    """Those of the terms that the fewest memories hold, at most so many, in the order given; held ones first."""
+    numbers = [NO_TERM if number is None else number for number in stored.term_numbers(terms)]
+    holders = view.postings.df.at(np.array(numbers, np.uint32)).astype(np.int64)
+    kept = np.argsort(np.where(holders > 0, holders, np.iinfo(np.int64).max), kind="stable")[:most]
+    return tuple(terms[place] for place in sorted(kept.tolist()))
+
+
 _NO_MINIMUM = -np.inf
 _AGES_A_SCORE = 10
 """By a tenth at most do keyword scores of substrings fall from the newest to the oldest."""
