@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.indexing import DomainEntry, SourceFile, domain_entries
-from hummock.indexing.markdown import MAX_SUMMARY_CHARACTERS
+from hummock.indexing.markdown import MAX_SUMMARY_CHARACTERS, names_of
 
 KNOWN = frozenset(
     {
@@ -115,6 +115,28 @@ def test_the_parts_of_a_bilingual_heading_are_aliases() -> None:
 )
 def test_numbers_of_headings_are_no_part_of_their_names(heading: str, aliases: tuple[str, ...]) -> None:
     assert entries(f"## {heading}\n\ntext\n")[0].aliases == aliases
+
+
+def test_a_section_is_titled_by_all_the_headings_above_it() -> None:
+    """S1-18."""
+    found = entries("# 007 Sign bits\n\ntext\n\n## Choice\n\ntext\n\n### More\n\ntext\n")
+    assert [(each.domain, each.title) for each in found] == [
+        ("007 Sign bits", "007 Sign bits"),
+        ("Choice", "007 Sign bits > Choice"),
+    ]
+
+
+def test_a_heading_that_other_documents_have_names_its_section_only_with_those_above_it() -> None:
+    """S0-10: a question that holds the word does not name all of them."""
+    text = "# Guide\n\ntext\n\n## 2. Choice (Wahl)\n\ntext\n\n## 还款\n\ntext\n"
+    other = SourceFile(path="docs/plan.md", data=b"# Guide\n\ntext\n\n## Choice (Wahl)\n\ntext\n")
+    document = SourceFile(path="docs/design.md", data=text.encode())
+    found = domain_entries(document, KNOWN, names_of(document) & names_of(other))
+    assert [(each.domain, each.aliases) for each in found] == [
+        ("docs/design.md > Guide", ()),
+        ("Guide > 2. Choice (Wahl)", ()),
+        ("还款", ()),
+    ]
 
 
 def test_wrapped_chinese_is_joined_without_a_space_and_english_with_one() -> None:

@@ -193,3 +193,15 @@ def test_a_folder_without_anything_to_index_says_nothing(run: Run, tmp_path: Pat
     (tmp_path / "empty").mkdir()
     assert run.sync(root=tmp_path / "empty").info is None
     assert not run.kept.updates
+
+
+def test_a_heading_that_comes_to_be_shared_renames_what_had_it_alone(run: Run) -> None:
+    """S0-10, S1-18."""
+    text = "# {}\n\n概述。\n\n## Choice\n\nRows are scanned.\n"
+    (run.root / "one.md").write_text(text.format("One"), encoding="utf-8")
+    run.sync()
+    (run.root / "README.md").write_text(text.format("Two"), encoding="utf-8")
+    run.sync()
+    named = {key: one.payload.domain_knowledge.domain for key, one in run.kept.memories["p"].items() if "Choice" in key}
+    assert named == {"one.md#One/Choice": "One > Choice", "README.md#Two/Choice": "Two > Choice"}
+    assert run.kept.memories["p"]["one.md#One/Choice"].index.title == "One > Choice"

@@ -17,6 +17,7 @@ _MAX_KEY_FILES = 20
 _MAX_CONTENT_BYTES = 200_000
 _MAX_DOMAIN_CHARACTERS = 120
 _MAX_ALIAS_CHARACTERS = 60
+_MAX_NAME_CHARACTERS = 256
 _SECTION_LEVELS = 2
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})([^`]*)$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
@@ -36,11 +37,15 @@ _PATH_LIKE = re.compile(r"[\w./@+-]+")
 class DomainEntry:
     """What a document says on one subject.
 
-    `domain` is the heading, `summary` the first words under it: 1 to 500 characters.
+    Attributes:
+        domain: The heading; of one that other documents have too, the title, for "Choice" names nothing by itself.
+        title: The headings above it and its own: "007 Sign bits > Choice".
+        summary: The first words under it, 1 to 500 characters.
     """
 
     id: str
     domain: str
+    title: str
     aliases: tuple[str, ...]
     summary: str
     content: str
@@ -53,12 +58,13 @@ class _Section:
     lines: tuple[str, ...]
 
 
-def domain_entries(file: SourceFile, known_paths: Set[str]) -> list[DomainEntry]:
+def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[str] = frozenset()) -> list[DomainEntry]:
     """The sections of a Markdown document that have a text, in order; deeper levels are part of theirs.
 
     Args:
         file: The document.
         known_paths: All paths of the repository; those that a section mentions are its key files.
+        shared_names: Headings, as `names_of` gives them, that several documents have.
     """
     entries: list[DomainEntry] = []
     taken: set[str] = set()
@@ -66,16 +72,32 @@ def domain_entries(file: SourceFile, known_paths: Set[str]) -> list[DomainEntry]
         for turn, lines in enumerate(_parts(section.lines), start=1):
             place = "/".join(section.headings) + (f"@{turn}" if turn > 1 else "")
             identity = located_id(file.path, distinct(place, taken))
-            entries.append(_entry(identity, section.headings[-1], lines, file.path, known_paths))
+            is_shared = _name(section.headings[-1]) in shared_names
+            entries.append(_entry(identity, section.headings, lines, file.path, known_paths, is_shared=is_shared))
     return entries
 
 
-def _entry(identity: str, heading: str, lines: Sequence[str], path: str, known_paths: Set[str]) -> DomainEntry:
+def names_of(file: SourceFile) -> frozenset[str]:
+    """The headings of its sections that have a text, folded, so that they can be compared with other documents'."""
+    return frozenset(_name(section.headings[-1]) for section in _sections(file))
+
+
+def _name(heading: str) -> str:
+    return _NUMBERING.sub("", heading).casefold()
+
+
+def _entry(
+    identity: str, headings: tuple[str, ...], lines: Sequence[str], path: str, known_paths: Set[str], *, is_shared: bool
+) -> DomainEntry:
     content = "\n".join(lines).strip()
+    # Of documents that begin alike, such as a README in each folder, the path tells which one it is.
+    place = (path, *headings) if is_shared and len(headings) == 1 else headings
+    title = " > ".join(place)
     return DomainEntry(
         id=identity,
-        domain=heading,
-        aliases=_aliases(heading),
+        domain=title[-_MAX_NAME_CHARACTERS:] if is_shared else headings[-1],
+        title=title,
+        aliases=() if is_shared else _aliases(headings[-1]),
         summary=_summary(lines),
         content=content,
         key_files=_mentioned_files(content, path, known_paths),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -13,7 +14,7 @@ from hummock.indexing.chunker import fragments
 from hummock.indexing.fragment import Fragment, SourceFile
 from hummock.indexing.ignores import OWN_RULES, Rules
 from hummock.indexing.languages import without_grammar
-from hummock.indexing.markdown import MARKDOWN_SUFFIXES, DomainEntry, domain_entries
+from hummock.indexing.markdown import MARKDOWN_SUFFIXES, DomainEntry, domain_entries, names_of
 from hummock.indexing.project_info import Made, Manifests, is_manifest
 from hummock.indexing.skips import OnSkip, SkipReason, Tally, WalkCounts, is_presentable
 from hummock.indexing.walk import Refused, folder_reason, list_paths, open_root, own_rules, source_file
@@ -37,6 +38,7 @@ class _File:
         language: What it was cut as; empty for documents.
         hashes: Source hashes of its memories by their ids.
         kept: A document, which is cut again when other files come or go, or a manifest.
+        names: What its sections are called, of a document.
     """
 
     stamp: _Stamp
@@ -46,6 +48,7 @@ class _File:
     language: str = ""
     hashes: dict[str, str] = field(default_factory=dict)
     kept: SourceFile | None = None
+    names: frozenset[str] = frozenset()
 
 
 class Tree:
@@ -65,6 +68,7 @@ class Tree:
         self._own: Rules | None = None
         self._own_stamp: _Stamp = ()
         self._fresh: dict[str, Fragment | DomainEntry] = {}
+        self._shared: frozenset[str] = frozenset()
 
     def look(self, touched: Collection[str], on_file: OnFile, on_skip: OnSkip) -> int:
         """Bring it up to date with the disk; how many indexed files are new, different or gone.
@@ -161,6 +165,7 @@ class Tree:
             digest=blake2b(source.data).digest(),
             file_bytes=len(source.data),
             kept=source if is_document or is_manifest(path) else None,
+            names=names_of(source) if is_document else frozenset(),
         )
         if not is_document:
             cut = fragments(replace(source, path=self._shown(path)))
@@ -180,8 +185,10 @@ class Tree:
                     self._read(root_fd, path, self._own, file.stamp)
 
     def _cut_documents(self, before: Mapping[str, _File]) -> None:
-        """Cut those that changed; all of them when files came or went, for they name files that exist."""
-        are_same = _indexed(before) == _indexed(self._files)
+        """Cut those that changed; all where files came or went, which they name, or other names came to be shared."""
+        shared = _shared_names(self._files)
+        are_same = _indexed(before) == _indexed(self._files) and shared == self._shared
+        self._shared = shared
         known = self._known()
         for path, file in self._files.items():
             if _is_document(path) and not (are_same and file is before.get(path)):
@@ -190,7 +197,7 @@ class Tree:
     def _cut_document(self, path: str, file: _File, known: Set[str]) -> None:
         if file.kept is not None:
             document = replace(file.kept, path=self._shown(path))
-            self._take(file, domain_entries(document, known))
+            self._take(file, domain_entries(document, known, self._shared))
 
     def _known(self) -> frozenset[str]:
         return frozenset(map(self._shown, _indexed(self._files)))
@@ -222,6 +229,12 @@ def _stamp(root_fd: int, path: str) -> _Stamp:
     except (OSError, ValueError):
         return ()
     return found.st_ino, found.st_dev, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _shared_names(files: Mapping[str, _File]) -> frozenset[str]:
+    """What sections of several documents are called."""
+    counts = Counter(name for file in files.values() for name in file.names)
+    return frozenset(name for name, count in counts.items() if count > 1)
 
 
 def _is_document(path: str) -> bool:

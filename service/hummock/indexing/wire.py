@@ -17,6 +17,7 @@ _RECIPE = 1
 _HASH_BYTES = 16
 # The title is embedded with every chunk of a fragment, and a small model's window has 256 tokens.
 _MAX_TITLE_CHARACTERS = 160
+_MAX_DOCUMENT_TITLE_CHARACTERS = 1024
 
 
 def memory_input(memory: Fragment | DomainEntry, name: str) -> pb.MemoryInput:
@@ -83,7 +84,7 @@ def _domain(entry: DomainEntry, tags: list[str]) -> pb.MemoryInput:
         id=entry.id,
         kind=pb.MEMORY_KIND_DOMAIN_KNOWLEDGE,
         origin=pb.ORIGIN_INDEXER,
-        index=pb.MemoryIndex(tags=["docs", *tags]),
+        index=pb.MemoryIndex(title=entry.title[:_MAX_DOCUMENT_TITLE_CHARACTERS], tags=["docs", *tags]),
         payload=pb.MemoryPayload(
             content=entry.content,
             domain_knowledge=pb.DomainKnowledge(
