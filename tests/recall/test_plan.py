@@ -142,3 +142,16 @@ def test_a_request_can_switch_late_interaction(wanted: bool) -> None:
     for paths in (frozenset(RecallPath), frozenset({RecallPath.VECTOR})):
         query = RecallQuery(project="p", text="x", paths=paths, late_interaction=wanted)
         assert planned(query).late_interaction is wanted
+
+
+def test_an_intent_that_names_domains_gets_those_alone() -> None:
+    """S0-10: an exact lookup of each; a missing one is skipped."""
+    query = RecallQuery(project="p", text="还款方式", preset=Preset.CODE)
+    by_name, by_all = (
+        {group.name: group.paths for group in make_plan(query, intent, 0.9, 0.0).groups}
+        for intent in (Intent(domains=("还款",)), Intent(keywords=("还款",)))
+    )
+    assert by_name["domains"] == {RecallPath.DOMAIN}
+    assert by_all["domains"] == frozenset(RecallPath)
+    assert by_name["main"] == by_all["main"]
+    assert by_name["code"] == by_all["code"]

@@ -120,7 +120,7 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     times = times_of(query, as_of, joins_paths=joins_paths(query))
     return Plan(
         preset=query.preset,
-        groups=_groups(query, defaults),
+        groups=_groups(query, defaults, intent),
         filter=_filter(query.filter, defaults.origins),
         min_similarity=_or(query.min_similarity, defaults.min_similarity),
         decay=decay_of(query),
@@ -137,8 +137,11 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     )
 
 
-def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
-    """The group that holds domains comes before the code, which pulls the key files of those that the query names."""
+def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[GroupPlan, ...]:
+    """The group that holds domains comes before the code, which pulls the key files of those that the query names.
+
+    An intent that names domains gets those alone, and none where the project does not know them (S0-10).
+    """
     if says_too_little(query):
         return ()
     top_k = _or(query.top_k, defaults.top_k)
@@ -147,8 +150,9 @@ def _groups(query: RecallQuery, defaults: Defaults) -> tuple[GroupPlan, ...]:
     pool = max(_or(query.candidates, defaults.candidates), top_k)
     domain_kinds = frozenset({MemoryKind.DOMAIN_KNOWLEDGE} if domain_top_k else ())
     code_kinds = frozenset({MemoryKind.CODE_FRAGMENT} if code_top_k else ())
+    by_name = frozenset({RecallPath.DOMAIN}) & query.paths if intent.domains else frozenset()
     groups = (
-        (DOMAINS, domain_kinds, domain_top_k, query.paths),
+        (DOMAINS, domain_kinds, domain_top_k, by_name or query.paths),
         (MAIN, defaults.main_kinds - domain_kinds - code_kinds, top_k, query.paths),
         (CODE, code_kinds, code_top_k, query.paths & _CODE_PATHS),
     )
