@@ -10,9 +10,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from google.protobuf.json_format import MessageToDict
 from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, TextResourceContents
 
+from hummock.v1 import context_service_pb2, recall_pb2
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1.memory_pb2 import MemoryInput
 from hummock_client import Client as Service
@@ -71,12 +73,33 @@ def test_there_are_four_tools_with_schemas_of_what_they_take_and_give(agent: Age
     assert writes == ["remember"]
     assert tools["search"].description.startswith("统一搜索工具，同时搜索代码和领域知识")
     parameters = tools["search"].input_schema["properties"]
-    assert parameters["scope"]["enum"] == ["code", "knowledge", "both"]
-    assert (parameters["scope"]["default"], parameters["limit"]["default"]) == ("both", 10)
+    assert list(parameters) == ["query", "topK", "type"]
+    assert parameters["type"]["enum"] == ["code", "knowledge", "both"]
+    assert (parameters["type"]["default"], parameters["topK"]["default"]) == ("both", 10)
     assert tools["search"].input_schema["required"] == ["query"]
     assert all(
         parameter["description"] for tool in tools.values() for parameter in tool.input_schema["properties"].values()
     )
+    assert not any(tool.input_schema["additionalProperties"] for tool in tools.values())
+
+
+def test_the_search_tool_is_the_one_that_a_rendering_brings_along(agent: Agent, target: str, project: str) -> None:
+    """S1-03, S1-04: one definition; a rendering has it in the language of its text, the server in both."""
+    (listed,) = [tool for tool in ask(agent, lambda client: client.list_tools()).tools if tool.name == "search"]
+    with Service(target) as service:
+        request = context_service_pb2.RenderRequest(
+            project=project,
+            recall=recall_pb2.RecallRequest(query_text="还款方式"),
+            template=context_service_pb2.PROMPT_TEMPLATE_CODE_ANALYST,
+        )
+        (rendered,) = service.send(request).tools
+    served, schema = MessageToDict(rendered.mcp), listed.input_schema
+    assert listed.description.split("\n")[0] == served["description"] == "统一搜索工具，同时搜索代码和领域知识"
+    in_chinese = {
+        name: {**field, "description": field["description"].split("\n")[0]}
+        for name, field in schema["properties"].items()
+    }
+    assert {**schema, "properties": in_chinese} == served["inputSchema"]
 
 
 def test_the_instructions_forbid_inventing_and_obeying(agent: Agent) -> None:
@@ -101,24 +124,42 @@ def test_search_finds_code_and_knowledge_in_one_list(agent: Agent, learn: Callab
     assert (code["path"], code["content"]) == ("src/dates.py", PARSER.payload.content)
 
 
-@pytest.mark.parametrize("scope", ["code", "knowledge"])
-def test_search_keeps_to_its_scope_and_limit(agent: Agent, learn: Callable[..., list[str]], scope: str) -> None:
+@pytest.mark.parametrize("type", ["code", "knowledge"])
+def test_search_keeps_to_its_type_and_to_top_k(agent: Agent, learn: Callable[..., list[str]], type: str) -> None:
     """S1-03."""
     learn(PARSER, REPAYMENT, note("parse_date takes ISO 8601"))
-    found = answer(call(agent, "search", query="parse_date 还款", scope=scope, limit=1))["results"]
-    assert [each["type"] for each in found] == [scope]
+    found = answer(call(agent, "search", query="parse_date 还款", type=type, topK=1))["results"]
+    assert [each["type"] for each in found] == [type]
 
 
-def test_the_text_of_a_result_is_its_data_with_chinese_as_it_is(agent: Agent, learn: Callable[..., list[str]]) -> None:
-    """S1-05: clients that show the text alone lose nothing, ids included."""
-    learn(REPAYMENT)
-    result = call(agent, "search", query="还款")
-    assert json.loads(text_of(result)) == answer(result)
-    assert "还款模块" in text_of(result)
+def test_the_text_of_a_search_says_where_each_result_is_and_how_to_read_on(
+    agent: Agent, learn: Callable[..., list[str]]
+) -> None:
+    """S1-05: clients that show the text alone lose nothing that a model needs, ids included."""
+    ids = learn(PARSER, QUESTION)
+    result = call(agent, "search", query="parse_date 先息后本")
+    text = text_of(result)
+    assert f"   src/dates.py [ID: {ids[0]}]\n   def parse_date(text):\n" in text
+    assert "   涉及文件: RepaymentType.java [ID: " in text
+    assert text.endswith("要读全文，请调用 `read_memory(id)`。\n")
+    code, known = sorted(answer(result)["results"], key=lambda each: str(each["type"]))
+    assert (code["path"], code["symbol"], code["files"]) == ("src/dates.py", "parse_date", [])
+    assert known["files"] == ["RepaymentType.java"]
 
 
 def test_nothing_found_is_no_error(agent: Agent) -> None:
-    assert answer(call(agent, "search", query="anything")) == {"results": [], "degraded": []}
+    result = call(agent, "search", query="anything")
+    assert answer(result) == {"results": [], "degraded": []}
+    assert text_of(result) == "No results.\n"
+
+
+@pytest.mark.parametrize("tool", ["search", "read_memory", "remember", "recall_context"])
+def test_an_argument_that_a_tool_does_not_know_is_an_error_that_names_it(agent: Agent, tool: str) -> None:
+    """S1-03: what is misspelt would else be passed over, and the answer be that to another question."""
+    known = {"search": "query", "read_memory": "id", "remember": "text", "recall_context": "task"}[tool]
+    result = call(agent, tool, **{known: "a", "scope": "code"})
+    assert result.is_error
+    assert "scope" in text_of(result)
 
 
 def test_a_memory_is_read_in_full(agent: Agent, learn: Callable[..., list[str]]) -> None:
@@ -204,8 +245,10 @@ def test_a_wrong_call_is_an_error_result_that_names_what_is_wrong(agent: Agent) 
     wrong: list[tuple[str, dict[str, object], str]] = [
         ("search", {"query": ""}, "query_text"),
         ("search", {"query": " \n"}, "query_text"),
-        ("search", {"query": "a", "limit": 0}, "limit"),
-        ("search", {"query": "a", "scope": "everything"}, "scope"),
+        ("search", {"query": "a", "topK": 0}, "topK"),
+        ("search", {"query": "a", "topK": 201}, "topK"),
+        ("search", {"query": "a", "type": "everything"}, "type"),
+        ("search", {"query": "a", "limit": 5}, "limit"),
         ("read_memory", {"id": "no-such"}, "no-such"),
         ("read_memory", {"id": ""}, "id"),
         ("remember", {"text": ""}, "content"),

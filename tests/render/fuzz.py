@@ -12,7 +12,7 @@ from random import Random
 
 from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
-from hummock.core.render import Locale, Tier
+from hummock.core.render import LITERAL_QUOTAS, Locale, Quotas, Tier
 from hummock.render.context import render_context
 from hummock.render.escape import clean
 from hummock.render.listing import render_index, render_memories
@@ -88,7 +88,8 @@ def check_context(random: Random) -> None:
     ]
     notes = [note(f"n{n}", hostile_text(random), title=f"title {n}") for n in range(random.randrange(3))]
     codes = [fragment(f"c{n}", f"{n}{_short(random)}.java", hostile_text(random)) for n in range(random.randrange(3))]
-    frame = Frame(wording=ZH, budget_tokens=_ROOMY, counter=COUNTER, info=ProjectInfo(path="/srv"))
+    quotas = random.choice((Quotas(), LITERAL_QUOTAS))
+    frame = Frame(wording=ZH, budget_tokens=_ROOMY, counter=COUNTER, info=ProjectInfo(path="/srv"), quotas=quotas)
     section = render_context(_selected([*domains, *records, *notes, *codes]), frame)
     assert_disarmed(section.text)
     lines = section.text.split("\n")
@@ -106,7 +107,9 @@ def check_context(random: Random) -> None:
         assert lines.pop(0) == f"### {one.index.title}"
         assert _same(reader.read_body(lines, "## ", "### "), _content(one))
     for one in _chapter(lines, "## 相关代码片段", codes):
-        assert reader.read_fragment(lines, "文件:") == (_folded(one.index.title), _content(one).strip("\n"))
+        place, code = reader.read_fragment(lines, "文件:")
+        said = "" if quotas.text_characters else f" [ID: {one.id}]"
+        assert (place, code) == (f"{_folded(one.index.title)}{said}", _content(one).strip("\n"))
     assert lines in ([], [""])
 
 

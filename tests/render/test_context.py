@@ -1,8 +1,9 @@
-"""The context form."""
+"""The context form to the letter of its document, and what holds of either form."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock.core.project import ProjectInfo
-from hummock.core.render import Locale, Tier
+from hummock.core.render import LITERAL_QUOTAS, Locale, Quotas, Tier
 from hummock.render.context import CONTEXT_BUDGET_TOKENS, render_context
 from hummock.render.section import Frame, Section, Selected, wording_of
 from hummock.text.tokens import EstimatedTokens
@@ -22,9 +23,14 @@ COUNTER = EstimatedTokens()
 
 
 def render(
-    items: list[Selected], info: ProjectInfo | None = PROJECT, budget_tokens: int = CONTEXT_BUDGET_TOKENS
+    items: list[Selected],
+    info: ProjectInfo | None = PROJECT,
+    budget_tokens: int = CONTEXT_BUDGET_TOKENS,
+    quotas: Quotas = LITERAL_QUOTAS,
 ) -> Section:
-    return render_context(items, Frame(wording=ZH, budget_tokens=budget_tokens, counter=COUNTER, info=info))
+    """To the letter of the document, unless other quotas are given."""
+    frame = Frame(wording=ZH, budget_tokens=budget_tokens, counter=COUNTER, info=info, quotas=quotas)
+    return render_context(items, frame)
 
 
 def tiers(section: Section) -> dict[str, Tier]:
@@ -38,7 +44,9 @@ def test_the_worked_example_in_chinese_has_the_documents_shape() -> None:
 
 def test_the_same_selection_in_english_has_english_headings() -> None:
     """S0-21, S0-22, S0-23, S0-24."""
-    english = Frame(wording=wording_of(Locale.EN), budget_tokens=4000, counter=COUNTER, info=PROJECT)
+    english = Frame(
+        wording=wording_of(Locale.EN), budget_tokens=4000, counter=COUNTER, info=PROJECT, quotas=LITERAL_QUOTAS
+    )
     text = render_context([*repayment(), *dates()], english).text
     assert_golden("context.en.md", text)
 
@@ -218,8 +226,8 @@ def test_the_whole_text_is_never_above_the_budget(
     items: list[Selected], budget_tokens: int, info: ProjectInfo | None
 ) -> None:
     """S0-33, S0-34, S0-35, 1.1-6."""
-    for counter in (COUNTER, GrowingCounter()):
-        frame = Frame(wording=ZH, budget_tokens=budget_tokens, counter=counter, info=info)
+    for counter, quotas in product((COUNTER, GrowingCounter()), (LITERAL_QUOTAS, Quotas())):
+        frame = Frame(wording=ZH, budget_tokens=budget_tokens, counter=counter, info=info, quotas=quotas)
         section = render_context(items, frame)
         assert section.token_count == counter.count(section.text) <= budget_tokens
         assert not section.over_budget

@@ -191,7 +191,18 @@ def test_the_headings_follow_the_query_unless_a_language_is_asked_for() -> None:
     assert "## 项目背景" in render(Answer(), shelf, asked("add 还款 type")).text
     assert "## Project" in render(Answer(), shelf, asked("add a repayment type")).text
     assert "## Project" in render(Answer(), shelf, replace(asked(), locale=Locale.EN)).text
-    assert "## 项目背景" in render(Answer(), Shelf(PROJECT, R1), RenderQuery(project="p", memory_ids=("r1",))).text
+
+
+def test_without_a_query_the_headings_follow_the_memories() -> None:
+    """S0-21."""
+    shelf = Shelf(PROJECT, R1, R2, note("e1", "Keys rotate monthly.", title="Keys"), note("e2", "x", title="Ports"))
+
+    def heading(*ids: str) -> str:
+        return render(Answer(), shelf, RenderQuery(project="p", memory_ids=ids)).text.split("\n")[0]
+
+    assert heading("r1") == heading("r1", "r2", "e1") == heading("r1", "e1") == "## 项目背景"
+    assert heading("e1") == heading("r1", "e1", "e2") == "## Project"
+    assert heading("gone") == "## 项目背景"
 
 
 def test_an_unknown_project_gives_the_empty_text() -> None:
@@ -354,3 +365,33 @@ def shown_kinds(settings: ProjectSettings, quotas: PartialQuotas) -> dict[str, i
     memories = rendered(settings=settings, quotas=quotas).memories
     kinds = [one.kind.name for one in memories if one.tier is not Tier.DROPPED]
     return {name: kinds.count(name) for name in ("LEARNING_RECORD", "CODE_FRAGMENT")}
+
+
+def test_what_hardly_bears_on_the_query_is_left_out_of_the_context_and_said() -> None:
+    """S0-23: unless the document's letter is asked for; other forms show what was recalled."""
+    answer = Answer(hit(R1, 0.9), hit(R2, 0.12), domains=[hit(D1, 0.0)])
+    memories = render(answer, Shelf(PROJECT), asked()).memories
+    assert [one.memory_id for one in memories if one.tier is Tier.FULL] == ["d1", "r1"]
+    assert memories[-1].reason == "left out: its relevance 0.12 is far below the best, 0.90"
+    literal = replace(asked(), quotas=PartialQuotas(text_characters=500))
+    for query in (literal, asked(form=RenderForm.WATERFALL)):
+        assert Tier.DROPPED not in {one.tier for one in render(answer, Shelf(PROJECT), query).memories}
+
+
+def test_excerpts_follow_the_words_of_the_query_and_of_its_intent() -> None:
+    """S0-04: a language model's keywords are looked for as well."""
+    lines = [f"line {n} of something else" for n in range(100)]
+    lines[90] = "先本后息 comes first"
+    answer = Answer(hit(note("n", "\n".join(lines)), 0.9))
+    assert lines[90] in render(answer, Shelf(PROJECT), asked("what is its name?")).text
+
+
+def test_excerpts_grow_and_shrink_with_the_budget() -> None:
+    """S0-33."""
+    one = note("n", "\n".join(f"line {n} of something" for n in range(400)))
+
+    def tokens(budget_tokens: int) -> int:
+        query = replace(asked("something", RenderForm.CONTEXT), budget_tokens=budget_tokens)
+        return render(Answer(hit(one, 0.9)), Shelf(None), query).token_count
+
+    assert 0 < tokens(400) < tokens(4000) < tokens(8000) <= 1000

@@ -7,7 +7,17 @@ from dataclasses import replace
 from typing import Final
 
 from hummock.core.memory import Memory
-from hummock.core.render import Locale, PrefixState, Quotas, RenderForm, SeenMemory, StablePrefix, TailPlacement, Tier
+from hummock.core.render import (
+    LITERAL_QUOTAS,
+    Locale,
+    PrefixState,
+    Quotas,
+    RenderForm,
+    SeenMemory,
+    StablePrefix,
+    TailPlacement,
+    Tier,
+)
 from hummock.render.compose import FORMS
 from hummock.render.section import Frame, Section, Selected, wording_of
 from hummock.render.stable_prefix import render_stable
@@ -108,12 +118,14 @@ def test_what_is_new_is_remembered_beside_128_that_were_recalled_more_often() ->
 def test_no_more_of_a_kind_are_shown_than_the_quota_has_with_the_prefix_counted() -> None:
     """S0-23, S0-24, S0-36, 1.1-5, 1.1-11."""
     turns = Turns(RenderForm.CONTEXT)
+    literal = replace(FRAME, quotas=LITERAL_QUOTAS)
     for first in (0, 10, 20):
         section, _ = turns.turn(
             *(record(f"r{first + n}", "q", "a") for n in range(9)),
             *(fragment(f"c{first + n}", f"{n}.java", "x") for n in range(9)),
             *(domain(f"d{first + n}", "还款", "x") for n in range(9)),
             *(note(f"n{first + n}", "x", title=f"t{n}") for n in range(2)),
+            frame=literal,
         )
         kinds = [memory_id[0] for memory_id in shown(section)]
         assert {kind: kinds.count(kind) for kind in "rcd"} == {"r": 5, "c": 3, "d": 3}

@@ -41,9 +41,10 @@ from hummock.core.recall import (
     SearchResult,
     StageTime,
 )
-from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier, ToolDefinition
+from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
+from hummock.core.tools import ToolDefinition
 from hummock.core.transfer import ExportedMemory, ExportPage, Given, GivenMemory, GivenMessage, Imported
 
 SPACE = EmbeddingSpace(

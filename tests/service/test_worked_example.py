@@ -107,7 +107,8 @@ def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
                 preset=recall.PRESET_CODE,
                 intent_mode=recall.INTENT_MODE_LLM,
             )
-            request = context.RenderRequest(project=PROJECT, recall=question, prompt=PERSONA)
+            to_the_letter = context.SectionQuotas(text_characters=500)
+            request = context.RenderRequest(project=PROJECT, recall=question, prompt=PERSONA, quotas=to_the_letter)
             yield Example(
                 recalled=service.context.Recall(question),
                 rendered=service.context.Render(request),

@@ -163,7 +163,7 @@ def search(
     if json:
         print_json(response)
         return
-    print_page(_results(response.results), "nothing was found")
+    print_page(_results(response.results, wide=Console().width >= _WIDE_COLUMNS), "nothing was found")
     if response.together_with:
         note(printable(f"read together with: {'; '.join(response.together_with)}"))
     _print_receipt(response.receipt)
@@ -314,16 +314,24 @@ def _hits(title: str, hits: Sequence[recall_pb2.Hit], *, wide: bool) -> Table:
     return table
 
 
-def _results(results: Iterable[context_service_pb2.SearchResult]) -> Table:
+def _results(results: Iterable[context_service_pb2.SearchResult], *, wide: bool) -> Table:
     table = new_table()
     table.add_column("score", justify="right", no_wrap=True)
     table.add_column("type", no_wrap=True)
     table.add_column("title", ratio=2, overflow="fold")
     table.add_column("content", ratio=3, overflow="fold")
+    if wide:
+        table.add_column("id", ratio=2, overflow="fold")
     for result in results:
         content = " ".join(printable(result.content).split())
         title = Text(printable(result.title), style="dim" if result.seen_before else "")
-        table.add_row(f"{result.score:.2f}", result.type, title, Text(content, style="dim"))
+        table.add_row(
+            f"{result.score:.2f}",
+            result.type,
+            title,
+            Text(content, style="dim"),
+            *([Text(printable(result.memory_id))] if wide else []),
+        )
     return table
 
 

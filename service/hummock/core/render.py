@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from hummock.core.learning import TurnDecision
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
 from hummock.core.session import HistoryQuery, PromptMessage, PromptTarget, PromptTemplate
+from hummock.core.tools import ToolDefinition
 
 MAX_BUDGET_TOKENS = 1_000_000
 MAX_PREFIX_MEMORIES = 128
@@ -55,11 +55,19 @@ class MemoryMark(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """How many memories of a kind the context form shows."""
+    """What the context form shows: how many memories of a kind, and of each text.
+
+    `text_characters` cuts each at so many from its beginning, as the form's document has it; 0 shows its best lines.
+    """
 
     domains: int = 3
     learning_records: int = 5
-    code_fragments: int = 3
+    code_fragments: int = 10
+    text_characters: int = 0
+
+
+LITERAL_QUOTAS = Quotas(code_fragments=3, text_characters=500)
+"""What the form's document has: of ten fragments three are shown, and each text to its 500th character (S0-24)."""
 
 
 class PartialQuotas(Struct, array_like=True, frozen=True, kw_only=True):
@@ -68,11 +76,13 @@ class PartialQuotas(Struct, array_like=True, frozen=True, kw_only=True):
     domains: int | None = None
     learning_records: int | None = None
     code_fragments: int | None = None
+    text_characters: int | None = None
 
     def filled(self, below: PartialQuotas) -> Quotas:
         """These; where they say nothing, those below; where these say nothing either, the usual ones."""
         said = {**asdict(below), **{name: quota for name, quota in asdict(self).items() if quota is not None}}
-        return Quotas(**{name: quota for name, quota in said.items() if quota is not None})
+        usual = LITERAL_QUOTAS if said["text_characters"] else Quotas()
+        return replace(usual, **{name: quota for name, quota in said.items() if quota is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,28 +217,6 @@ class RenderedMemory:
     trust: float
     origin: Origin
     marks: tuple[MemoryMark, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDefinition:
-    """A tool that a model can be offered; `input_schema` is JSON schema."""
-
-    name: str
-    description: str
-    input_schema: Mapping[str, object]
-
-    def openai(self) -> dict[str, object]:
-        """As an element of OpenAI's `tools`."""
-        function = {"name": self.name, "description": self.description, "parameters": self.input_schema}
-        return {"type": "function", "function": function}
-
-    def anthropic(self) -> dict[str, object]:
-        """As an element of Anthropic's `tools`."""
-        return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
-
-    def mcp(self) -> dict[str, object]:
-        """As MCP lists tools."""
-        return {"name": self.name, "description": self.description, "inputSchema": self.input_schema}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

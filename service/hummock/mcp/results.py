@@ -24,11 +24,15 @@ class Found(_Answer):
     """"code" or "knowledge"."""
     title: str
     content: str
-    """The text, cut at 200 characters."""
+    """Of the text the lines that bear on the query, 200 characters at most."""
     score: float
     """0 to 1; larger is better, and comparable between code and knowledge."""
     path: str
     """The file of code; empty for knowledge."""
+    symbol: str
+    """What the code defines, as in "Cache.get"; empty for knowledge."""
+    files: list[str]
+    """The files that knowledge rests on."""
     start_line: int
     """First line, counted from 1; 0 when not known."""
     end_line: int
@@ -48,6 +52,8 @@ class Found(_Answer):
             content=result.content,
             score=round(result.score, 4),
             path=facts.get("path", ""),
+            symbol=facts.get("symbol", ""),
+            files=[*facts.get("source_files", []), *facts.get("key_files", [])],
             start_line=facts.get("start_line", 0),
             end_line=facts.get("end_line", 0),
             tags=facts.get("tags", []),

@@ -129,6 +129,7 @@ def _defaults(near_twin_bar: float) -> ProjectSettings:
             domains=usual.domains,
             learning_records=usual.learning_records,
             code_fragments=usual.code_fragments,
+            text_characters=usual.text_characters,
         ),
         history=HistorySettings(messages=HISTORY_MESSAGES, characters=HISTORY_CHARACTERS),
     )

@@ -1,4 +1,8 @@
-"""The context form: the project, its domains, learning records, other memories and code as Markdown sections."""
+"""The context form: the project, its domains, learning records, other memories and code as Markdown sections.
+
+Of a long text it shows the lines that bear on the query, and what hardly does is left out. With `text_characters` it is
+the form's document to the letter: each text to that character, code by its path alone (S0-24, 1.1-6).
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,17 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, MemoryKind
+from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Quotas, RenderedMemory, Tier
 from hummock.render import escape
 from hummock.render.escape import UNVERIFIED, is_unverified
+from hummock.render.excerpt import WHOLE, Excerpt, code_excerpt, domain_texts, prose_excerpt
 from hummock.render.section import Frame, Section, Selected, Wording
 from hummock.text.tokens import TokenCounter
 
 CONTEXT_BUDGET_TOKENS: Final = 4000
 
-_BODY_CHARACTERS: Final = 500
 _FILES: Final = 5
 _FLOAT32_SLACK: Final = 1e-5
 
@@ -67,15 +71,14 @@ class _Chapter:
 
     Attributes:
         ends_text: Whether nothing less important may stand behind the first block that does not fit.
-        beyond_quota: The memories that the quota leaves out.
+        left_out: The memories that do not stand in the text whatever the budget.
         costs: The tokens of those blocks, the first ones, that stand in the text.
     """
 
     heading: str
     ends_text: bool
     blocks: tuple[_Block, ...]
-    beyond_quota: tuple[Selected, ...]
-    quota_reason: str
+    left_out: tuple[RenderedMemory, ...]
     costs: list[int] = field(default_factory=list)
 
     def texts(self) -> Iterator[str]:
@@ -89,7 +92,7 @@ class _Chapter:
         for block, cost in zip(self.blocks, self.costs, strict=False):
             yield block.item.rendered(Tier.FULL, cost, block.reason)
         yield from (block.item.dropped() for block in self.blocks[len(self.costs) :])
-        yield from (item.dropped(self.quota_reason) for item in self.beyond_quota)
+        yield from self.left_out
 
 
 def _admit(chapters: Sequence[_Chapter], room: int, counter: TokenCounter) -> None:
@@ -144,7 +147,8 @@ class _Layout:
 
 
 def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> _Chapter:
-    items = [item for item in selected if item.memory.kind in layout.kinds]
+    of_kind = [item for item in selected if item.memory.kind in layout.kinds]
+    items = [item for item in of_kind if not item.drawback]
     quota = layout.quota(frame.quotas)
     standing = sum(kind in layout.kinds for kind in frame.standing)
     shown = items if quota is None else items[: max(quota - standing, 0)]
@@ -152,8 +156,10 @@ def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> _Ch
         ends_text=layout.ends_text,
         heading=layout.heading(frame.wording) + "\n",
         blocks=tuple(layout.write(item, number, frame) for number, item in enumerate(shown, start=standing + 1)),
-        beyond_quota=tuple(items[len(shown) :]),
-        quota_reason=f"this form shows the first {quota} of its kind",
+        left_out=(
+            *(item.dropped(f"this form shows the first {quota} of its kind") for item in items[len(shown) :]),
+            *(item.dropped(item.drawback) for item in of_kind if item.drawback),
+        ),
     )
 
 
@@ -162,13 +168,20 @@ def _domain(item: Selected, _number: int, frame: Frame) -> _Block:
     detail = _detail(item)
     if not isinstance(detail, DomainKnowledge):
         detail = DomainKnowledge(domain=item.memory.index.title, summary=item.memory.index.summary)
-    summary = _text(detail.summary)
+    said = [detail.summary] if frame.quotas.text_characters else domain_texts(item.memory, detail)
+    texts = [prose_excerpt(text, item.memory, frame) for text in said]
     text = _lines(
-        f"### {escape.heading(detail.domain)}{_unverified(item)}",
-        _prose(summary, wording),
+        f"### {escape.heading(_name(item, detail, frame))}{_unverified(item)}",
+        *(each.text for each in texts),
         _listed(wording.key_files, detail.key_files[:_FILES]),
     )
-    return _Block(item=item, text=text, reason=_reason(summary))
+    return _Block(item=item, text=text, reason=_reason(texts))
+
+
+def _name(item: Selected, detail: DomainKnowledge, frame: Frame) -> str:
+    """The domain, or a title that says where in a document it stands ("Payments > Retries")."""
+    title = item.memory.index.title
+    return title if not frame.quotas.text_characters and title.endswith(f" > {detail.domain}") else detail.domain
 
 
 def _record(item: Selected, number: int, frame: Frame) -> _Block:
@@ -177,14 +190,14 @@ def _record(item: Selected, number: int, frame: Frame) -> _Block:
     if not isinstance(detail, LearningRecord):
         detail = LearningRecord(question=item.memory.index.title, answer=item.memory.index.summary)
     relevance = "" if item.score is None else f" ({wording.relevance} {_per_cent(item.score)}%)"
-    question, answer = _text(detail.question), _text(detail.answer)
+    question, answer = (prose_excerpt(text, item.memory, frame) for text in (detail.question, detail.answer))
     text = _lines(
         f"{wording.record} {number}{relevance}{_unverified(item)}",
-        _labelled(wording.question, _prose(question, wording)),
-        _labelled(wording.answer, _prose(answer, wording)),
+        _labelled(wording.question, question.text),
+        _labelled(wording.answer, answer.text),
         _listed(wording.source_files, detail.source_files[:_FILES]),
     )
-    return _Block(item=item, text=text, reason=_reason(question, answer))
+    return _Block(item=item, text=text, reason=_reason([question, answer]))
 
 
 def _per_cent(score: float) -> int:
@@ -196,24 +209,19 @@ def _per_cent(score: float) -> int:
 def _remembered(item: Selected, number: int, frame: Frame) -> _Block:
     wording = frame.wording
     title = escape.heading(item.memory.index.title)
-    content = _text(_content(item))
+    content = item.memory.payload.content if item.memory.payload else item.memory.index.summary
+    shown = prose_excerpt(content, item.memory, frame)
     # A note's title is often its first line, or all of it.
-    repeats = content.strip() == escape.one_line(item.memory.index.title)
+    repeats = escape.clean(content).strip() == escape.one_line(item.memory.index.title)
     heading = f"### {title}" if title else f"{wording.memory} {number}"
-    text = _lines(heading + _unverified(item), "" if repeats else _prose(content, wording))
-    return _Block(item=item, text=text, reason=_reason(content))
+    text = _lines(heading + _unverified(item), "" if repeats else shown.text)
+    return _Block(item=item, text=text, reason=shown.reason)
 
 
 def _code(item: Selected, _number: int, frame: Frame) -> _Block:
-    wording = frame.wording
-    detail = _detail(item)
-    path = detail.path if isinstance(detail, CodeFragment) else item.memory.index.title
-    content = escape.clean(_content(item)).strip("\n")
-    text = _lines(
-        f"{wording.code_file} {escape.inline(path)}{_unverified(item)}",
-        escape.fenced(_cut(content, wording, mark_below=True)),
-    )
-    return _Block(item=item, text=text, reason=_reason(content))
+    place, code = code_excerpt(item.memory, frame)
+    text = _lines(f"{frame.wording.code_file} {place}{_unverified(item)}", code.text)
+    return _Block(item=item, text=text, reason=code.reason)
 
 
 def _unverified(item: Selected) -> str:
@@ -224,32 +232,13 @@ def _detail(item: Selected) -> object:
     return item.memory.payload.detail if item.memory.payload else None
 
 
-def _content(item: Selected) -> str:
-    return item.memory.payload.content if item.memory.payload else item.memory.index.summary
-
-
-def _text(stored: str) -> str:
-    return escape.clean(stored).lstrip("\n").rstrip()
-
-
 def _labelled(label: str, text: str) -> str:
     # A fence opens only at the beginning of a line.
     return f"{label}\n{text}" if escape.opens_block(text) else f"{label} {text}"
 
 
-def _prose(content: str, wording: Wording) -> str:
-    return escape.prose(_cut(content, wording))
-
-
-def _cut(text: str, wording: Wording, *, mark_below: bool = False) -> str:
-    if len(text) <= _BODY_CHARACTERS:
-        return text
-    return text[:_BODY_CHARACTERS] + ("\n" if mark_below else "") + wording.cut
-
-
-def _reason(*texts: str) -> str:
-    whole = all(len(text) <= _BODY_CHARACTERS for text in texts)
-    return "in full" if whole else f"cut at {_BODY_CHARACTERS} characters"
+def _reason(texts: Sequence[Excerpt]) -> str:
+    return next((text.reason for text in texts if text.reason != WHOLE), WHOLE)
 
 
 def _listed(label: str, names: Iterable[str]) -> str:

@@ -209,6 +209,14 @@ def _fence_after(line: str, fence: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
+def open_fence(lines: Sequence[str]) -> str:
+    """The fence of the code block that is open after these lines; empty for none."""
+    fence = ""
+    for line in lines:
+        fence = _fence_after(line, fence)
+    return fence
+
+
 def opens_block(text: str) -> bool:
     """Whether the text begins with a code block."""
     return _FENCE.match(text.partition("\n")[0]) is not None
@@ -265,6 +273,11 @@ def listed_id(memory_id: str) -> str:
         return memory_id
     quoted_id = json.dumps(memory_id, ensure_ascii=not memory_id.isprintable())
     return quoted_id.replace("<", "\\u003c").replace("]", "\\u005d").replace("&", "\\u0026")
+
+
+def bracketed_id(memory_id: str) -> str:
+    """An id behind something of ours, as the index has it."""
+    return f"[ID: {listed_id(memory_id)}]"
 
 
 _STALE_DAYS: Final = 90

@@ -9,18 +9,32 @@ from functools import partial
 from msgspec import structs
 
 from hummock.core.errors import HummockError, InvalidRequest
+from hummock.core.memory import MemoryKind
 from hummock.core.project import Project
-from hummock.core.recall import Degradation, Hit, Recalled, RecallQuery
-from hummock.core.render import Locale, Rendered, RenderForm, RenderQuery, StablePrefix
+from hummock.core.recall import Degradation, Hit, Intent, Recalled, RecallQuery
+from hummock.core.render import Locale, Quotas, Rendered, RenderForm, RenderQuery, StablePrefix
 from hummock.core.session import PromptTemplate
+from hummock.core.tools import search_tool
 from hummock.ports.models import Clock
 from hummock.ports.store import Store
 from hummock.render.compose import FORMS, compose, marked
 from hummock.render.messages import with_history, with_messages
-from hummock.render.section import Frame, Section, Selected, locale_of, search_tool, wording_of
+from hummock.render.passage import words_of
+from hummock.render.section import (
+    Frame,
+    Section,
+    Selected,
+    locale_of,
+    locale_of_memories,
+    wording_of,
+)
 from hummock.render.stable_prefix import render_stable
 from hummock.render.turn import Load, RenderTurn, Source, Turn
+from hummock.render.worth import drawbacks
 from hummock.text.tokens import TokenCounter
+
+_SHORTEST, _LONGEST = 0.2, 2.0
+"""How far excerpts follow a budget that is not the form's own."""
 
 
 class Render:
@@ -58,9 +72,10 @@ class Render:
         started_s = self._clock.monotonic()
         project = self._store.project(query.project)
         load: Load = partial(self._store.get, query.project, min_seq=0, full=True)
-        source = _source(query, recalled, project, load)
-        locale = _locale(query)
-        frame = self._frame(query, locale, project)
+        quotas = query.quotas.filled(self._store.generation(query.project).settings.quotas)
+        source = _source(query, recalled, project, load, quotas)
+        locale = _locale(query, source)
+        frame = self._frame(query, locale, project, quotas, source.intent)
         writer = _Writer(query, frame, locale, self._clock, started_s)
         if query.commit is None or query.recall is None:
             rendered = writer(source, load)
@@ -91,29 +106,45 @@ class Render:
                 raise
             return Degradation(path="recall", reason="RECALL_FAILED", message=type(error).__name__)
 
-    def _frame(self, query: RenderQuery, locale: Locale, project: Project | None) -> Frame:
+    def _frame(
+        self, query: RenderQuery, locale: Locale, project: Project | None, quotas: Quotas, intent: Intent | None
+    ) -> Frame:
         settings = self._store.generation(query.project).settings
+        own_budget_tokens = FORMS[query.form].budget_tokens
+        budget_tokens = query.budget_tokens or settings.budget_tokens.of(query.form) or own_budget_tokens
         as_of = query.as_of if query.as_of is not None or query.recall is None else query.recall.as_of
         return Frame(
             wording=wording_of(locale),
-            budget_tokens=query.budget_tokens
-            or settings.budget_tokens.of(query.form)
-            or FORMS[query.form].budget_tokens,
+            budget_tokens=budget_tokens,
             counter=self._counter,
             info=project.info if project else None,
             as_of=self._clock.now() if as_of is None else as_of,
             utc_offset_minutes=query.utc_offset_minutes,
-            quotas=query.quotas.filled(settings.quotas),
+            quotas=quotas,
             read_tool=query.read_tool,
+            words=() if query.recall is None else words_of(" ".join((query.recall.text, *_keywords(intent)))),
+            passage_scale=min(max(budget_tokens / own_budget_tokens, _SHORTEST), _LONGEST),
         )
 
 
-def _locale(query: RenderQuery) -> Locale:
+def _locale(query: RenderQuery, source: Source) -> Locale:
     before = query.tail.state if query.tail and not query.tail.rebase else None
-    return query.locale or (before.locale if before else locale_of(query.recall.text if query.recall else None))
+    if query.locale:
+        return query.locale
+    if before:
+        return before.locale
+    if query.recall:
+        return locale_of(query.recall.text)
+    return locale_of_memories([item.memory for item in source.selected])
 
 
-def _source(query: RenderQuery, recalled: Recalled | Degradation | None, project: Project | None, load: Load) -> Source:
+def _keywords(intent: Intent | None) -> tuple[str, ...]:
+    return intent.keywords if intent else ()
+
+
+def _source(
+    query: RenderQuery, recalled: Recalled | Degradation | None, project: Project | None, load: Load, quotas: Quotas
+) -> Source:
     # The seq was read before the memories: what it counts is in them.
     seq = project.seq if project else 0
     if isinstance(recalled, Degradation):
@@ -121,8 +152,12 @@ def _source(query: RenderQuery, recalled: Recalled | Degradation | None, project
     if recalled is None:
         selected, missing = _by_id(load, query.memory_ids)
         return Source(selected=selected, seq=seq, missing_ids=missing)
+    is_by_kind = FORMS[query.form].by_kind
+    selected = _of_hits(recalled, by_kind=is_by_kind)
+    if is_by_kind and query.recall and not quotas.text_characters:
+        selected = _weighed(selected, recalled, query.recall.text, is_turn=query.commit is not None)
     return Source(
-        selected=_of_hits(recalled, by_kind=FORMS[query.form].by_kind),
+        selected=selected,
         seq=recalled.seq,
         intent=recalled.intent,
         receipt=recalled.receipt,
@@ -156,6 +191,20 @@ def _of_hits(recalled: Recalled, *, by_kind: bool) -> tuple[Selected, ...]:
     return tuple(Selected(memory=hit.memory, score=hit.score) for hit in first.values())
 
 
+def _weighed(
+    selected: Sequence[Selected], recalled: Recalled, query_text: str, *, is_turn: bool
+) -> tuple[Selected, ...]:
+    """The memories with what speaks against showing them; entries of a turn are decided upon by their use."""
+    against: dict[str, str] = {}
+    for group in (recalled.domains, recalled.code_fragments, recalled.hits):
+        for hit, drawback in zip(group, drawbacks(group, query_text), strict=True):
+            against.setdefault(hit.memory.id, drawback)
+    return tuple(
+        item if is_turn and item.memory.kind is MemoryKind.ENTRY else replace(item, drawback=against[item.memory.id])
+        for item in selected
+    )
+
+
 def _merged(*groups: Sequence[Hit]) -> list[Hit]:
     # Not heapq.merge: a group that was diversified is not sorted by score.
     queues = [list(reversed(group)) for group in groups]
@@ -186,7 +235,7 @@ class _Writer:
             budget_tokens=frame.budget_tokens,
             over_budget=section.over_budget,
             memories=section.memories,
-            tools=(search_tool(frame.wording), *section.tools) if has_search else section.tools,
+            tools=(search_tool(frame.wording.language), *section.tools) if has_search else section.tools,
             messages=(),
             instructions=_instructions(section, frame),
             prefix=prefix,

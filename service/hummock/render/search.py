@@ -27,8 +27,10 @@ from hummock.core.recall import (
     SearchScope,
     StageTime,
 )
-from hummock.render.escape import disarmed, inline
-from hummock.render.section import locale_of, wording_of
+from hummock.render.escape import bracketed_id, clean, disarmed, inline
+from hummock.render.excerpt import domain_texts
+from hummock.render.passage import passage_of, words_of
+from hummock.render.section import Wording, locale_of, wording_of
 from hummock.text.keywords import keywords
 from hummock.text.normalise import CJK
 
@@ -40,6 +42,7 @@ _KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
 }
 _CODE_TYPE: Final = "code"
 _CONTENT_CHARACTERS: Final = 200
+_FILES: Final = 5
 
 
 class Search:
@@ -60,7 +63,8 @@ class Search:
         """
         before = self._trails.before(query.project, query.session_id, query.text) if query.session_id else Before()
         found = self._found(query, before)
-        results = tuple(_result(hit, score, before) for hit, score in found.hits)
+        words = words_of("\n".join((query.text, *before.texts)))
+        results = tuple(_result(hit, score, before, words) for hit, score in found.hits)
         if query.unseen_first:
             results = tuple(sorted(results, key=lambda result: result.seen_before))
         if query.session_id:
@@ -136,21 +140,30 @@ def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQue
 
 
 def _text(query: SearchQuery, results: tuple[SearchResult, ...]) -> str:
-    text = "".join(_text_of(number, result) for number, result in enumerate(results, start=1))
-    return text or wording_of(locale_of(query.text)).no_results + "\n"
+    wording = wording_of(locale_of(query.text))
+    if not results:
+        return f"{wording.no_results}\n"
+    text = "".join(_text_of(number, result, wording) for number, result in enumerate(results, start=1))
+    return f"{text}{wording.results_notice}\n"
 
 
-def _result(hit: Hit, score: float, before: Before) -> SearchResult:
+def _result(hit: Hit, score: float, before: Before, words: Sequence[str]) -> SearchResult:
     memory = hit.memory
     return SearchResult(
         type=_CODE_TYPE if memory.kind is MemoryKind.CODE_FRAGMENT else "knowledge",
         memory_id=memory.id,
         title=memory.index.title,
-        content=_content(memory)[:_CONTENT_CHARACTERS],
+        content=_shown(_content(memory), words),
         score=score,
         seen_before=memory.id in before.seen,
         metadata={name: value for name, value in _metadata(memory).items() if value},
     )
+
+
+def _shown(content: str, words: Sequence[str]) -> str:
+    if len(content) <= _CONTENT_CHARACTERS:
+        return content
+    return passage_of(clean(content), words, _CONTENT_CHARACTERS, len).text
 
 
 def _content(memory: Memory) -> str:
@@ -159,8 +172,8 @@ def _content(memory: Memory) -> str:
     match memory.payload.detail:
         case LearningRecord(answer=answer):
             return answer
-        case DomainKnowledge(summary=summary):
-            return summary
+        case DomainKnowledge() as detail:
+            return "\n".join(domain_texts(memory, detail))
         case _:
             return memory.payload.content
 
@@ -171,16 +184,38 @@ def _metadata(memory: Memory) -> dict[str, object]:
     match memory.payload.detail if memory.payload else None:
         case CodeFragment(path=path, start_line=start_line, end_line=end_line, language=language, symbol=symbol):
             facts.update(path=path, start_line=start_line, end_line=end_line, language=language, symbol=symbol)
-        case DomainKnowledge(domain=domain):
-            facts["domain"] = domain
+        case DomainKnowledge(domain=domain, key_files=files):
+            facts.update(domain=domain, key_files=list(files))
+        case LearningRecord(source_files=files):
+            facts["source_files"] = list(files)
     return facts
 
 
-def _text_of(number: int, result: SearchResult) -> str:
-    """One numbered line, and the content below it, indented: stored text cannot forge a numbered line, nor a chat's."""
+def _text_of(number: int, result: SearchResult, wording: Wording) -> str:
+    """One numbered line; below it, indented, where it comes from, its id and the content.
+
+    Stored text cannot forge a numbered line, nor a chat's.
+    """
     head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f})\n"
+    source = f"{_source(result.metadata, wording)} {bracketed_id(result.memory_id)}".lstrip()
     content = disarmed(result.content, is_code=result.type == _CODE_TYPE)
-    return head + "".join(f"   {line}\n" for line in content.split("\n") if line.strip())
+    return head + "".join(f"   {line}\n" for line in (source, *content.split("\n")) if line.strip())
+
+
+def _source(facts: Mapping[str, object], wording: Wording) -> str:
+    """The path and lines of code; the files that knowledge rests on."""
+    match facts:
+        case {"path": str(path), "start_line": int(first), "end_line": int(last)}:
+            return f"{inline(path)}:{first}-{last}"
+        case {"path": str(path)}:
+            return inline(path)
+        case {"source_files": list(files)}:
+            label = wording.source_files
+        case {"key_files": list(files)}:
+            label = wording.key_files
+        case _:
+            return ""
+    return f"{label} {', '.join(map(inline, files[:_FILES]))}"
 
 
 TTL_S = 1800.0

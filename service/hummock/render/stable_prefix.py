@@ -68,7 +68,12 @@ def render_stable(
     before = tail.state
     number = 1 if before is None else before.turn + 1
     turn = _Turn(
-        selected=selected, read=read, frame=frame, form=form, seen=_seen(before, selected, number), select=select
+        selected=selected,
+        read=read,
+        frame=frame,
+        form=form,
+        seen=_seen(before, [item for item in selected if not item.drawback], number),
+        select=select,
     )
     base = before if before and before.prefix_ids and not tail.rebase else None
     layout = turn.unchanged(base) if base else turn.laid_out(_share_tokens(frame))
@@ -120,7 +125,7 @@ class _Turn:
         known |= {item.memory.id: item for item in loaded}
         items = [known[one.memory_id] for one in self.seen if one.memory_id in known]
         quotas = _share_of_quotas(self.frame.quotas)
-        frame = replace(self.frame, budget_tokens=room_tokens, quotas=quotas, force_best=False)
+        frame = replace(self.frame, budget_tokens=room_tokens, quotas=quotas, force_best=False, words=())
         tried = self.form.write(tuple(items), frame)
         fits = {one.memory_id for one in tried.memories if one.tier is self.form.tier}
         prefix = self._prefix([item for item in items if item.memory.id in fits], self.frame)
@@ -152,9 +157,9 @@ class _Turn:
         return replace(text, tools=text.tools or prefix.tools)
 
     def _prefix(self, items: Sequence[Selected], frame: Frame) -> Section:
-        # A score belongs to one turn.
+        # A score belongs to one turn, and so does what is looked for in a text.
         unscored = tuple(Selected(memory=item.memory) for item in items)
-        prefix = self.form.write(unscored, replace(frame, budget_tokens=_UNBOUNDED, force_best=False))
+        prefix = self.form.write(unscored, replace(frame, budget_tokens=_UNBOUNDED, force_best=False, words=()))
         return replace(prefix, memories=tuple(one for one in prefix.memories if one.tier is not Tier.DROPPED))
 
 
@@ -163,7 +168,8 @@ def _share_tokens(frame: Frame) -> int:
 
 
 def _share_of_quotas(quotas: Quotas) -> Quotas:
-    return Quotas(
+    return replace(
+        quotas,
         domains=int(quotas.domains * _PREFIX_SHARE),
         learning_records=int(quotas.learning_records * _PREFIX_SHARE),
         code_fragments=int(quotas.code_fragments * _PREFIX_SHARE),

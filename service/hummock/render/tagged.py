@@ -81,7 +81,7 @@ def index_entry(memory: Memory, as_of: float) -> str:
     notes = [f" {escape.parenthesised(f'Tags: {tags}')}"] if tags else []
     if memory.origin is not Origin.MANUAL:
         notes.append(f" (Origin: {memory.origin.name.lower()})")
-    lines = [f"[ID: {escape.listed_id(memory.id)}] {title}{''.join(notes)}{shown_marks(memory, as_of)}"]
+    lines = [f"{escape.bracketed_id(memory.id)} {title}{''.join(notes)}{shown_marks(memory, as_of)}"]
     if summary:
         lines.append(f"   > Summary: {summary}")
     return "".join(f"{line}\n" for line in lines)

@@ -17,9 +17,9 @@ from hummock.core.render import (
     RenderQuery,
     StablePrefix,
     TailPlacement,
-    ToolDefinition,
 )
 from hummock.core.session import HistoryQuery, PromptMessage, PromptRole, PromptTarget, PromptTemplate
+from hummock.core.tools import ToolDefinition
 from hummock.rpc import values
 from hummock.rpc.learning_messages import turn_decision
 from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
@@ -131,6 +131,7 @@ def _parse_quotas(sent: pb.SectionQuotas) -> PartialQuotas:
         domains=sent.domains if sent.HasField("domains") else None,
         learning_records=sent.learning_records if sent.HasField("learning_records") else None,
         code_fragments=sent.code_fragments if sent.HasField("code_fragments") else None,
+        text_characters=sent.text_characters if sent.HasField("text_characters") else None,
     )
 
 

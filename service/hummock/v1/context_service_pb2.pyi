@@ -200,7 +200,9 @@ class _Locale:
 class _LocaleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Locale.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     LOCALE_UNSPECIFIED: _Locale.ValueType  # 0
-    """Not said. Means Chinese when the query has Chinese characters, or there is no query; English otherwise."""
+    """Not said. Means Chinese when the query has Chinese characters; without a query when most of the memories have.
+    English otherwise.
+    """
     LOCALE_ZH: _Locale.ValueType  # 1
     """Chinese."""
     LOCALE_EN: _Locale.ValueType  # 2
@@ -210,7 +212,9 @@ class Locale(_Locale, metaclass=_LocaleEnumTypeWrapper):
     """The language of a rendered section's headings."""
 
 LOCALE_UNSPECIFIED: Locale.ValueType  # 0
-"""Not said. Means Chinese when the query has Chinese characters, or there is no query; English otherwise."""
+"""Not said. Means Chinese when the query has Chinese characters; without a query when most of the memories have.
+English otherwise.
+"""
 LOCALE_ZH: Locale.ValueType  # 1
 """Chinese."""
 LOCALE_EN: Locale.ValueType  # 2
@@ -226,7 +230,7 @@ class _TierEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Tier.ValueType],
     TIER_UNSPECIFIED: _Tier.ValueType  # 0
     """Not said. Never sent."""
     TIER_FULL: _Tier.ValueType  # 1
-    """The body. Under CONTEXT each text of it is cut at 500 characters; the reason says so."""
+    """The body. Under CONTEXT of a long text the lines that bear on the query; the reason says so."""
     TIER_INDEX: _Tier.ValueType  # 2
     """Title, tags and summary."""
     TIER_DROPPED: _Tier.ValueType  # 3
@@ -238,7 +242,7 @@ class Tier(_Tier, metaclass=_TierEnumTypeWrapper):
 TIER_UNSPECIFIED: Tier.ValueType  # 0
 """Not said. Never sent."""
 TIER_FULL: Tier.ValueType  # 1
-"""The body. Under CONTEXT each text of it is cut at 500 characters; the reason says so."""
+"""The body. Under CONTEXT of a long text the lines that bear on the query; the reason says so."""
 TIER_INDEX: Tier.ValueType  # 2
 """Title, tags and summary."""
 TIER_DROPPED: Tier.ValueType  # 3
@@ -429,8 +433,8 @@ Global___PromptMessage: _TypeAlias = PromptMessage  # noqa: Y015
 
 @_typing.final
 class SectionQuotas(_message.Message):
-    """How many memories CONTEXT shows of a kind, 0 to 200 each. The others are reported as dropped. Unset means what the project
-    sets, or else what stands beside each.
+    """What CONTEXT shows: how many memories of a kind, 0 to 200 each, and how much of each. The others are reported as dropped.
+    Unset means what the project sets, or else what stands beside each.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -438,22 +442,29 @@ class SectionQuotas(_message.Message):
     DOMAINS_FIELD_NUMBER: _builtins.int
     LEARNING_RECORDS_FIELD_NUMBER: _builtins.int
     CODE_FRAGMENTS_FIELD_NUMBER: _builtins.int
+    TEXT_CHARACTERS_FIELD_NUMBER: _builtins.int
     domains: _builtins.int
     """Unset means 3."""
     learning_records: _builtins.int
     """Unset means 5."""
     code_fragments: _builtins.int
-    """Unset means 3."""
+    """Unset means 10, or 3 where text_characters is set."""
+    text_characters: _builtins.int
+    """Cuts each text at so many characters from its beginning, wherever that is, and shows of code its path alone; what is
+    not worth its place is shown all the same. It is the first document's form to the letter with 500. 0 to 262144; 0
+    or unset shows the lines of each that bear on the query.
+    """
     def __init__(
         self,
         *,
         domains: _builtins.int | None = ...,
         learning_records: _builtins.int | None = ...,
         code_fragments: _builtins.int | None = ...,
+        text_characters: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "_text_characters", b"_text_characters", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records", "text_characters", b"text_characters"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "_text_characters", b"_text_characters", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records", "text_characters", b"text_characters"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__code_fragments: _TypeAlias = _typing.Literal["code_fragments"]  # noqa: Y015
     _WhichOneofArgType__code_fragments: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments"]  # noqa: Y015
@@ -461,12 +472,16 @@ class SectionQuotas(_message.Message):
     _WhichOneofArgType__domains: _TypeAlias = _typing.Literal["_domains", b"_domains"]  # noqa: Y015
     _WhichOneofReturnType__learning_records: _TypeAlias = _typing.Literal["learning_records"]  # noqa: Y015
     _WhichOneofArgType__learning_records: _TypeAlias = _typing.Literal["_learning_records", b"_learning_records"]  # noqa: Y015
+    _WhichOneofReturnType__text_characters: _TypeAlias = _typing.Literal["text_characters"]  # noqa: Y015
+    _WhichOneofArgType__text_characters: _TypeAlias = _typing.Literal["_text_characters", b"_text_characters"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__code_fragments) -> _WhichOneofReturnType__code_fragments | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__domains) -> _WhichOneofReturnType__domains | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__learning_records) -> _WhichOneofReturnType__learning_records | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__text_characters) -> _WhichOneofReturnType__text_characters | None: ...
 
 Global___SectionQuotas: _TypeAlias = SectionQuotas  # noqa: Y015
 
@@ -592,7 +607,7 @@ class RenderRequest(_message.Message):
 
     @_builtins.property
     def quotas(self) -> Global___SectionQuotas:
-        """How many memories of a kind CONTEXT shows."""
+        """What CONTEXT shows."""
 
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:

@@ -212,29 +212,36 @@ Global___FormBudgets: _TypeAlias = FormBudgets  # noqa: Y015
 
 @_typing.final
 class QuotaSettings(_message.Message):
-    """How many memories CONTEXT shows of a kind, 0 to 200 each."""
+    """What CONTEXT shows: how many memories of a kind, 0 to 200 each, and how much of each."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     DOMAINS_FIELD_NUMBER: _builtins.int
     LEARNING_RECORDS_FIELD_NUMBER: _builtins.int
     CODE_FRAGMENTS_FIELD_NUMBER: _builtins.int
+    TEXT_CHARACTERS_FIELD_NUMBER: _builtins.int
     domains: _builtins.int
     """Unset means 3."""
     learning_records: _builtins.int
     """Unset means 5."""
     code_fragments: _builtins.int
-    """Unset means 3."""
+    """Unset means 10, or 3 where text_characters is set."""
+    text_characters: _builtins.int
+    """Cuts each text at so many characters from its beginning, wherever that is, and shows of code its path alone; what is
+    not worth its place is shown all the same. It is the first document's form to the letter with 500. 0 to 262144; 0
+    or unset shows the lines of each that bear on the query.
+    """
     def __init__(
         self,
         *,
         domains: _builtins.int | None = ...,
         learning_records: _builtins.int | None = ...,
         code_fragments: _builtins.int | None = ...,
+        text_characters: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "_text_characters", b"_text_characters", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records", "text_characters", b"text_characters"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "_text_characters", b"_text_characters", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records", "text_characters", b"text_characters"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__code_fragments: _TypeAlias = _typing.Literal["code_fragments"]  # noqa: Y015
     _WhichOneofArgType__code_fragments: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments"]  # noqa: Y015
@@ -242,12 +249,16 @@ class QuotaSettings(_message.Message):
     _WhichOneofArgType__domains: _TypeAlias = _typing.Literal["_domains", b"_domains"]  # noqa: Y015
     _WhichOneofReturnType__learning_records: _TypeAlias = _typing.Literal["learning_records"]  # noqa: Y015
     _WhichOneofArgType__learning_records: _TypeAlias = _typing.Literal["_learning_records", b"_learning_records"]  # noqa: Y015
+    _WhichOneofReturnType__text_characters: _TypeAlias = _typing.Literal["text_characters"]  # noqa: Y015
+    _WhichOneofArgType__text_characters: _TypeAlias = _typing.Literal["_text_characters", b"_text_characters"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__code_fragments) -> _WhichOneofReturnType__code_fragments | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__domains) -> _WhichOneofReturnType__domains | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__learning_records) -> _WhichOneofReturnType__learning_records | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__text_characters) -> _WhichOneofReturnType__text_characters | None: ...
 
 Global___QuotaSettings: _TypeAlias = QuotaSettings  # noqa: Y015
 

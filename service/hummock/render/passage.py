@@ -1,0 +1,191 @@
+"""The lines of a text that bear on a query, where all of it is more than a prompt should hold."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from hummock.text.analyzer import query_terms
+from hummock.text.keywords import keywords
+from hummock.text.normalise import CJK
+
+Measure = Callable[[str], int]
+
+_KEYWORDS: Final = 32
+_LEAD_SHARE: Final = 0.25
+"""Of the room beside the lines that hold words of the query: what stands in front of them; the rest stands behind."""
+_FARTHEST_BOUNDARY: Final = 80
+"""Characters that are looked back for the end of a word; what has none in so many is no prose."""
+
+_SENTENCE_END: Final = re.compile(r"[。！？；]+|[.!?;]+(?=\s)")
+_CJK: Final = re.compile(f"[{CJK}]")
+_INSIDE_WORD: Final = re.compile(rf"(?<=[^\W{CJK}])(?=[^\W{CJK}])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A part of a text, or all of it.
+
+    Attributes:
+        text: Whole lines; of a line that is too long whole sentences, of such a sentence whole words.
+        first_line: Where it begins, counted from 0 in the whole text.
+        last_line: Where it ends, inclusive.
+        is_cut_before: Whether there is more in front of it.
+        is_cut_behind: Whether there is more behind it.
+        is_found: Whether words of the query decided where it lies; else it is the beginning.
+    """
+
+    text: str
+    first_line: int
+    last_line: int
+    is_cut_before: bool = False
+    is_cut_behind: bool = False
+    is_found: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the text is missing."""
+        return not (self.is_cut_before or self.is_cut_behind)
+
+
+def words_of(query: str) -> tuple[str, ...]:
+    """What to look for in texts, folded: stems of the words that tell what a query is about, and pairs of Chinese."""
+    terms = query_terms(" ".join(keywords(query, _KEYWORDS)))
+    # The stem of "query" is "queri", which no text holds.
+    stems = (term[:-1] if term.endswith("i") and len(term) > 3 else term for term in terms)
+    return tuple(dict.fromkeys(stem for stem in stems if len(stem) > 1 or _CJK.match(stem)))
+
+
+def columns(text: str) -> int:
+    """How wide a text is: a Chinese character counts twice, for it says and costs as much as two letters or more."""
+    # One byte for a letter and three for a Chinese character; to look for those takes ten times as long.
+    return (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2
+
+
+def passage_of(text: str, words: Sequence[str], limit: int, measure: Measure = columns) -> Passage:
+    """The part of a text that holds most of the words, the rarer in it the better; its beginning where it holds none.
+
+    Of equal parts the one with the words closest together counts, then the first.
+
+    Args:
+        text: Cleaned.
+        words: As `words_of` gives them.
+        limit: How wide it may be, at least 1.
+        measure: What tells how wide a text is: at least 1 for each of its characters.
+    """
+    if measure(text) <= limit:
+        return Passage(text=text, first_line=0, last_line=text.count("\n"))
+    starts = _pieces(text, max(limit // 2, 1), measure)
+    widths = [measure(text[start:end]) for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    span = _densest(_held(text, starts, words), widths, limit)
+    first, last = _widened(span or (0, 0), widths, limit)
+    start, end = starts[first], starts[last + 1] if last + 1 < len(starts) else len(text)
+    part = text[start:end]
+    lead = len(part) - len(part.lstrip("\n"))
+    first_line = text.count("\n", 0, start + lead)
+    shown = part.strip("\n")
+    return Passage(
+        text=shown,
+        first_line=first_line,
+        last_line=first_line + shown.count("\n"),
+        is_cut_before=bool(text[:start].strip()),
+        is_cut_behind=bool(text[end:].strip()),
+        is_found=span is not None,
+    )
+
+
+def _pieces(text: str, limit: int, measure: Measure) -> list[int]:
+    """Where pieces within the limit begin: lines or, in a line that is too long, sentences or words."""
+    starts: list[int] = []
+    start = 0
+    for line in text.split("\n"):
+        end = min(start + len(line) + 1, len(text))
+        # The first half of it spares counting all that follows, again and again, in a text of one line.
+        while end - start > limit or measure(text[start:end]) > limit:
+            starts.append(start)
+            start = _border(text, start, end, limit, measure)
+        if start < end or not starts:
+            starts.append(start)
+        start = end
+    return starts
+
+
+def _border(text: str, start: int, end: int, limit: int, measure: Measure) -> int:
+    """The last place to cut a piece from `start`: behind a sentence, else between words, else where the room ends."""
+    within = text[start : min(end, start + limit)]
+    while (excess := measure(within) - limit) > 0 and len(within) > 1:
+        within = within[: -((excess + 1) // 2)]
+    size = len(within)
+    sentences = [found.end() for found in _SENTENCE_END.finditer(within, 0, size)]
+    if sentences and sentences[-1] > size // 2:
+        return start + sentences[-1]
+    for cut in range(start + size, max(start + size - _FARTHEST_BOUNDARY, start), -1):
+        if not _INSIDE_WORD.match(text, cut):
+            return cut
+    return start + size
+
+
+def _held(text: str, starts: Sequence[int], words: Sequence[str]) -> dict[int, set[int]]:
+    """For each piece that holds any, the places of its words among `words`."""
+    lowered = text.lower()
+    # A few letters have another length in lower case, and places would no longer agree.
+    folded = lowered if len(lowered) == len(text) else text
+    held: dict[int, set[int]] = {}
+    for place, word in enumerate(words):
+        at = folded.find(word)
+        while at >= 0:
+            piece = bisect_right(starts, at) - 1
+            held.setdefault(piece, set()).add(place)
+            # What else the piece holds of the word tells nothing new.
+            at = folded.find(word, starts[piece + 1]) if piece + 1 < len(starts) else -1
+    return held
+
+
+def _densest(held: dict[int, set[int]], widths: Sequence[int], limit: int) -> tuple[int, int] | None:
+    """The first and the last piece of the span that holds words of the greatest weight, None where none is held."""
+    frequency: dict[int, int] = {}
+    for places in held.values():
+        for place in places:
+            frequency[place] = frequency.get(place, 0) + 1
+    weight = {place: math.log1p(len(widths) / count) for place, count in frequency.items()}
+    ends = list(accumulate(widths, initial=0))
+    pieces = sorted(held)
+    best: tuple[float, int, int, int] | None = None
+    for index, first in enumerate(pieces):
+        seen: set[int] = set()
+        total = 0.0
+        for last in pieces[index:]:
+            width = ends[last + 1] - ends[first]
+            if width > limit:
+                break
+            new = held[last] - seen
+            if not new:
+                continue
+            seen |= new
+            total += sum(weight[place] for place in new)
+            if best is None or (total, -width) > best[:2]:
+                best = (total, -width, first, last)
+    return None if best is None else best[2:]
+
+
+def _widened(span: tuple[int, int], widths: Sequence[int], limit: int) -> tuple[int, int]:
+    """The span with as many pieces around it as there is room for."""
+    first, last = span
+    room = limit - sum(widths[first : last + 1])
+    lead = int(room * _LEAD_SHARE)
+    while first and widths[first - 1] <= lead:
+        first -= 1
+        lead -= widths[first]
+        room -= widths[first]
+    while last + 1 < len(widths) and widths[last + 1] <= room:
+        last += 1
+        room -= widths[last]
+    while first and widths[first - 1] <= room:
+        first -= 1
+        room -= widths[first]
+    return first, last

@@ -1,0 +1,61 @@
+"""Which hits are worth a reader's time: a recall gives the best that there is, and that may be nothing.
+
+A score says how a hit compares with the best of its group. It is no measure of whether that one is any good: in a
+question of everyday words half the project holds most of its terms ("what is the ... of"). Two other things are: how
+similar the meaning is, by the model's calibration, and how many words that tell something the hit holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hummock.core.candidates import FoundBy
+from hummock.core.recall import Hit
+from hummock.text.analyzer import query_terms
+from hummock.text.keywords import keywords
+
+LEAST_SIMILARITY: Final = 0.2
+"""Of unrelated questions in both languages the best record had .22 at most, and mostly below .15."""
+
+LEAST_SHARE: Final = 0.5
+LEAST_WORDS: Final = 2
+"""Share of the query's telling words that does instead, and how many of them; one where the query has no more."""
+
+LEAST_OF_BEST: Final = 0.4
+"""Share of its group's best score, ages apart, below which a hit only follows because there is room for ten."""
+
+_NAMED: Final = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
+_KEYWORDS: Final = 32
+
+
+def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
+    """What speaks against showing each hit of a group, for people; empty for those worth showing.
+
+    What the query names is, and what was found without a vector, as there is nothing to hold against it but its words.
+    """
+    told = frozenset(query_terms(" ".join(keywords(query, _KEYWORDS))))
+    best = max((_ageless(hit) for hit in hits if not _is_named(hit)), default=0.0)
+    return [_drawback(hit, told, best) for hit in hits]
+
+
+def _drawback(hit: Hit, told: frozenset[str], best: float) -> str:
+    if _is_named(hit):
+        return ""
+    if (score := _ageless(hit)) < LEAST_OF_BEST * best:
+        return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
+    if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
+        return ""
+    words = len(told.intersection(hit.matched_terms))
+    if told and words >= max(LEAST_SHARE * len(told), min(LEAST_WORDS, len(told))):
+        return ""
+    holds = f"it holds {words} of {len(told)} words"
+    return f"left out: its similarity {hit.similarity:.2f} is below {LEAST_SIMILARITY}, and {holds}"
+
+
+def _is_named(hit: Hit) -> bool:
+    return bool(hit.found_by & _NAMED)
+
+
+def _ageless(hit: Hit) -> float:
+    return hit.score / hit.decay if hit.decay else hit.score
