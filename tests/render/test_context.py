@@ -14,7 +14,7 @@ from hummock.core.project import ProjectInfo
 from hummock.core.render import LITERAL_QUOTAS, Locale, Quotas, Tier
 from hummock.render.context import CONTEXT_BUDGET_TOKENS, render_context
 from hummock.render.section import Frame, Section, Selected, wording_of
-from hummock.text.tokens import EstimatedTokens
+from hummock.text.tokens import EstimatedTokens, TokenCounter
 from tests.render.golden import assert_golden
 from tests.render.samples import PROJECT, dates, domain, fragment, note, record, repayment, selected
 
@@ -226,7 +226,8 @@ def test_the_whole_text_is_never_above_the_budget(
     items: list[Selected], budget_tokens: int, info: ProjectInfo | None
 ) -> None:
     """S0-33, S0-34, S0-35, 1.1-6."""
-    for counter, quotas in product((COUNTER, GrowingCounter()), (LITERAL_QUOTAS, Quotas())):
+    counters: tuple[TokenCounter, ...] = (COUNTER, GrowingCounter())
+    for counter, quotas in product(counters, (LITERAL_QUOTAS, Quotas())):
         frame = Frame(wording=ZH, budget_tokens=budget_tokens, counter=counter, info=info, quotas=quotas)
         section = render_context(items, frame)
         assert section.token_count == counter.count(section.text) <= budget_tokens

@@ -74,3 +74,12 @@ def test_what_has_no_vector_is_not_judged_by_one() -> None:
 
 def test_of_nothing_nothing_is_said() -> None:
     assert drawbacks([], "q") == []
+
+
+def test_the_closest_hit_in_the_other_language_is_shown_though_no_word_can_match() -> None:
+    """1.1-6: the others are judged as any, among themselves."""
+    chinese = note("zh", "缓存的条目留五分钟。", title="缓存")
+    closest, other, english = made(0.02, 0.08, memory=chinese), made(0.02, 0.06, memory=chinese), made(0.9, 0.5)
+    assert [not each for each in drawbacks([english, other, closest], "How long is it kept?")] == [True, False, True]
+    assert drawbacks([made(0.02, 0.04, memory=chinese)], "How long is it kept?") != [""]
+    assert drawbacks([english, closest], "留多久？")[1].startswith("left out: its similarity 0.08")

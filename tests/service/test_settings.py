@@ -89,7 +89,8 @@ def test_the_defaults_are_the_documents(service: Stubs, harbour: str) -> None:
         "budget_tokens.context": 4000,
         "budget_tokens.waterfall": 2000,
         "quotas.learning_records": 5,
-        "quotas.code_fragments": 3,
+        "quotas.code_fragments": 10,
+        "quotas.text_characters": 0,
     }
     assert {path: shown[path][0] for path in expected} == expected
 

@@ -14,6 +14,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.recall import Hit
 from hummock.text.analyzer import query_terms
 from hummock.text.keywords import keywords
+from hummock.text.normalise import is_han
 
 LEAST_SIMILARITY: Final = 0.2
 """Of unrelated questions in both languages the best record had .22 at most, and mostly below .15."""
@@ -23,7 +24,11 @@ LEAST_WORDS: Final = 2
 """Share of the query's telling words that does instead, and how many of them; one where the query has no more."""
 
 LEAST_OF_BEST: Final = 0.4
-"""Share of its group's best score, ages apart, below which a hit only follows because there is room for ten."""
+"""Share of the best score of its group, ages apart, below which a hit only follows because there is room for ten."""
+
+LEAST_ACROSS: Final = 0.05
+"""The similarity that does for the closest hit in the other script: there no word can match, and models see less. Of 13
+questions asked in the other language it was the answer in 10, at .05 to .40."""
 
 _NAMED: Final = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
 _KEYWORDS: Final = 32
@@ -32,16 +37,23 @@ _KEYWORDS: Final = 32
 def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
     """What speaks against showing each hit of a group, for people; empty for those worth showing.
 
-    What the query names is, and what was found without a vector, as there is nothing to hold against it but its words.
+    Hits in Chinese and others are compared among themselves. What the query names is shown, and what was found without
+    a vector, as there is nothing to hold against it but its words.
     """
     told = frozenset(query_terms(" ".join(keywords(query, _KEYWORDS))))
-    best = max((_ageless(hit) for hit in hits if not _is_named(hit)), default=0.0)
-    return [_drawback(hit, told, best) for hit in hits]
+    is_other = [_is_chinese(hit) != is_han(query) for hit in hits]
+    against = [""] * len(hits)
+    for side in (False, True):
+        places = [place for place, other in enumerate(is_other) if other is side and not _is_named(hits[place])]
+        best = max((_ageless(hits[place]) for place in places), default=0.0)
+        closest = max((hits[place].similarity for place in places), default=0.0)
+        for place in places:
+            is_answer_across = side and LEAST_ACROSS <= hits[place].similarity == closest
+            against[place] = "" if is_answer_across else _drawback(hits[place], told, best)
+    return against
 
 
 def _drawback(hit: Hit, told: frozenset[str], best: float) -> str:
-    if _is_named(hit):
-        return ""
     if (score := _ageless(hit)) < LEAST_OF_BEST * best:
         return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
     if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
@@ -51,6 +63,10 @@ def _drawback(hit: Hit, told: frozenset[str], best: float) -> str:
         return ""
     holds = f"it holds {words} of {len(told)} words"
     return f"left out: its similarity {hit.similarity:.2f} is below {LEAST_SIMILARITY}, and {holds}"
+
+
+def _is_chinese(hit: Hit) -> bool:
+    return is_han(f"{hit.memory.index.title}\n{hit.memory.index.summary}")
 
 
 def _is_named(hit: Hit) -> bool:
