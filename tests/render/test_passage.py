@@ -70,6 +70,11 @@ def test_a_text_of_one_line_is_cut_between_sentences() -> None:
     assert text[text.index(passage.text) - 1] == "。"
 
 
+def test_a_line_that_fits_is_never_parted_however_little_room_there_is() -> None:
+    lines = [f"Line {n} is nearly as long as all the room that a passage has here." for n in range(20)]
+    assert found(lines, "line 7", 100).text in lines
+
+
 def test_a_sentence_that_is_too_long_is_cut_between_words() -> None:
     passage = passage_of("word " * 1000, (), 100)
     assert set(passage.text.split()) == {"word"}

@@ -80,7 +80,7 @@ def passage_of(text: str, words: Sequence[str], limit: int, measure: Measure = c
     """
     if measure(text) <= limit:
         return Passage(text=text, first_line=0, last_line=text.count("\n"))
-    starts = _pieces(text, max(limit // 2, 1), measure)
+    starts = _pieces(text, limit, measure)
     widths = [measure(text[start:end]) for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
     span = _densest(_held(text, starts, words), widths, limit)
     first, last = _widened(span or (0, 0), widths, limit)
@@ -105,10 +105,13 @@ def _pieces(text: str, limit: int, measure: Measure) -> list[int]:
     start = 0
     for line in text.split("\n"):
         end = min(start + len(line) + 1, len(text))
+        room = limit
         # The first half of it spares counting all that follows, again and again, in a text of one line.
-        while end - start > limit or measure(text[start:end]) > limit:
+        while end - start > room or measure(text[start:end]) > room:
+            # Of a line that does not fit two pieces stand side by side.
+            room = max(limit // 2, 1)
             starts.append(start)
-            start = _border(text, start, end, limit, measure)
+            start = _border(text, start, end, room, measure)
         if start < end or not starts:
             starts.append(start)
         start = end

@@ -33,7 +33,7 @@ from hummock.render.turn import Load, RenderTurn, Source, Turn
 from hummock.render.worth import drawbacks
 from hummock.text.tokens import TokenCounter
 
-_SHORTEST, _LONGEST = 0.2, 2.0
+_SHORTEST, _LONGEST = 0.4, 2.0
 """How far excerpts follow a budget that is not the form's own."""
 
 
