@@ -16,6 +16,7 @@ from hummock.core.memory import Draft, LearnCommand, Learned, Lesson, Memory, Me
 from hummock.memories.backfill import Backfill
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn, Preparation
+from hummock.ports.models import QueryGloss
 from hummock.store import EmbeddedStore
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
@@ -37,11 +38,11 @@ class WordEmbedder:
         """The tests' space."""
         return SPACE
 
-    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
         """A query is a text."""
         return _embedding(text)
 
-    def is_known(self, text: str) -> bool:
+    def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
         """None is kept."""
         return False
 

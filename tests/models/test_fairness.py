@@ -14,7 +14,7 @@ import pytest
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models import OnnxEmbedder
 from hummock.models.embedder import QUERIES_KEPT
-from hummock.ports.models import EmbeddingLate
+from hummock.ports.models import EmbeddingLate, QueryGloss
 from tests.fakes import FakeClock
 from tests.strategies import SPACE
 
@@ -45,7 +45,7 @@ class HeldModel:
             self._at_once -= 1
         return Embedding(vector=np.ones(SPACE.dim, np.float32), tokens=SPACE.no_tokens())
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
         return self.embed_chunk(text, None)
 
     def split(self, header: str, body: str) -> list[str]:
@@ -184,7 +184,7 @@ def test_a_query_that_another_still_waits_for_is_embedded(model: HeldModel, call
     first = embedder._query_executor.submit(model.embed_query, "first")
     model.started.acquire()
     patient = callers.submit(embedder.embed_query, "q")
-    while "q" not in embedder._queries:
+    while ("q", None) not in embedder._queries:
         os.sched_yield()
     with pytest.raises(EmbeddingLate):
         embedder.embed_query("q", timeout_s=0.0)
@@ -201,7 +201,7 @@ class TickingModel(HeldModel):
         super().__init__()
         self._clock = clock
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
         self.ran.append(text)
         self._clock.move(len(text))
         return Embedding(vector=np.ones(SPACE.dim, np.float32), tokens=SPACE.no_tokens())

@@ -30,6 +30,7 @@ from hummock.core.recall import (
     RecallQuery,
     TimeInterval,
 )
+from hummock.ports.models import QueryGloss
 from hummock.recall.cache import DECAY_TOLERANCE, TTL_S, CachedRecall
 from hummock.recall.pipeline import Recall
 from tests.fakes import CountingLock
@@ -259,7 +260,7 @@ class Failing:
 
     space = SPACE
 
-    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
         raise RuntimeError(text)
 
 

@@ -74,7 +74,7 @@ def test_without_the_model_words_still_explain(desk: Desk) -> None:
 
         space = desk.embedder.space
 
-        def embed_query(self, text: str, left_s: float | None = None) -> None:
+        def embed_query(self, text: str, left_s: float | None = None, gloss: object = None) -> None:
             raise RuntimeError(text)
 
     desk.teach(note("the harbour is deep", "a"), note("bread is baked", "b"))

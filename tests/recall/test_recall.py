@@ -15,6 +15,7 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
 from hummock.core.memory import Memory, Origin
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
+from hummock.ports.models import QueryGloss
 from hummock.ports.store import Generation, Store
 from hummock.recall.pipeline import Recall
 from hummock.store import EmbeddedStore
@@ -31,10 +32,10 @@ class Broken:
     def __init__(self, space: EmbeddingSpace) -> None:
         self.space = space
 
-    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
         raise RuntimeError(text)
 
-    def is_known(self, text: str) -> bool:
+    def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
         return False
 
     def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
@@ -250,6 +251,9 @@ class EditedInBetween:
 
     def generation(self, project: str) -> Generation:
         return self._store.generation(project)
+
+    def holds_any(self, project: str, terms: Sequence[str]) -> bool:
+        return self._store.holds_any(project, terms)
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         return self._store.load(project, docs, full=full)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import RecallPath, RecallQuery, SearchQuery, SearchScope
 from hummock.models import OnnxEmbedder
-from hummock.ports.models import Embedder
+from hummock.ports.models import Embedder, QueryGloss
 from hummock.ports.store import Store
 from hummock.recall.pipeline import Recall
 from hummock.recall.stage_budget import RESERVE_S
@@ -55,7 +55,7 @@ class Stuck:
     def space(self) -> EmbeddingSpace:
         return self._embedder.space
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
         assert self.may_answer.wait(30)
         return self._embedder.embed_query(text)
 
@@ -101,7 +101,7 @@ class Pointing:
         self.space = desk.embedder.space
         self._vector = desk.pointing(1).values
 
-    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
         return Embedding(vector=self._vector, tokens=self.space.no_tokens())
 
 

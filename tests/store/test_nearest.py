@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hummock.core.memory import Filter
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.limits import PlanLimits
-from hummock.store.search.search import Plan, nearest, plan_for
+from hummock.store.search.nearest import Plan, nearest, plan_for
 from hummock.store.views.columns import ROW, Columns
 from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.growing import Growing, SignBits, packed_query

@@ -37,6 +37,24 @@ class SessionWindow:
     turns: int
 
 
+class Bridge(Struct, frozen=True, kw_only=True, eq=False):
+    """A query in the words of another language.
+
+    Attributes:
+        vector: (dim,) float32, what its gloss is as a vector; its products are cosines. None where there is none.
+        terms: Terms of the gloss, unique, at most 32.
+        weights: (terms,) float32 in (0, 1], what each is worth.
+        stands_for: (terms,) uint32, bit i is set where the term stands for terms[i] of the query.
+        is_marked: Whether token vectors tell texts in the other language from those in the query's own.
+    """
+
+    vector: NDArray[np.float32] | None
+    terms: tuple[str, ...]
+    weights: NDArray[np.float32]
+    stands_for: NDArray[np.uint32]
+    is_marked: bool
+
+
 class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     """What one group of candidates is asked for; a path that is not asked for is empty.
 
@@ -56,6 +74,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
         with_key_files: Also fragments of the key files of the domains that any group before found by name.
         with_neighbours: Also what stands beside the best of each path in a session.
         with_tokens: Whether the candidates bring the token vectors of their best chunks.
+        bridge: The same query for texts in another language; None where there is nothing to look for.
     """
 
     name: str
@@ -73,6 +92,23 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     with_key_files: bool = False
     with_neighbours: bool = False
     with_tokens: bool = False
+    bridge: Bridge | None = None
+
+
+class Bridged(Struct, frozen=True, kw_only=True, eq=False):
+    """What a query in the words of another language says of candidates; a row is a candidate.
+
+    Attributes:
+        is_foreign: (n,) bool, whether it is in that language rather than in the query's own.
+        cosine: (n,) float32 of the best chunk; NaN without a vector.
+        keyword: (n,) float32 BM25 score of the gloss's terms.
+        matched: (n,) uint32, bit i is set where the candidate holds a term that stands for terms[i] of the query.
+    """
+
+    is_foreign: NDArray[np.bool_]
+    cosine: NDArray[np.float32]
+    keyword: NDArray[np.float32]
+    matched: NDArray[np.uint32]
 
 
 class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
@@ -113,6 +149,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         best_chunk: (n,) int64, which chunk `cosine` and `vector` are of; 0 also when there is none.
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
+        bridged: What the query's bridge says of them; None without one.
         in_window: Memories that passed the filter, inside the window.
         pending: Of those searched, how many wait for their vectors; 0 without a query vector.
         is_cut: Whether there were texts that were not searched for the substrings, since there are too many.
@@ -139,6 +176,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     best_chunk: NDArray[np.int64]
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
+    bridged: Bridged | None = None
     in_window: int = 0
     pending: int = 0
     is_cut: bool = False

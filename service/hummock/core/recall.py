@@ -294,12 +294,20 @@ class Degradation:
     message: str
 
 
+class GlossedTerm(Struct, frozen=True, kw_only=True):
+    """A term of a query with its words in another language, the likeliest first."""
+
+    term: str
+    words: tuple[str, ...]
+
+
 class Receipt(Struct, frozen=True, kw_only=True):
     """What ran, how long it took and what was left out.
 
     `cross_encoded` counts the candidates that the cross-encoder read. `cached` means that an equal recall's answer was
     used: `stages` and `elapsed_s` are those of fetching it, all else is said of the recall that made it.
-    `project_settings` are the paths of what the project said where the request did not.
+    `project_settings` are the paths of what the project said where the request did not. `gloss` is what was looked for
+    in another language, by the glossary of `gloss_version`.
     """
 
     preset: Preset
@@ -314,6 +322,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
     cached: bool = False
     times: tuple[TimeInterval, ...] = ()
     project_settings: tuple[str, ...] = ()
+    gloss: tuple[GlossedTerm, ...] = ()
+    gloss_version: str = ""
 
 
 class Recalled(Struct, frozen=True, kw_only=True):

@@ -14,16 +14,19 @@ from typing import Protocol
 
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.models.basis import load_basis
+from hummock.models.bridge import load_bridge_map
 from hummock.models.calibrate import read_calibration
 from hummock.models.description import EmbeddingModel, ModelDescription
 from hummock.models.encoder import InferenceTimes
 from hummock.models.fusion import Say
 from hummock.models.pair import PairModel, marked_bases
 from hummock.models.single import SingleModel
-from hummock.ports.models import EmbeddingLate
+from hummock.ports.models import EmbeddingLate, QueryGloss
 from hummock.text.tokens import EstimatedTokens
 
 QUERIES_KEPT = 512
+
+_QueryKey = tuple[str, QueryGloss | None]
 
 _LENGTHS = (16, 32, 64, 128, 256, 512)
 """Most tokens of a query in each bucket; longer ones count as the last. They are an estimate: a tokenizer would cost
@@ -44,8 +47,8 @@ class TextModel(Protocol):
     def space(self) -> EmbeddingSpace:
         """The space of all vectors that it gives."""
 
-    def embed_query(self, text: str) -> Embedding:
-        """Embed a query, cut to the window."""
+    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
+        """Embed a query, cut to the window; a model that reads glosses gives what this one says as its bridge."""
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a stored text, cut to the window; `first` is what its first chunk gave, None for that.
@@ -118,7 +121,7 @@ class OnnxEmbedder:
         self._executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed")
         # Someone waits for a query: it shares the cores with documents and does not queue behind them.
         self._query_executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-query")
-        self._queries: OrderedDict[str, _Query] = OrderedDict()
+        self._queries: OrderedDict[_QueryKey, _Query] = OrderedDict()
         self._query_times = InferenceTimes(_LENGTHS, _FADING)
         self._tokens = EstimatedTokens()
         self._monotonic = monotonic
@@ -129,42 +132,45 @@ class OnnxEmbedder:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
         """Embed a query: with the model's query prefix, cut to its window; recent and equal ones cost nothing.
 
         The caller's own thread runs the model, for to hand a query over and its vectors back costs what a short
         inference does; where that might take longer than there is time, another thread does, which can be left alone.
+
+        A query with a gloss has a bridge, if the model reads glosses.
 
         Raises:
             EmbeddingLate: It takes longer than `timeout_s`, or is expected to and was not begun.
             EmbeddingNotFinite: The model gave NaN or infinity.
             TypeError: The text holds a lone surrogate.
         """
+        key = (text, gloss)
         with self._lock:
-            query = self._queries.pop(text, None)
-            own = None if query else self._own(text, timeout_s)
-            query = query or _Query(own or self._query_executor.submit(self._timed_query, text))
+            query = self._queries.pop(key, None)
+            own = None if query else self._own(key, timeout_s)
+            query = query or _Query(own or self._query_executor.submit(self._timed_query, *key))
             query.waiting += 1
-            self._queries[text] = query
+            self._queries[key] = query
             if len(self._queries) > QUERIES_KEPT:
                 self._queries.popitem(last=False)
         try:
             if own:
-                self._complete(own, text)
+                self._complete(own, key)
             return query.future.result(timeout_s)
         except TimeoutError as late:
             raise EmbeddingLate(f"the model was waited for {_ms(timeout_s or 0.0)}, in which it did not end") from late
         except BaseException:
             with self._lock:
-                if self._queries.get(text) is query:
-                    del self._queries[text]
+                if self._queries.get(key) is query:
+                    del self._queries[key]
             raise
         finally:
-            self._leave(text, query)
+            self._leave(key, query)
 
-    def is_known(self, text: str) -> bool:
+    def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
         """Whether a query's vector is there, so that embedding it again costs nothing."""
-        query = self._queries.get(text)
+        query = self._queries.get((text, gloss))
         return query is not None and query.future.done()
 
     def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
@@ -208,10 +214,10 @@ class OnnxEmbedder:
         # The first one was queued before, so it has ended or is at work beside this one.
         return _shared(self._model.embed_chunk(text, None if first is None else first.result()))
 
-    def _own(self, text: str, timeout_s: float | None) -> Future[Embedding] | None:
+    def _own(self, key: _QueryKey, timeout_s: float | None) -> Future[Embedding] | None:
         """What the caller's thread completes; None where another thread had better. Raises: EmbeddingLate."""
         if timeout_s is not None:
-            token_count = self._tokens.count(text)
+            token_count = self._tokens.count(key[0])
             expected_s = self._query_times.expected_s(token_count)
             if expected_s > timeout_s:
                 self._query_times.fade(token_count)
@@ -222,24 +228,24 @@ class OnnxEmbedder:
         begun.set_running_or_notify_cancel()
         return begun
 
-    def _complete(self, own: Future[Embedding], text: str) -> None:
+    def _complete(self, own: Future[Embedding], key: _QueryKey) -> None:
         try:
-            own.set_result(self._timed_query(text))
+            own.set_result(self._timed_query(*key))
         except BaseException as error:
             own.set_exception(error)
 
-    def _timed_query(self, text: str) -> Embedding:
+    def _timed_query(self, text: str, gloss: QueryGloss | None) -> Embedding:
         start_s = self._monotonic()
-        embedding = _shared(self._model.embed_query(text))
+        embedding = _shared(self._model.embed_query(text, gloss))
         self._query_times.add(self._tokens.count(text), self._monotonic() - start_s)
         return embedding
 
-    def _leave(self, text: str, query: _Query) -> None:
+    def _leave(self, key: _QueryKey, query: _Query) -> None:
         """A query for which nobody waits any more is not begun, so that late ones do not make later ones late."""
         with self._lock:
             query.waiting -= 1
-            if not query.waiting and query.future.cancel() and self._queries.get(text) is query:
-                del self._queries[text]
+            if not query.waiting and query.future.cancel() and self._queries.get(key) is query:
+                del self._queries[key]
 
     def close(self) -> None:
         """Finish the running inferences, drop the queued ones."""
@@ -264,6 +270,8 @@ def _shared(embedding: Embedding) -> Embedding:
     """The embedding, which its callers share and none of them can write to."""
     embedding.vector.setflags(write=False)
     embedding.tokens.setflags(write=False)
+    if embedding.bridge is not None:
+        _shared(embedding.bridge)
     return embedding
 
 
@@ -274,7 +282,7 @@ def _open(model: EmbeddingModel, models_directory: Path, slots: int, say: Say) -
         SingleModel(part, models_directory / part.name, basis, say)
         for part, basis in zip(model.parts, marked_bases(model), strict=True)
     )
-    return PairModel(model, first, second, slots)
+    return PairModel(model, first, second, slots, load_bridge_map(model))
 
 
 def _cores() -> int:

@@ -20,13 +20,16 @@ from dataclasses import replace
 from threading import Lock
 
 import numpy as np
+from msgspec.structs import replace as replace_struct
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis, load_basis
+from hummock.models.bridge import BridgeMap
 from hummock.models.description import PairDescription
 from hummock.models.single import SingleModel
 from hummock.models.space import TOKEN_MARK, pair_space
+from hummock.ports.models import QueryGloss
 from hummock.text.normalise import is_han, known_share
 
 _ROOT = np.float32(np.sqrt(2))
@@ -42,6 +45,9 @@ A_LITTLE = 0.05
 """The same below which the first model does not know its language. A Chinese question asks that model alone, so it also
 reads code with some comments in Chinese."""
 
+MAPPED = np.float32(0.5)
+"""Share of a mapped query beside a gloss that covers all of it."""
+
 BEGINNING_TOKENS = 192
 """What a model reads of a memory whose language it does not know; with 128 fewer questions find their code."""
 
@@ -55,7 +61,14 @@ class PairModel:
     one model after the other.
     """
 
-    def __init__(self, pair: PairDescription, first: SingleModel, second: SingleModel, slots: int) -> None:
+    def __init__(
+        self,
+        pair: PairDescription,
+        first: SingleModel,
+        second: SingleModel,
+        slots: int,
+        bridge_map: BridgeMap | None = None,
+    ) -> None:
         """Join two models.
 
         Args:
@@ -63,10 +76,12 @@ class PairModel:
             first: The one that reads Chinese, with its basis of `marked_bases`.
             second: The other, with its own.
             slots: Cores.
+            bridge_map: From the first model's queries to the second one's; None where there is none.
         """
         self._pair = pair
         self._first = first
         self._second = second
+        self._bridge_map = bridge_map
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
         self._space = pair_space(pair, first.space, second.space)
         self._cores = Cores(slots)
@@ -77,8 +92,10 @@ class PairModel:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str) -> Embedding:
+    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
         """Embed a query with both models; its vector has a length of at most √2.
+
+        With a gloss the second model reads that in place of the query, and its bridge asks that model alone.
 
         Raises:
             EmbeddingNotFinite: A model gave NaN or infinity.
@@ -91,17 +108,19 @@ class PairModel:
             return self._first.embed_query(text, with_tokens=of_first)
 
         def by_second() -> Embedding:
-            return self._second.embed_query(text, with_tokens=not of_first)
+            said = text if gloss is None else gloss.text
+            return self._second.embed_query(said, with_tokens=gloss is not None or not of_first)
 
         with self._cores.one():
             # A Chinese query need not wait for a model of which it asks nothing.
-            if second_weight <= 0:
+            if second_weight <= 0 and gloss is None:
                 first, second = by_first(), _nothing(self._second.space)
             elif first_weight <= 0:
                 first, second = _nothing(self._first.space), by_second()
             else:
                 first, second = self._both(by_first, by_second)
-        return _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
+        whole = _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
+        return whole if gloss is None else replace_struct(whole, bridge=self._bridge(first, second, gloss.coverage))
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a stored text; `first` is what its first chunk gave, None for that one.
@@ -131,6 +150,15 @@ class PairModel:
     def close(self) -> None:
         """End the threads of the queries' other halves."""
         self._query_halves.shutdown()
+
+    def _bridge(self, first: Embedding, second: Embedding, coverage: float) -> Embedding:
+        """What asks the second model alone: the gloss by how much it covers, and what the map makes of the query."""
+        read = second.vector
+        # Which asks nothing of the first model has no vector of it.
+        if self._bridge_map is not None and first.vector.any():
+            mixed = np.float32(coverage) * read + MAPPED * self._bridge_map(first.vector)
+            read = mixed / np.linalg.norm(mixed)
+        return Embedding(vector=np.concatenate([np.zeros_like(first.vector), _ROOT * read]), tokens=second.tokens)
 
     def _both(self, by_first: Embed, by_second: Embed) -> tuple[Embedding, Embedding]:
         """What both say, at once if a core is free: who waits alone need not wait for one after the other."""

@@ -14,6 +14,7 @@ from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import verify
 from hummock.models.fusion import Say, served
 from hummock.models.space import embedding_space
+from hummock.ports.models import QueryGloss
 
 
 class SingleModel:
@@ -50,11 +51,12 @@ class SingleModel:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str, *, with_tokens: bool = True) -> Embedding:
+    def embed_query(self, text: str, gloss: QueryGloss | None = None, *, with_tokens: bool = True) -> Embedding:
         """Embed a query: with the model's prefix, which has no token vectors, and cut to the window.
 
         Args:
             text: The query.
+            gloss: It is not read: nothing tells which stored texts are in its language.
             with_tokens: Without them it has none.
 
         Raises:

@@ -24,6 +24,14 @@ class EmbeddingLate(Exception):
     """A query's embedding is not there in time; the message says how long it was waited for, or would have been."""
 
 
+@dataclass(frozen=True, slots=True)
+class QueryGloss:
+    """A query in the words of another language: these, and the share in [0, 1] of it that they account for."""
+
+    text: str
+    coverage: float
+
+
 class Embedder(Protocol):
     """Turns texts into vectors of one space. Equal texts give equal bytes. Safe to call from several threads."""
 
@@ -31,19 +39,21 @@ class Embedder(Protocol):
     def space(self) -> EmbeddingSpace:
         """The space of all its vectors."""
 
-    def embed_query(self, text: str, timeout_s: float | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
         """The vector of a query; the model's query prefix is put before it and its end is cut to the window.
 
         Args:
             text: The query.
             timeout_s: Waits no longer than this; None means as long as it takes.
+            gloss: The same in the words of another language, for what is stored in that; the embedding then has a
+                bridge, unless one model reads all languages.
 
         Raises:
             EmbeddingLate: It took longer, and will be there when the query is asked again; or it would probably take
                 longer, and was not begun.
         """
 
-    def is_known(self, text: str) -> bool:
+    def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
         """Whether a query's vector is there, so that embedding it again costs nothing."""
 
     def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:

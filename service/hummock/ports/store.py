@@ -309,6 +309,9 @@ class Recallable(Protocol):
         Terms that no memory holds come last, and of equal ones the first comes first.
         """
 
+    def holds_any(self, project: str, terms: Sequence[str]) -> bool:
+        """Whether a memory of the project holds, or once held, one of these terms. Costs next to nothing."""
+
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
 

@@ -29,6 +29,7 @@ from hummock.core.recall import (
 )
 from hummock.ports.models import Clock, Embedder, EmbeddingLate
 from hummock.ports.store import Recallable
+from hummock.recall.bridge import crossed, gloss_of, glossed_terms, query_gloss, with_bridge
 from hummock.recall.fuse import Fused, Picked, fuse, pick
 from hummock.recall.hits import count, make_hits, with_neighbours
 from hummock.recall.intent import AskIntent, analyse_intent
@@ -36,6 +37,7 @@ from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
 from hummock.recall.query_features import QueryFeatures, group_queries, query_features
 from hummock.recall.rerank import CrossEncode, late_scores
 from hummock.recall.stage_budget import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
+from hummock.text.glossary import Gloss
 
 _LATE = "late_interaction"
 _NEIGHBOURS = "context_window"
@@ -138,9 +140,7 @@ class Recall:
 
     def is_inline(self, query: RecallQuery) -> bool:
         """Whether no model need be run and nobody be asked for it, and nothing takes long that lately did not."""
-        has_vector = (
-            query.vector is not None or RecallPath.VECTOR not in query.paths or self._embedder.is_known(query.text)
-        )
+        has_vector = query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query)
         if not has_vector or query.context_window or query.keyword_mode is not KeywordMode.TERMS:
             return False
         if max(query.top_k or 0, query.code_top_k or 0) > _INLINE_HITS or (query.candidates or 0) > _INLINE_CANDIDATES:
@@ -171,7 +171,8 @@ class Recall:
         given = query.intent
         plan = self._plan(query, given, budget)
         budget.done("intent")
-        embedding, degraded = self._embedding(query, plan, budget)
+        gloss = gloss_of(query, self._store)
+        embedding, degraded = self._embedding(query, plan, gloss, budget)
         budget.done("embed")
         if asking:
             answer = asking.answer(budget.left_s(_LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH, _NEIGHBOURS))
@@ -185,8 +186,9 @@ class Recall:
         features = query_features(
             query, plan, given, embedding, space, lambda terms, most: self._store.rarest(query.project, terms, most)
         )
+        features = with_bridge(features, gloss, embedding, plan, space)
         if len(features.tokens) and not budget.fits(_LATE, _LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH):
-            features = replace(features, tokens=space.no_tokens())
+            features = replace(features, tokens=space.no_tokens(), bridge_tokens=space.no_tokens())
         return plan, features, degraded
 
     def _rank(self, query: RecallQuery, plan: Plan, features: QueryFeatures, budget: StageBudget) -> Ranking:
@@ -196,6 +198,10 @@ class Recall:
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._embedder.space
         late = [late_scores(found, features, space.token_mark) for found in gathered.groups]
+        if features.bridge is not None:
+            pairs = zip(gathered.groups, late, strict=True)
+            over = [crossed(found, scores, features, space) for found, scores in pairs]
+            gathered, late = replace(gathered, groups=tuple(found for found, _ in over)), [each for _, each in over]
         if len(features.tokens):
             budget.done(_LATE)
         fused = tuple(
@@ -235,6 +241,10 @@ class Recall:
             present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
         return hits, present
 
+    def _is_known(self, query: RecallQuery) -> bool:
+        """Whether the query's vector is there, with that of its gloss if it has one."""
+        return self._embedder.is_known(query.text, query_gloss(gloss_of(query, self._store)))
+
     def _plan(self, query: RecallQuery, given: Intent | None, budget: StageBudget) -> Plan:
         """The plan, with terms in place of substrings where there is no time to look through texts."""
         intent = analyse_intent(query.text, given)
@@ -244,7 +254,7 @@ class Recall:
         return replace(plan, substrings=())
 
     def _embedding(
-        self, query: RecallQuery, plan: Plan, budget: StageBudget
+        self, query: RecallQuery, plan: Plan, gloss: Gloss | None, budget: StageBudget
     ) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails or is late costs its path, not the recall."""
         given = None if query.vector is None else given_embedding("query_vector", query.vector, self._embedder.space)
@@ -258,7 +268,8 @@ class Recall:
             return given, ()
         try:
             left_s = budget.left_s(*to_come)
-            return self._embedder.embed_query(query.text, None if left_s is None else _PATIENCE * left_s), ()
+            patience_s = None if left_s is None else _PATIENCE * left_s
+            return self._embedder.embed_query(query.text, patience_s, query_gloss(gloss)), ()
         except EmbeddingLate as late:
             budget.leave_out("vector", str(late))
             return None, ()
@@ -308,7 +319,7 @@ def _scan_cut(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
 def _receipt(
     ranking: Ranking, hits: Mapping[str, tuple[Hit, ...]], budget: StageBudget, space: EmbeddingSpace
 ) -> Receipt:
-    plan = ranking.plan
+    plan, gloss = ranking.plan, ranking.features.gloss
     groups = list(zip(ranking.gathered.groups, ranking.fused, strict=True))
     main = next((ranked for found, ranked in groups if found.name == MAIN), None)
     return Receipt(
@@ -322,4 +333,6 @@ def _receipt(
         elapsed_s=budget.elapsed_s,
         times=plan.times,
         cross_encoded=ranking.cross_encoded,
+        gloss=glossed_terms(gloss),
+        gloss_version=gloss.version if gloss else "",
     )

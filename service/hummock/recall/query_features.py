@@ -10,11 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from hummock.core.candidates import GroupQuery
+from hummock.core.candidates import Bridge, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import GroupPlan, Intent, Plan, RecallPath, RecallQuery
 from hummock.recall.plan import ALL_KINDS
 from hummock.text.analyzer import query_terms
+from hummock.text.glossary import Gloss
 from hummock.text.normalise import CJK, is_han, known_share, prose, short_hash, text_hash
 
 MAX_TERMS = 32
@@ -34,6 +35,9 @@ _CJK_NAME_CHARACTERS = range(2, 5)
 _JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
 
 
+_NO_TOKENS: NDArray[np.int8] = np.empty((0, 0), np.int8)
+
+
 class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     """The query in the forms that the paths need.
 
@@ -49,6 +53,9 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
         known_share: Share of the query's letters, in [0, 1], whose script the model knows.
         is_han: Whether the query has Chinese characters.
+        gloss: It in English words; None where nothing is looked for by these.
+        bridge: The same for texts that are not in its language; None without a gloss.
+        bridge_tokens: Token vectors of its gloss, as `tokens`.
     """
 
     vector: NDArray[np.float32] | None
@@ -62,6 +69,9 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     is_name: bool
     known_share: float
     is_han: bool
+    gloss: Gloss | None = None
+    bridge: Bridge | None = None
+    bridge_tokens: NDArray[np.int8] = _NO_TOKENS
 
 
 def query_features(
@@ -121,7 +131,8 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
         pool=group.pool,
         with_key_files=group.with_key_files,
         with_neighbours=plan.neighbours,
-        with_tokens=len(features.tokens) > 0,
+        with_tokens=len(features.tokens) > 0 or len(features.bridge_tokens) > 0,
+        bridge=_group_bridge(group, features),
     )
 
 
@@ -132,6 +143,13 @@ def echo_hashes(text: str) -> frozenset[int]:
     texts = (whole, *(f"{stem}{mark}" for mark in _MARKS)) if stem else (whole,)
     hashes = [text_hash(each, is_code=False) for each in texts]
     return frozenset(map(short_hash, (*hashes, text_hash(text, is_code=True))))
+
+
+def _group_bridge(group: GroupPlan, features: QueryFeatures) -> Bridge | None:
+    """The query's bridge for the paths that the group has."""
+    if features.bridge is None or RecallPath.KEYWORD not in group.paths:
+        return None
+    return features.bridge if RecallPath.VECTOR in group.paths else replace(features.bridge, vector=None)
 
 
 def is_name(text: str) -> bool:

@@ -195,6 +195,8 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
         times=map(_interval_message, kept.times),
         cross_encoded=kept.cross_encoded,
         project_settings=kept.project_settings,
+        gloss=[recall_pb2.GlossedTerm(term=each.term, words=each.words) for each in kept.gloss],
+        gloss_version=kept.gloss_version,
     )
     values.set_timestamp(message.as_of, kept.as_of)
     values.set_duration(message.elapsed, kept.elapsed_s)

@@ -604,6 +604,8 @@ class Receipt(_message.Message):
     TIMES_FIELD_NUMBER: _builtins.int
     CROSS_ENCODED_FIELD_NUMBER: _builtins.int
     PROJECT_SETTINGS_FIELD_NUMBER: _builtins.int
+    GLOSS_FIELD_NUMBER: _builtins.int
+    GLOSS_VERSION_FIELD_NUMBER: _builtins.int
     preset: Global___Preset.ValueType
     """The preset that was used."""
     emb_space: _builtins.str
@@ -620,6 +622,8 @@ class Receipt(_message.Message):
     """Share of late interaction in the scores of the main group, on average, in [0, 1]; 0 when it did not run."""
     cross_encoded: _builtins.int
     """How many candidates the cross-encoder read."""
+    gloss_version: _builtins.str
+    """The version of the glossary that has these words, for example "zh-en.v1:0f7c2a1b9d3e"; empty where gloss is."""
     @_builtins.property
     def stages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageTime]:
         """The stages in the order in which they ran."""
@@ -646,6 +650,12 @@ class Receipt(_message.Message):
         request's own or the default. What applies where, `ProjectService.GetSettings` says.
         """
 
+    @_builtins.property
+    def gloss(self) -> _containers.RepeatedCompositeFieldContainer[Global___GlossedTerm]:
+        """The terms of a Chinese query that were looked for in English as well, in its order; what is stored in Chinese is
+        ranked as without them. Empty where nothing was: no term is known, or nothing is stored that is not Chinese.
+        """
+
     def __init__(
         self,
         *,
@@ -661,14 +671,44 @@ class Receipt(_message.Message):
         times: _abc.Iterable[Global___TimeInterval] | None = ...,
         cross_encoded: _builtins.int = ...,
         project_settings: _abc.Iterable[_builtins.str] | None = ...,
+        gloss: _abc.Iterable[Global___GlossedTerm] | None = ...,
+        gloss_version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "elapsed", b"elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "cross_encoded", b"cross_encoded", "elapsed", b"elapsed", "emb_space", b"emb_space", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "project_settings", b"project_settings", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "cross_encoded", b"cross_encoded", "elapsed", b"elapsed", "emb_space", b"emb_space", "gloss", b"gloss", "gloss_version", b"gloss_version", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "project_settings", b"project_settings", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Receipt: _TypeAlias = Receipt  # noqa: Y015
+
+@_typing.final
+class GlossedTerm(_message.Message):
+    """A term of a query with its words in another language."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TERM_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    term: _builtins.str
+    """The term as the query has it."""
+    @_builtins.property
+    def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its words, the likeliest first; all are looked for, and the first one is what the model reads."""
+
+    def __init__(
+        self,
+        *,
+        term: _builtins.str = ...,
+        words: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["term", b"term", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GlossedTerm: _TypeAlias = GlossedTerm  # noqa: Y015
 
 @_typing.final
 class RecallRequest(_message.Message):

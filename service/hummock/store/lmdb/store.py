@@ -187,6 +187,11 @@ class StoreReads:
             return None
         return Generation(seq=view.seq, content_seq=view.content_seq, settings=view.settings)
 
+    def holds_any(self, project: str, terms: Sequence[str]) -> bool:
+        """Whether the project has one of these terms; see `ports.Store`."""
+        with self._projects.reading_by_name(project) as stored:
+            return stored is not None and any(number is not None for number in stored.term_numbers(terms))
+
     def generation(self, project: str) -> Generation:
         """A project's newest generation; see `ports.Store`."""
         view = self._views.loaded_view(project)

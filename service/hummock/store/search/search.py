@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from enum import Enum, auto
 from functools import partial
 
 import numpy as np
@@ -12,9 +11,17 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core import facets
-from hummock.core.candidates import Candidates, FoundBy, Gathered, GroupQuery, Standing, TokenVectors
+from hummock.core.candidates import (
+    Candidates,
+    FoundBy,
+    Gathered,
+    GroupQuery,
+    Standing,
+    TokenVectors,
+)
 from hummock.core.memory import DomainKnowledge, MemoryKind
-from hummock.store.limits import MAX_QUERY_TERMS, MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
+from hummock.store.limits import MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
+from hummock.store.search.crossing import Crossing, asked_of
 from hummock.store.search.filters import (
     Flags,
     SubstringScan,
@@ -27,83 +34,12 @@ from hummock.store.search.filters import (
     scan_for,
 )
 from hummock.store.search.halves import Halves
-from hummock.store.views.postings import NO_TERM, AskedTerms
+from hummock.store.search.nearest import Ordinals, nearest
+from hummock.store.views.postings import AskedTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
-from hummock_kernels.cosine import best_chunks, scan, score_rows
-from hummock_kernels.topk import top_k
-
-Ordinals = NDArray[np.int64]
-Vector = NDArray[np.float32]
-
-
-class Plan(Enum):
-    """How the nearest are found."""
-
-    SCAN = auto()
-    SIGNS = auto()
-
-
-def plan_for(view: ProjectView, allowed_count: int) -> Plan:
-    """The plan for a filter that so many memories pass."""
-    limits = view.plans
-    is_large = _passing_rows(view, allowed_count) > limits.exact_rows
-    return Plan.SIGNS if view.signs is not None and is_large else Plan.SCAN
-
-
-def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> Ordinals:
-    """The k memories with the best chunks, best first, ties by the smaller ordinal.
-
-    SCAN is exact. SIGNS may take a farther one for one in a hundred, so that a minimum may cut it off;
-    without a minimum there are min(k, matches) of them by every plan.
-
-    Args:
-        view: Where to look.
-        allowed: (memories,) nonzero for those that may be found.
-        query: (dim,) finite unit vector.
-        minimum: Least cosine; minus infinity keeps all.
-        k: 0 or less gives nothing.
-    """
-    allowed_count = int(np.count_nonzero(allowed))
-    found = None
-    if plan_for(view, allowed_count) is Plan.SIGNS:
-        found = _by_signs(view, allowed, _passing_rows(view, allowed_count), query, minimum, k)
-    return scan(view.chunks, allowed, query, minimum, k)[0] if found is None else found
-
-
-def _by_signs(
-    view: ProjectView, allowed: Flags, passing_rows: int, query: Vector, minimum: float, k: int
-) -> Ordinals | None:
-    """The best of a pool of rows, or None when the chunks of a few memories fill even the wider pool."""
-    if view.signs is None:
-        return None
-    limits = view.plans
-    pool = max(limits.pool_rows, limits.pool_per_result * k, passing_rows // limits.pool_share)
-    for keep in (pool, limits.widening * pool):
-        picks = view.signs.nearest(view.row_doc.values, allowed, query, keep)
-        found, memories = _best(view, picks, query, minimum, k)
-        if memories >= k or len(picks) < keep:
-            return found
-    return None
-
-
-def _passing_rows(view: ProjectView, allowed_count: int) -> int:
-    """About how many rows these memories have."""
-    return view.row_doc.size * allowed_count // max(len(view.columns), 1)
-
-
-def _best(view: ProjectView, picks: NDArray[np.int64], query: Vector, minimum: float, k: int) -> tuple[Ordinals, int]:
-    """The k best memories by these rows, which ascend, and how many memories the rows are of."""
-    if not len(picks):
-        return np.empty(0, np.int64), 0
-    owners = view.row_doc.values[picks]
-    first = np.flatnonzero(np.diff(owners, prepend=-1))
-    # A row that is not finite counts for nothing, as in a scan.
-    best = np.fmax.reduceat(score_rows(view.vectors.values, query, picks), first)
-    chosen = top_k(best, (best >= minimum).view(np.uint8), k)
-    return owners[first[chosen]].astype(np.int64), len(first)
-
+from hummock_kernels.cosine import best_chunks, scan
 
 def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
     """Those of the terms that the fewest memories hold, at most so many, in the order given; held ones first."""
@@ -200,9 +136,11 @@ class Search:
         by_keyword, by_vector = self._by_both(query, allowed, asked)
         if texts:
             by_keyword = self._newest_holding(texts, query, allowed)
+        crossing = Crossing(self._view, self._stored, query.bridge) if query.bridge else None
+        foreign_by_keyword, foreign_by_vector = crossing.best(allowed, query.pool) if crossing else (_NOTHING, _NOTHING)
         found = {
-            FoundBy.VECTOR: by_vector,
-            FoundBy.KEYWORD: by_keyword,
+            FoundBy.VECTOR: np.concatenate([by_vector, foreign_by_vector]),
+            FoundBy.KEYWORD: np.concatenate([by_keyword, foreign_by_keyword]),
             _HOLDER: self._holders(query, allowed),
             FoundBy.DOMAIN: by_domain,
             FoundBy.KEY_FILE: key_files,
@@ -210,7 +148,10 @@ class Search:
         if query.with_neighbours:
             found[FoundBy.NEIGHBOUR] = self._neighbours([by_vector, by_keyword], allowed)
         searched = int(np.count_nonzero(allowed))
-        candidates = self._candidates(query, searched, found, asked, domain_names)
+        at, found_by = _united(found)
+        candidates = self._candidates(query, searched, at, found_by, asked, domain_names)
+        if crossing:
+            candidates = replace(candidates, bridged=crossing.said(at))
         pending = self._pending(allowed) if query.vector is not None else 0
         if in_window or pending:
             candidates = replace(candidates, in_window=in_window, pending=pending)
@@ -295,11 +236,7 @@ class Search:
         if not terms:
             return None
         if terms not in self._asked:
-            numbers = self._stored.term_numbers(terms[:MAX_QUERY_TERMS])
-            words = np.array([NO_TERM if number is None else number for number in numbers], np.uint32)
-            columns = self._view.columns
-            mean_length = columns.live_length / columns.live if columns.live else 0.0
-            self._asked[terms] = self._view.postings.asked(words, columns.length.values, columns.live, mean_length)
+            self._asked[terms] = asked_of(self._view, self._stored, terms)
         return self._asked[terms]
 
     def _by_domain(self, query: GroupQuery, allowed: Flags) -> tuple[tuple[str, ...], Ordinals]:
@@ -342,12 +279,12 @@ class Search:
         self,
         query: GroupQuery,
         searched: int,
-        found: dict[FoundBy, Ordinals],
+        at: Ordinals,
+        found_by: Flags,
         asked: AskedTerms | None,
         domain_names: tuple[str, ...],
     ) -> Candidates:
         columns = self._view.columns
-        at, found_by = _united(found)
         nearest_to = _NO_VECTOR if query.vector is None else query.vector
         cosine, best_chunk, vector = best_chunks(self._view.chunks, at, nearest_to)
         keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)

@@ -130,7 +130,12 @@ class Postings:
         return self._of(base._index, base.frequent, base.base, delta, self.df)
 
     def asked(
-        self, terms: NDArray[np.uint32], lengths: NDArray[np.float32], live: int, mean_length: float
+        self,
+        terms: NDArray[np.uint32],
+        lengths: NDArray[np.float32],
+        live: int,
+        mean_length: float,
+        weights: NDArray[np.float32] | None = None,
     ) -> AskedTerms:
         """These terms, to be asked who holds them.
 
@@ -139,9 +144,12 @@ class Postings:
             lengths: Of every ordinal.
             live: Memories that are not removed.
             mean_length: Of those.
+            weights: Of each term, not negative; None is 1 of all.
         """
         df = self.df.at(terms).astype(np.float64)
         idf = np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
+        if weights is not None:
+            idf *= weights
         return AskedTerms(
             index=self._index,
             delta=self._delta,

@@ -1,0 +1,86 @@
+"""What a query in the words of another language finds: a path beside those of the query itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.candidates import Bridge, Bridged
+from hummock.core.memory import MemoryKind
+from hummock.store.limits import MAX_QUERY_TERMS
+from hummock.store.search.filters import Flags
+from hummock.store.search.nearest import Ordinals, nearest
+from hummock.store.views.postings import NO_TERM, AskedTerms
+from hummock.store.views.stored import StoredProject
+from hummock.store.views.view import ProjectView
+from hummock_kernels.cosine import best_chunks
+
+_NO_MINIMUM = -np.inf
+_NOTHING: Ordinals = np.empty(0, np.int64)
+
+
+class Crossing:
+    """One group's search for a query's bridge."""
+
+    def __init__(self, view: ProjectView, stored: StoredProject, bridge: Bridge) -> None:
+        """`stored` is the project of the view, in a transaction that began after the view was made."""
+        self._view = view
+        self._stored = stored
+        self._bridge = bridge
+        self._asked = asked_of(view, stored, bridge.terms, bridge.weights) if bridge.terms else None
+        self._known_foreign: dict[int, bool] = {}
+
+    def best(self, allowed: Flags, pool: int) -> tuple[Ordinals, Ordinals]:
+        """The best of the other language by words and by vector, at most `pool` of each, best first."""
+        by_keyword = _NOTHING if self._asked is None else self._asked.best(allowed, pool)
+        vector = self._bridge.vector
+        by_vector = _NOTHING if vector is None else nearest(self._view, allowed, vector, _NO_MINIMUM, pool)
+        return by_keyword[self._are_foreign(by_keyword)], by_vector[self._are_foreign(by_vector)]
+
+    def said(self, at: Ordinals) -> Bridged:
+        """What the bridge says of these candidates, which ascend."""
+        cosine = np.full(len(at), np.nan, np.float32)
+        if self._bridge.vector is not None:
+            cosine, _, _ = best_chunks(self._view.chunks, at, self._bridge.vector)
+        keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)
+        if self._asked is not None:
+            keyword, held = self._asked.scores(at)
+            for place, stands_for in enumerate(self._bridge.stands_for):
+                matched[held >> np.uint32(place) & np.uint32(1) != 0] |= stands_for
+        return Bridged(is_foreign=self._are_foreign(at), cosine=cosine, keyword=keyword, matched=matched)
+
+    def _are_foreign(self, at: Ordinals) -> NDArray[np.bool_]:
+        """Which are in the other language, by whose token vectors their first chunks have; code where nothing tells."""
+        if not self._bridge.is_marked:
+            is_code: NDArray[np.bool_] = self._view.columns.kind.values[at] == MemoryKind.CODE_FRAGMENT
+            return is_code
+        return np.array([self._is_foreign(ordinal) for ordinal in at.tolist()], np.bool_)
+
+    def _is_foreign(self, ordinal: int) -> bool:
+        known = self._known_foreign.get(ordinal)
+        if known is None:
+            columns = self._view.columns
+            tokens = self._stored.tokens(int(columns.doc.values[ordinal]), 0)
+            if tokens:
+                # The last component of every token vector is its model's mark, the second one's below 0.
+                known = tokens[-1] > _LARGEST_INT8
+            else:
+                # What waits for its vectors is known by words alone, and a caller's vector says nothing of the text.
+                is_code = columns.kind.values[ordinal] == MemoryKind.CODE_FRAGMENT
+                known = bool(is_code or not columns.chunk_count.values[ordinal])
+            self._known_foreign[ordinal] = known
+        return known
+
+
+_LARGEST_INT8 = 127
+
+
+def asked_of(
+    view: ProjectView, stored: StoredProject, terms: tuple[str, ...], weights: NDArray[np.float32] | None = None
+) -> AskedTerms:
+    """The first of these terms, as the view's index knows them."""
+    numbers = stored.term_numbers(terms[:MAX_QUERY_TERMS])
+    words = np.array([NO_TERM if number is None else number for number in numbers], np.uint32)
+    columns = view.columns
+    mean_length = columns.live_length / columns.live if columns.live else 0.0
+    return view.postings.asked(words, columns.length.values, columns.live, mean_length, weights)

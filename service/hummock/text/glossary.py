@@ -1,0 +1,200 @@
+"""A Chinese text in English words, term by term: enough to find what is written in English, and no translation.
+
+The glossary is a versioned data file of the package (`glossaries/`): a line a term, with how often it was met where it
+was learnt from, and its English words with their probabilities. `NOTICE` says whose texts those were;
+`bench/bridge` makes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from msgspec import Struct
+
+from hummock.text.analyzer import query_terms
+from hummock.text.gloss_words import FREQUENCIES, GLOSS_STOP_WORDS
+from hummock.text.normalise import nfkc
+
+GLOSSARY_VERSION: Final = "zh-en.v1"
+GLOSSARY_SHA256: Final = "b89fcdef746eb3d044a2f73c8f7d74a1fc11896591f8bc2f6d875d07ec030f84"
+
+MAX_WORDS: Final = 3
+"""English words that a term has at most."""
+
+MAX_CHARACTERS: Final = 400
+"""Of a text that is glossed; what a longer one is about stands at its beginning or its end."""
+
+_LONGEST_TERM: Final = 8
+_LETTERS = 1.5e6
+"""Terms in the texts that counts are of."""
+_UNKNOWN_COST: Final = 17.0
+"""Of a character that no term holds: more than of the rarest term."""
+_FREQUENT_STOP: Final = 2000
+_LEAST_LONE: Final = 0.6
+"""Probability that the word of a single character needs: most mean too many things."""
+
+_PIECE = re.compile(r"(?P<han>[\u3400-\u4dbf\u4e00-\u9fff]+)|[A-Za-z0-9_](?:[\w.+#/-]*[\w+#])?", re.ASCII)
+
+Word = tuple[str, float]
+"""English words and their probability."""
+
+
+class GlossaryDamaged(Exception):
+    """The data file is not the one that this version was made with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glossary:
+    """Terms with their words, the likeliest first, and with how often each term is met.
+
+    `version` names the content.
+    """
+
+    version: str
+    words: Mapping[str, tuple[Word, ...]]
+    counts: Mapping[str, int]
+
+
+class Concept(Struct, frozen=True, kw_only=True):
+    """A term of a text, and what it is looked for as.
+
+    Attributes:
+        source: The term, as the text has it.
+        words: English words, the likeliest first.
+        stems: Terms of the keyword index, each once.
+        weights: Of each stem, in (0, 1]; the likeliest word's have 1.
+    """
+
+    source: str
+    words: tuple[str, ...]
+    stems: tuple[str, ...]
+    weights: tuple[float, ...]
+
+
+class Gloss(Struct, frozen=True, kw_only=True):
+    """A text in English words.
+
+    Attributes:
+        text: The words in the order of the text, each once, with what was Latin in it.
+        concepts: The terms that were found, each once.
+        coverage: Share in [0, 1] of the Chinese characters that say something which terms account for.
+        version: Of the glossary.
+    """
+
+    text: str
+    concepts: tuple[Concept, ...]
+    coverage: float
+    version: str
+
+
+@cache
+def glossary() -> Glossary:
+    """The one of the package; read on first use.
+
+    Raises:
+        GlossaryDamaged: The file is not the one that this version was made with.
+    """
+    content = resources.files("hummock.text").joinpath("glossaries", f"{GLOSSARY_VERSION}.tsv").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != GLOSSARY_SHA256:
+        raise GlossaryDamaged(f"the glossary {GLOSSARY_VERSION} has the SHA-256 {digest}, not {GLOSSARY_SHA256}")
+    return read_glossary(content.decode("utf-8"))
+
+
+def read_glossary(text: str) -> Glossary:
+    """The glossary that a file holds; its version is that of the first line, with the beginning of the file's hash."""
+    first, *lines = text.splitlines()
+    words: dict[str, tuple[Word, ...]] = {}
+    counts: dict[str, int] = {}
+    for line in lines:
+        term, count, *said = line.split("\t")
+        counts[term] = int(count)
+        words[term] = tuple((word, float(p)) for word, p in (each.rsplit(":", 1) for each in said))
+    digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return Glossary(version=f"{first.removeprefix('# ')}:{digest[:12]}", words=words, counts=counts)
+
+
+def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
+    """A text in English words, by this glossary or the package's; None for one without any term that is known.
+
+    A run of Chinese is cut where that is likeliest by how often its terms and the words that say nothing are met; a
+    compound that is not known thus falls into its parts.
+    """
+    known = known or glossary()
+    said: dict[str, None] = {}
+    found: dict[str, None] = {}
+    glossed = unknown = 0
+    for piece in _PIECE.finditer(_bounded(nfkc(text))):
+        if not piece["han"]:
+            said[piece.group()] = None
+            continue
+        for part, is_term in _cut(piece.group(), known):
+            if is_term:
+                glossed += len(part)
+                found[part] = None
+                said[known.words[part][0][0]] = None
+            else:
+                unknown += len(part)
+    if not found:
+        return None
+    return Gloss(
+        text=" ".join(said),
+        concepts=tuple(_concept(term, known.words[term]) for term in found),
+        coverage=glossed / (glossed + unknown),
+        version=known.version,
+    )
+
+
+def _bounded(text: str) -> str:
+    half = MAX_CHARACTERS // 2
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:half]} {text[-half:]}"
+
+
+def _cut(run: str, known: Glossary) -> Iterator[tuple[str, bool]]:
+    """The pieces of a Chinese run that say something: terms, and characters that no term holds; in its order."""
+    best: list[tuple[float, int, bool | None]] = [
+        (0.0, 0, None)
+    ]  # what it costs, where the last piece begins, its kind
+    for end in range(1, len(run) + 1):
+        ways: list[tuple[float, int, bool | None]] = [(best[end - 1][0] + _UNKNOWN_COST, end - 1, False)]
+        for start in range(max(0, end - _LONGEST_TERM), end):
+            piece = run[start:end]
+            is_stop = piece in GLOSS_STOP_WORDS
+            if is_stop or _is_term(piece, known):
+                count = FREQUENCIES.get(piece, _FREQUENT_STOP) if is_stop else known.counts[piece]
+                ways.append((best[start][0] - math.log(count / _LETTERS), start, None if is_stop else True))
+        best.append(min(ways, key=lambda way: way[0]))
+    pieces: list[tuple[str, bool]] = []
+    end = len(run)
+    while end:
+        _, start, is_term = best[end]
+        if is_term is not None:
+            pieces.append((run[start:end], is_term))
+        end = start
+    yield from reversed(pieces)
+
+
+def _is_term(piece: str, known: Glossary) -> bool:
+    words = known.words.get(piece)
+    return words is not None and (len(piece) > 1 or words[0][1] >= _LEAST_LONE)
+
+
+def _concept(term: str, words: tuple[Word, ...]) -> Concept:
+    weights: dict[str, float] = {}
+    greatest = words[0][1]
+    for word, probability in words[:MAX_WORDS]:
+        for stem in query_terms(word):
+            weights.setdefault(stem, min(1.0, math.sqrt(probability / greatest)))
+    return Concept(
+        source=term,
+        words=tuple(word for word, _ in words[:MAX_WORDS]),
+        stems=tuple(weights),
+        weights=tuple(weights.values()),
+    )

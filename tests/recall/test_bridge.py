@@ -1,0 +1,149 @@
+"""Chinese questions for what is written in English, with the real store and toy models that know letters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace as replaced
+from pathlib import Path
+
+import pytest
+
+from hummock.core.candidates import FoundBy
+from hummock.core.embedding import Calibration
+from hummock.core.memory import CodeFragment, Draft, MemoryKind, Payload
+from hummock.core.recall import KeywordMode, Preset, Recalled, RecallPath
+from hummock.models import PairDescription, build_tiny, open_embedder
+from hummock.ports.models import Embedder
+from hummock.recall import bridge
+from tests.desk import Desk, ids, note
+from tests.fakes import FakeClock
+from tests.store.opening import opened
+
+QUESTION = "逾期还款的罚息怎么计算"
+ENGLISH = "penalty interest is computed on an overdue repayment"
+OTHERS = ("the harbour is deep", "bread is baked in the morning", "a lighthouse shines at night")
+CHINESE = ("港口很深，大船可以停靠", "面包师清晨烤面包", "灯塔在夜里发光", "逾期的还款按日计息", "利息由本金和利率得出")
+
+
+def code(text: str, memory_id: str) -> Draft:
+    payload = Payload(content=text, detail=CodeFragment(path=f"{memory_id}.py", language="python"))
+    return Draft(id=memory_id, kind=MemoryKind.CODE_FRAGMENT, payload=payload)
+
+
+@pytest.fixture(scope="module")
+def pair_embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
+    """Two models, of which a Chinese question asks the first alone."""
+    directory = tmp_path_factory.mktemp("models")
+    tiny = build_tiny(directory)
+    pair = PairDescription(
+        first=tiny,
+        second=replaced(tiny, max_tokens=64),
+        first_weight_latin=0.2,
+        first_weight_han=1.0,
+        calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.1, near_twin_bar=0.95),
+    )
+    embedder = open_embedder(pair, directory, slots=1)
+    yield embedder
+    embedder.close()
+
+
+@pytest.fixture
+def pair_desk(tmp_path: Path, pair_embedder: Embedder) -> Iterator[Desk]:
+    clock = FakeClock()
+    with opened(tmp_path, clock=clock, space=pair_embedder.space) as store:
+        yield Desk(directory=tmp_path, store=store, embedder=pair_embedder, clock=clock)
+
+
+def glossed(answer: Recalled) -> dict[str, tuple[str, ...]]:
+    return {each.term: each.words for each in answer.receipt.gloss}
+
+
+def test_words_alone_find_an_english_function(desk: Desk) -> None:
+    """The model reads no gloss: code is found by the gloss's words."""
+    desk.teach(
+        code("def render_button(label):\n    return label", "button"),
+        code("def invalidate_cache(key):\n    del entries[key]", "cache"),
+        code("def parse_date(text):\n    return text", "date"),
+    )
+    answer = desk.recall("缓存什么时候失效", preset=Preset.AGENT)
+    assert ids(answer)[0] == "cache"
+    assert glossed(answer)["缓存"] == ("cache",)
+    assert answer.receipt.gloss_version.startswith("zh-en.v1:")
+    assert "缓存" in answer.hits[0].matched_terms
+
+
+def test_an_english_text_is_found_by_what_the_question_means(pair_desk: Desk) -> None:
+    pair_desk.teach(*(note(text, f"other{n}") for n, text in enumerate(OTHERS)), note(ENGLISH, "answer"))
+    answer = pair_desk.recall(QUESTION)
+    assert ids(answer)[0] == "answer"
+    best, second = answer.hits[:2]
+    assert best.similarity > second.similarity + 0.05
+    assert best.found_by & FoundBy.VECTOR
+
+
+def test_english_code_is_found_beside_chinese_texts(pair_desk: Desk) -> None:
+    pair_desk.teach(
+        *(note(text, f"zh{n}") for n, text in enumerate(CHINESE[:3])),
+        code("def penalty_interest(overdue, repayment):\n    return overdue * repayment", "answer"),
+        code("def render_button(label):\n    return label", "button"),
+    )
+    assert ids(pair_desk.recall(QUESTION))[0] == "answer"
+
+
+def test_chinese_texts_are_ranked_as_without_a_gloss(pair_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores too: a note in English beside them changes nothing about theirs."""
+    pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)), note("the tide", "en"))
+    with_gloss = pair_desk.recall(QUESTION)
+    assert glossed(with_gloss)
+    monkeypatch.setattr(bridge, "_glossed", lambda text: None)
+    without = pair_desk.recall(QUESTION)
+    assert not glossed(without)
+    own = [{hit.memory.id: (hit.score, hit.similarity) for hit in each.hits} for each in (with_gloss, without)]
+    chinese = [name for name in ids(without) if name.startswith("zh")]
+    assert [name for name in ids(with_gloss) if name.startswith("zh")] == chinese
+    assert {name: own[0][name] for name in chinese} == {name: own[1][name] for name in chinese}
+
+
+def test_where_all_is_chinese_nothing_is_glossed(pair_desk: Desk) -> None:
+    pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)))
+    answer = pair_desk.recall(QUESTION)
+    assert (answer.receipt.gloss, answer.receipt.gloss_version) == ((), "")
+
+
+@pytest.mark.parametrize("text", ["how is penalty interest computed", "repayment_of", "请问这是什么", "2024"])
+def test_other_questions_have_no_gloss(pair_desk: Desk, text: str) -> None:
+    pair_desk.teach(note(ENGLISH, "answer"))
+    assert pair_desk.recall(text).receipt.gloss == ()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"paths": frozenset({RecallPath.VECTOR})},
+        {"paths": frozenset({RecallPath.KEYWORD})},
+        {"keyword_mode": KeywordMode.SUBSTRING},
+    ],
+)
+def test_who_asks_for_one_path_or_for_substrings_gets_that_alone(pair_desk: Desk, fields: dict[str, object]) -> None:
+    """1.1-10: a document's algorithm stays what it is."""
+    pair_desk.teach(note(ENGLISH, "answer"), note(CHINESE[3], "zh"))
+    assert pair_desk.recall(QUESTION, None, **fields).receipt.gloss == ()
+
+
+def test_a_word_of_the_gloss_does_not_spare_the_minimum_similarity(pair_desk: Desk) -> None:
+    """It is no word of the question's own."""
+    pair_desk.teach(note("interest", "weak"), *(note(text, f"other{n}") for n, text in enumerate(OTHERS)))
+    assert ids(pair_desk.recall(QUESTION, min_similarity=0.9)) == []
+
+
+def test_a_callers_own_vector_leaves_the_words_of_the_gloss(pair_desk: Desk) -> None:
+    pair_desk.teach(*(note(text, f"other{n}") for n, text in enumerate(OTHERS)), note(ENGLISH, "answer"))
+    answer = pair_desk.recall(QUESTION, vector=pair_desk.pointing(1))
+    assert ids(answer)[0] == "answer"
+    assert answer.degraded == ()
+
+
+def test_the_same_question_gets_the_same_answer(pair_desk: Desk) -> None:
+    pair_desk.teach(*(note(text, f"other{n}") for n, text in enumerate((*OTHERS, *CHINESE, ENGLISH))))
+    first, second = ([(hit.memory.id, hit.score) for hit in pair_desk.recall(QUESTION).hits] for _ in range(2))
+    assert first == second

@@ -1,0 +1,105 @@
+"""Chinese texts in English words, by a glossary written here and by the package's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.text import glossary
+from hummock.text.glossary import Gloss, GlossaryDamaged, gloss, read_glossary
+
+SMALL = read_glossary(
+    "# small.v1\n"
+    "缓存\t900\tcache:0.9\n"
+    "失效\t300\texpire:0.6\tinvalidate:0.15\n"
+    "穿透\t20\tpenetration:0.8\n"
+    "缓存穿透\t30\tcache penetration:1\n"
+    "单元\t200\tunit:0.5\n"
+    "测试\t900\ttest:0.9\n"
+    "元\t50\tmeta:0.3\n"
+    "读\t100\tread:1\n"
+)
+
+
+def words(text: str) -> str:
+    found = gloss(text, SMALL)
+    return "" if found is None else found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("缓存失效了怎么办", "cache expire"),
+        ("缓存穿透是什么", "cache penetration"),
+        ("单元测试", "unit test"),
+        ("读缓存", "read cache"),
+        ("测试缓存的测试", "test cache"),
+    ],
+)
+def test_the_longest_terms_count_and_compounds_fall_into_their_parts(text: str, expected: str) -> None:
+    assert words(text) == expected
+
+
+def test_question_words_and_particles_say_nothing() -> None:
+    assert gloss("请问这个是什么，在哪里？", SMALL) is None
+    assert words("什么时候会把缓存失效") == "cache expire"
+
+
+def test_a_character_that_means_too_many_things_is_no_term() -> None:
+    assert gloss("元", SMALL) is None
+
+
+def test_names_and_latin_words_stay_where_they_stand() -> None:
+    assert words("parse_date 的缓存 TTL，用 foo.Bar::baz") == "parse_date cache TTL foo.Bar baz"
+
+
+def test_a_query_without_chinese_has_no_gloss() -> None:
+    assert gloss("where is the cache invalidated", SMALL) is None
+    assert gloss("", SMALL) is None
+
+
+def test_coverage_is_the_share_of_what_says_something() -> None:
+    whole, half = gloss("缓存的测试", SMALL), gloss("缓存的潮汐", SMALL)
+    assert whole is not None
+    assert half is not None
+    assert (whole.coverage, half.coverage) == (1.0, 0.5)
+
+
+def test_a_term_is_looked_for_by_all_its_words_the_likeliest_first() -> None:
+    found = gloss("失效", SMALL)
+    assert found is not None
+    (concept,) = found.concepts
+    assert (concept.source, concept.words) == ("失效", ("expire", "invalidate"))
+    assert concept.stems == ("expir", "invalid")
+    assert concept.weights == (1.0, 0.5)
+
+
+@given(st.text(st.sampled_from("缓存失效穿透单元测试读的了吗 abz_.9"), max_size=60))
+def test_equal_texts_give_equal_glosses(text: str) -> None:
+    found = gloss(text, SMALL)
+    assert found == gloss(text, SMALL)
+    assert found is None or (0 < found.coverage <= 1 and found.text.split())
+
+
+def test_the_packages_glossary_knows_the_words_of_software_and_business() -> None:
+    found: list[Gloss | None] = [gloss(text) for text in ("逾期还款的罚息怎么算", "线程池满了会怎样", "怎么求逆矩阵")]
+    assert [each.text for each in found if each] == [
+        "overdue repayment penalty interest compute",
+        "thread pool full",
+        "inverse matrix",
+    ]
+
+
+def test_a_glossary_of_another_content_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glossary, "GLOSSARY_SHA256", "0" * 64)
+    glossary.glossary.cache_clear()
+    with pytest.raises(GlossaryDamaged, match=glossary.GLOSSARY_VERSION):
+        glossary.glossary()
+    glossary.glossary.cache_clear()
+
+
+def test_a_version_names_the_content() -> None:
+    other = read_glossary("# small.v1\n缓存\t900\tcache:0.8\n")
+    assert SMALL.version.startswith("small.v1:")
+    assert other.version != SMALL.version
