@@ -18,8 +18,10 @@ BY_HAND = Path(__file__).with_name("terms.txt")
 COUNT_BY_HAND = 100
 """Taken for how often a term is met that the mined texts do not know: more often than most of theirs."""
 
-LEAST_PROBABILITY = 0.1
-"""Of a mined word; one in seven below it was right where a hundred were read."""
+LEAST_PROBABILITY = 0.15
+RARITY = 0.6
+"""Least probability of a mined word, and what a term of so many sentences needs besides, divided by their number: below
+that most are wrong, names of code that stand beside a term by chance above all."""
 
 LEAST_SHARE = 0.25
 """Of the best word's probability that another one of the same term needs."""
@@ -56,7 +58,7 @@ def mined(rows: Iterator[Mapping[str, str]]) -> tuple[Terms, dict[str, int]]:
         counts[row["zh"]] = int(row["count"])
     for term, words in terms.items():
         words.sort(key=lambda word: (-word[1], word[0]))
-        least = max(LEAST_PROBABILITY, LEAST_SHARE * words[0][1])
+        least = max(LEAST_PROBABILITY + RARITY / counts[term], LEAST_SHARE * words[0][1])
         terms[term] = [word for word in words if word[1] >= least]
     return {term: words for term, words in terms.items() if words}, counts
 

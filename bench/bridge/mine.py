@@ -39,6 +39,21 @@ MOST_TOKENS = 40
 LEAST_SHARE_OF_FORMS = 0.2
 """Of the texts with a stem that the shortest form shown for it has."""
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SAY_LITTLE = _words(
+    """
+    about above after all also although always another any because before below between both but different does during
+    each even every example given however instead just know let like many may more most much must need never new no not
+    now often once one only other otherwise over same see several since some still such then therefore though through
+    thus two under until upon use used using very via want way well while without work works yet
+    """
+)
+"""English words that a term is never looked for by."""
+
 _HAN = re.compile(r"[\u4e00-\u9fff]+")
 _WORD = re.compile(r"[a-z][a-z]+")
 Ids = NDArray[np.int64]
@@ -81,7 +96,7 @@ def corpus(lines: Iterable[str]) -> Corpus:
     for line in lines:
         pair = json.loads(line)
         chinese = {word for word in cut(pair["zh"]) if _HAN.fullmatch(word) and word not in GLOSS_STOP_WORDS}
-        english = {word for word in _WORD.findall(pair["en"].lower()) if word not in ENGLISH_STOP_WORDS}
+        english = {word for word in _WORD.findall(pair["en"].lower()) if word not in ENGLISH_STOP_WORDS | _SAY_LITTLE}
         if not chinese or not english or max(len(chinese), len(english)) > MOST_TOKENS:
             continue
         theirs = [terms.setdefault(word, len(terms)) for word in sorted(chinese)]

@@ -13,13 +13,13 @@ from tests.strategies import Entry, unit_vector
 CODE = MemoryKind.CODE_FRAGMENT
 
 
-def bridge(*terms: str, seed: int | None = None, stands_for: int = 0, is_marked: bool = False) -> Bridge:
+def bridge(*terms: str, seed: int | None = None, stands_for: int = 0, foreign_mark: int = 0) -> Bridge:
     return Bridge(
         vector=None if seed is None else unit_vector(seed),
         terms=terms,
         weights=np.ones(len(terms), np.float32),
         stands_for=np.full(len(terms), stands_for, np.uint32),
-        is_marked=is_marked,
+        foreign_mark=foreign_mark,
     )
 
 
@@ -55,7 +55,7 @@ def test_a_weight_scales_what_a_word_is_worth(store: Store) -> None:
         terms=whole.terms,
         weights=np.full(1, 0.5, np.float32),
         stands_for=whole.stands_for,
-        is_marked=False,
+        foreign_mark=0,
     )
     scores = [found.bridged.keyword[0] for asked in (whole, half) if (found := crossed(store, asked)).bridged]
     assert scores[1] == np.float32(scores[0] / 2)

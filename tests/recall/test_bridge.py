@@ -147,3 +147,32 @@ def test_the_same_question_gets_the_same_answer(pair_desk: Desk) -> None:
     pair_desk.teach(*(note(text, f"other{n}") for n, text in enumerate((*OTHERS, *CHINESE, ENGLISH))))
     first, second = ([(hit.memory.id, hit.score) for hit in pair_desk.recall(QUESTION).hits] for _ in range(2))
     assert first == second
+
+
+ASKED = "how is the overdue repayment computed"
+
+
+def test_an_english_question_finds_the_chinese_text(pair_desk: Desk) -> None:
+    """By the words of its gloss in Chinese, and by what the model that reads Chinese makes of it."""
+    pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)))
+    answer = pair_desk.recall(ASKED)
+    assert ids(answer)[0] == "zh3"
+    assert glossed(answer)["repayment"] == ("还款",)
+
+
+def test_english_texts_are_ranked_as_without_a_gloss(pair_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair_desk.teach(*(note(text, f"en{n}") for n, text in enumerate((*OTHERS, ENGLISH))), note("还款的日子", "zh"))
+    with_gloss = pair_desk.recall(ASKED)
+    assert glossed(with_gloss)
+    monkeypatch.setattr(bridge, "_inversely_glossed", lambda text: None)
+    without = pair_desk.recall(ASKED)
+    own = [{hit.memory.id: hit.similarity for hit in each.hits} for each in (with_gloss, without)]
+    english = [name for name in ids(without) if name.startswith("en")]
+    assert [name for name in ids(with_gloss) if name.startswith("en")] == english
+    assert {name: own[0][name] for name in english} == {name: own[1][name] for name in english}
+
+
+@pytest.mark.parametrize("text", ["repayment_of", "computeRepayment"])
+def test_a_name_of_code_is_not_looked_for_in_chinese(pair_desk: Desk, text: str) -> None:
+    pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)))
+    assert pair_desk.recall(text).receipt.gloss == ()

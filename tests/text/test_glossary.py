@@ -72,7 +72,7 @@ def test_a_term_is_looked_for_by_all_its_words_the_likeliest_first() -> None:
     (concept,) = found.concepts
     assert (concept.source, concept.words) == ("失效", ("expire", "invalidate"))
     assert concept.stems == ("expir", "invalid")
-    assert concept.weights == (1.0, 0.5)
+    assert concept.weights == (1.0, 0.25)
 
 
 @given(st.text(st.sampled_from("缓存失效穿透单元测试读的了吗 abz_.9"), max_size=60))

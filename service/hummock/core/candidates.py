@@ -45,14 +45,15 @@ class Bridge(Struct, frozen=True, kw_only=True, eq=False):
         terms: Terms of the gloss, unique, at most 32.
         weights: (terms,) float32 in (0, 1], what each is worth.
         stands_for: (terms,) uint32, bit i is set where the term stands for terms[i] of the query.
-        is_marked: Whether token vectors tell texts in the other language from those in the query's own.
+        foreign_mark: Below 0 where token vectors that end in a negative number are those of texts in the other
+            language, above 0 where the others are; 0 where they do not tell.
     """
 
     vector: NDArray[np.float32] | None
     terms: tuple[str, ...]
     weights: NDArray[np.float32]
     stands_for: NDArray[np.uint32]
-    is_marked: bool
+    foreign_mark: int
 
 
 class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):

@@ -76,8 +76,8 @@ class Embedding(Struct, frozen=True, kw_only=True, eq=False):
         tokens: (n, token_dim) int8, n at most 128: unit vectors times 127, one a token in order, special tokens left
             out; n is 0 when the vector came from the caller.
         digest: DIGEST_BYTES of a hash of all that the vectors depend on; empty where nobody is to find them by it.
-        bridge: Of a query that was glossed: the same for texts in the gloss's language; its products with stored texts
-            are cosines.
+        bridge: Of a query: the same for texts in another language, where there is something to find them by; its
+            products with stored texts are cosines.
     """
 
     vector: NDArray[np.float32]

@@ -20,7 +20,7 @@ from hummock.models.description import PairDescription
 from hummock.models.errors import ModelGraphUnsupported
 
 BRIDGES_SHA256: Final[Mapping[str, str]] = {
-    "bge-small-zh-v1.5+all-MiniLM-L6-v2.v1": "d031b079282c42c0fd92b3032a721e9f39537fa5b0b320b3834f88439a2758b2",
+    "bge-small-zh-v1.5+all-MiniLM-L6-v2.v1": "9ea35349371c3598548a730b0e1d56c776ab16665f53036a5894397ecacb047b",
 }
 """Of the package's files, by name."""
 

@@ -95,7 +95,8 @@ class PairModel:
     def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
         """Embed a query with both models; its vector has a length of at most √2.
 
-        With a gloss the second model reads that in place of the query, and its bridge asks that model alone.
+        With a gloss the second model reads that in place of the query, and its bridge asks that model alone. A query
+        that is not Chinese has one too, which asks the first model alone.
 
         Raises:
             EmbeddingNotFinite: A model gave NaN or infinity.
@@ -120,7 +121,10 @@ class PairModel:
             else:
                 first, second = self._both(by_first, by_second)
         whole = _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
-        return whole if gloss is None else replace_struct(whole, bridge=self._bridge(first, second, gloss.coverage))
+        if gloss is not None:
+            return replace_struct(whole, bridge=self._bridge(first, second, gloss.coverage))
+        # Of another query the first model is asked as well, and what it says is all there is to find Chinese texts by.
+        return whole if of_first or first_weight <= 0 else replace_struct(whole, bridge=self._by_first_alone(first))
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a stored text; `first` is what its first chunk gave, None for that one.
@@ -159,6 +163,10 @@ class PairModel:
             mixed = np.float32(coverage) * read + MAPPED * self._bridge_map(first.vector)
             read = mixed / np.linalg.norm(mixed)
         return Embedding(vector=np.concatenate([np.zeros_like(first.vector), _ROOT * read]), tokens=second.tokens)
+
+    def _by_first_alone(self, first: Embedding) -> Embedding:
+        vector = np.concatenate([_ROOT * first.vector, np.zeros(self._second.space.dim, np.float32)])
+        return Embedding(vector=vector, tokens=self._first.space.no_tokens())
 
     def _both(self, by_first: Embed, by_second: Embed) -> tuple[Embedding, Embedding]:
         """What both say, at once if a core is free: who waits alone need not wait for one after the other."""

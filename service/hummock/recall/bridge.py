@@ -1,12 +1,14 @@
-"""A bridge from a Chinese query to what is not written in Chinese: its gloss, and what that says of candidates.
+"""A bridge from a query to what is written in another language: its gloss, and what that says of candidates.
 
-Stored memories stay as they are. The gloss is embedded by the model that reads English, its words are looked for beside
-those of the query, and each candidate is scored in its own language: Chinese texts as if there were no gloss, all
-others by what both say. Where the numbers come from: docs/decisions/034.
+Stored memories stay as they are. The gloss of a Chinese query is read by the model that knows English; any other query
+is its own bridge, by what the model that knows Chinese makes of it. The words of the gloss are looked for beside those
+of the query. Each candidate is scored in its own language: those in the query's as if there were no gloss, all others
+by what the bridge says. Where the numbers come from: docs/decisions/034.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -20,52 +22,72 @@ from hummock.core.recall import GlossedTerm, KeywordMode, Plan, RecallQuery
 from hummock.ports.models import QueryGloss
 from hummock.ports.store import Recallable
 from hummock.recall.plan import joins_paths
-from hummock.recall.query_features import MAX_TERMS, QueryFeatures
+from hummock.recall.query_features import MAX_TERMS, QueryFeatures, is_name
 from hummock.recall.rerank import late_scores
 from hummock.text.analyzer import query_terms
 from hummock.text.glossary import Gloss, gloss
+from hummock.text.inverse_glossary import inverse_gloss
 from hummock.text.normalise import is_han
 
-UNRELATED_CODE = 0.15
-UNRELATED_PROSE = 0.05
-"""Cosine of a bridge with code and with prose that have nothing to do with it; similarity counts from there."""
 
-PROSE_SHARE = 0.3
-"""Share of the bridge in the similarity of prose: a word that was glossed wrongly says more there than one of code.
-Code takes the better of both, since comments in it may be Chinese."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """What a bridge is worth for texts of its language.
 
-CODE_WORDS = 0.15
-PROSE_WORDS = 0.08
-"""What the best match of the gloss's words adds to a similarity. Were they scored as words, words of the query that
-hardly match would decide how much all words weigh."""
+    Attributes:
+        unrelated_code: Its cosine with code that has nothing to do with it; similarity counts from there.
+        unrelated_prose: The same of prose.
+        prose_share: Its share in the similarity of prose; the query's own has the rest. Code takes the better of both,
+            since comments in it may be in the query's own language.
+        code_words: What the best match of the gloss's words adds to the similarity of code. Were they scored as words,
+            words of the query that hardly match would decide how much all words weigh.
+        prose_words: The same of prose.
+    """
 
-ALTERNATIVE_WEIGHT = 0.5
-"""Of words that a term may have besides its likeliest one, each of which counts."""
+    unrelated_code: float
+    unrelated_prose: float
+    prose_share: float
+    code_words: float
+    prose_words: float
+
+
+# A word that was glossed wrongly says more in prose than one of code does.
+TO_ENGLISH = Scale(unrelated_code=0.15, unrelated_prose=0.05, prose_share=0.3, code_words=0.15, prose_words=0.08)
+# What bge-small-zh makes of an English question, and that model alone reads Chinese.
+TO_CHINESE = Scale(unrelated_code=0.3, unrelated_prose=0.3, prose_share=1.0, code_words=0.2, prose_words=0.2)
 
 _GLOSSES_KEPT = 512
 _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if", "import", "def", "fun", "class")
 
 _glossed = lru_cache(_GLOSSES_KEPT)(gloss)
+_inversely_glossed = lru_cache(_GLOSSES_KEPT)(inverse_gloss)
 
 
-def gloss_of(query: RecallQuery, store: Recallable) -> Gloss | None:
-    """The query in English words; None where it is not Chinese, where no term is known, and where nothing is English.
+def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gloss | None:
+    """The query in words of the other language; None where no term is known, and where nothing is in that language.
 
-    Who asks for one path alone, or for substrings, gets that path's order and no bridge (1.1-10). A project that holds
-    none of the gloss's words and none of the most frequent ones has nothing that is not Chinese.
+    A Chinese query has one in English. A project that holds none of its words and none of the most frequent ones has
+    nothing that is not Chinese. Any other query has one in Chinese where two models make the space, unless it is a
+    name, and the project holds one of its words. Who asks for one path alone, or for substrings, gets that path's order
+    and no bridge (1.1-10).
     """
-    if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS or not is_han(query.text):
+    if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
-    said = _glossed(query.text)
+    if is_han(query.text):
+        said, others = _glossed(query.text), _ANY_ENGLISH
+    elif space.token_mark and not is_name(query.text):
+        said, others = _inversely_glossed(query.text), ()
+    else:
+        return None
     if said is None:
         return None
     stems = [stem for concept in said.concepts for stem in concept.stems]
-    return said if store.holds_any(query.project, (*stems, *_ANY_ENGLISH)) else None
+    return said if store.holds_any(query.project, (*stems, *others)) else None
 
 
 def query_gloss(said: Gloss | None) -> QueryGloss | None:
-    """What a model reads of a gloss."""
-    return None if said is None else QueryGloss(said.text, said.coverage)
+    """What a model reads of a gloss: of one in Chinese nothing, for the query itself says more to the model."""
+    return None if said is None or said.is_chinese else QueryGloss(said.text, said.coverage)
 
 
 def glossed_terms(said: Gloss | None) -> tuple[GlossedTerm, ...]:
@@ -87,7 +109,7 @@ def with_bridge(
         terms=tuple(weights)[:MAX_TERMS],
         weights=np.array(list(weights.values())[:MAX_TERMS], np.float32),
         stands_for=np.array(list(stands_for.values())[:MAX_TERMS], np.uint32),
-        is_marked=space.token_mark > 0,
+        foreign_mark=int(np.sign(space.token_mark)) * (1 if said.is_chinese else -1),
     )
     tokens = read.tokens if read is not None and plan.late_interaction else space.no_tokens()
     return replace(features, gloss=said, bridge=bridge, bridge_tokens=tokens)
@@ -100,23 +122,21 @@ def _words(said: Gloss, own: tuple[str, ...]) -> tuple[dict[str, float], dict[st
     stands_for: dict[str, int] = {}
     for concept in said.concepts:
         bits = sum({1 << place[term] for term in query_terms(concept.source) if term in place})
-        for stem, likelihood in zip(concept.stems, concept.weights, strict=True):
-            if stem in place:
-                continue
-            weight = likelihood if likelihood == 1 else ALTERNATIVE_WEIGHT * likelihood
-            weights[stem] = max(weights.get(stem, 0.0), weight)
-            stands_for[stem] = stands_for.get(stem, 0) | bits
+        for stem, weight in zip(concept.stems, concept.weights, strict=True):
+            if stem not in place:
+                weights[stem] = max(weights.get(stem, 0.0), weight)
+                stands_for[stem] = stands_for.get(stem, 0) | bits
     return weights, stands_for
 
 
 def crossed(
     found: Candidates, late: NDArray[np.float32], features: QueryFeatures, space: EmbeddingSpace
 ) -> tuple[Candidates, NDArray[np.float32]]:
-    """The candidates, and late interaction of each, with what the bridge says of those that are not in Chinese.
+    """The candidates, and late interaction of each, with what the bridge says of those in the other language.
 
-    Their cosines are those that Chinese texts as similar would have. What has no vector is known by its words alone,
-    among which those of the gloss then count as the query's own. What the gloss's words found is found by similarity,
-    and has to reach the minimum.
+    Their cosines are those that texts in the query's own would have which are as similar. What has no vector is known
+    by its words alone, among which those of the gloss then count as the query's own. What the gloss's words found is
+    found by similarity, and has to reach the minimum.
     """
     said = found.bridged
     if said is None or not said.is_foreign.any():
@@ -129,7 +149,7 @@ def crossed(
     found_by[by_both] |= np.uint8(FoundBy.VECTOR)
     candidates = replace(
         found,
-        cosine=np.where(by_both, _cosine(found, said, space.calibration), found.cosine),
+        cosine=np.where(by_both, _cosine(found, said, space.calibration, is_han=features.is_han), found.cosine),
         keyword=np.where(by_words, found.keyword + said.keyword, found.keyword),
         matched=np.where(by_words, found.matched | said.matched, found.matched),
         found_by=found_by,
@@ -137,17 +157,18 @@ def crossed(
     return candidates, np.where(by_both & ~np.isnan(of_gloss), of_gloss, late)
 
 
-def _cosine(found: Candidates, said: Bridged, calibration: Calibration) -> NDArray[np.float32]:
-    """The cosine that a Chinese text would have which is as similar, (n,) float32; NaN without a vector."""
+def _cosine(found: Candidates, said: Bridged, calibration: Calibration, *, is_han: bool) -> NDArray[np.float32]:
+    """The cosine that a text in the query's own language would have which is as similar, (n,); NaN without a vector."""
+    scale = TO_ENGLISH if is_han else TO_CHINESE
     is_code = found.kind == MemoryKind.CODE_FRAGMENT
-    unrelated = np.where(is_code, np.float32(UNRELATED_CODE), np.float32(UNRELATED_PROSE))
+    unrelated = np.where(is_code, np.float32(scale.unrelated_code), np.float32(scale.unrelated_prose))
     by_gloss = (said.cosine - unrelated) / (1 - unrelated)
-    own = calibration.similarity(found.cosine, han=True)
-    mixed = np.float32(PROSE_SHARE) * by_gloss + np.float32(1 - PROSE_SHARE) * own
+    own = calibration.similarity(found.cosine, han=is_han)
+    mixed = np.float32(scale.prose_share) * by_gloss + np.float32(1 - scale.prose_share) * own
     best = said.keyword.max(initial=0.0, where=said.is_foreign)
-    of_words = np.where(is_code, np.float32(CODE_WORDS), np.float32(PROSE_WORDS)) * said.keyword / max(best, _TINY)
-    similarity = np.where(is_code, np.maximum(by_gloss, own), mixed) + of_words
-    base = np.float32(calibration.unrelated_han)
+    of_words = np.where(is_code, np.float32(scale.code_words), np.float32(scale.prose_words)) * said.keyword
+    similarity = np.where(is_code, np.maximum(by_gloss, own), mixed) + of_words / max(best, _TINY)
+    base = np.float32(calibration.unrelated_han if is_han else calibration.unrelated_latin)
     cosine: NDArray[np.float32] = (base + (1 - base) * similarity).astype(np.float32)
     return cosine
 

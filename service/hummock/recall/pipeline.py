@@ -171,7 +171,7 @@ class Recall:
         given = query.intent
         plan = self._plan(query, given, budget)
         budget.done("intent")
-        gloss = gloss_of(query, self._store)
+        gloss = gloss_of(query, self._store, self._embedder.space)
         embedding, degraded = self._embedding(query, plan, gloss, budget)
         budget.done("embed")
         if asking:
@@ -243,7 +243,7 @@ class Recall:
 
     def _is_known(self, query: RecallQuery) -> bool:
         """Whether the query's vector is there, with that of its gloss if it has one."""
-        return self._embedder.is_known(query.text, query_gloss(gloss_of(query, self._store)))
+        return self._embedder.is_known(query.text, query_gloss(gloss_of(query, self._store, self._embedder.space)))
 
     def _plan(self, query: RecallQuery, given: Intent | None, budget: StageBudget) -> Plan:
         """The plan, with terms in place of substrings where there is no time to look through texts."""

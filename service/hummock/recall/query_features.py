@@ -53,7 +53,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
         known_share: Share of the query's letters, in [0, 1], whose script the model knows.
         is_han: Whether the query has Chinese characters.
-        gloss: It in English words; None where nothing is looked for by these.
+        gloss: It in words of another language; None where nothing is looked for by these.
         bridge: The same for texts that are not in its language; None without a gloss.
         bridge_tokens: Token vectors of its gloss, as `tokens`.
     """

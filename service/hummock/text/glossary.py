@@ -12,7 +12,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from enum import Enum, auto
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Final
 
@@ -23,17 +24,20 @@ from hummock.text.gloss_words import FREQUENCIES, GLOSS_STOP_WORDS
 from hummock.text.normalise import nfkc
 
 GLOSSARY_VERSION: Final = "zh-en.v1"
-GLOSSARY_SHA256: Final = "b89fcdef746eb3d044a2f73c8f7d74a1fc11896591f8bc2f6d875d07ec030f84"
+GLOSSARY_SHA256: Final = "f05880fc5f9f9846f2019a8607f576f2dadebbe9b7f47f636d75ba417f068c9d"
 
 MAX_WORDS: Final = 3
 """English words that a term has at most."""
+
+ALTERNATIVE_WEIGHT: Final = 0.5
+"""Most that words count which a term may have besides its likeliest one; each of them counts."""
 
 MAX_CHARACTERS: Final = 400
 """Of a text that is glossed; what a longer one is about stands at its beginning or its end."""
 
 _LONGEST_TERM: Final = 8
-_LETTERS = 1.5e6
-"""Terms in the texts that counts are of."""
+_WORDS_OF_COUNTS: Final = 1.5e6
+"""In the texts that counts are of."""
 _UNKNOWN_COST: Final = 17.0
 """Of a character that no term holds: more than of the rarest term."""
 _FREQUENT_STOP: Final = 2000
@@ -46,20 +50,32 @@ Word = tuple[str, float]
 """English words and their probability."""
 
 
+class _Piece(Enum):
+    """What a piece of a run is."""
+
+    TERM = auto()
+    STOP = auto()
+    """It says nothing."""
+    UNKNOWN = auto()
+
+
 class GlossaryDamaged(Exception):
     """The data file is not the one that this version was made with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glossary:
-    """Terms with their words, the likeliest first, and with how often each term is met.
+    """Terms with their words, the likeliest first.
 
-    `version` names the content.
+    Attributes:
+        version: Names the content.
+        words: Of each term.
+        pieces: What a Chinese run may be cut into: for each the negative logarithm of its frequency, and its kind.
     """
 
     version: str
     words: Mapping[str, tuple[Word, ...]]
-    counts: Mapping[str, int]
+    pieces: Mapping[str, tuple[float, _Piece]]
 
 
 class Concept(Struct, frozen=True, kw_only=True):
@@ -79,19 +95,21 @@ class Concept(Struct, frozen=True, kw_only=True):
 
 
 class Gloss(Struct, frozen=True, kw_only=True):
-    """A text in English words.
+    """A text in words of another language.
 
     Attributes:
-        text: The words in the order of the text, each once, with what was Latin in it.
+        text: The words in the order of the text, each once, with what was Latin in a Chinese one.
         concepts: The terms that were found, each once.
-        coverage: Share in [0, 1] of the Chinese characters that say something which terms account for.
+        coverage: Share in [0, 1] of what says something in the text that terms account for.
         version: Of the glossary.
+        is_chinese: Whether these words are Chinese, else English.
     """
 
     text: str
     concepts: tuple[Concept, ...]
     coverage: float
     version: str
+    is_chinese: bool = False
 
 
 @cache
@@ -118,7 +136,7 @@ def read_glossary(text: str) -> Glossary:
         counts[term] = int(count)
         words[term] = tuple((word, float(p)) for word, p in (each.rsplit(":", 1) for each in said))
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
-    return Glossary(version=f"{first.removeprefix('# ')}:{digest[:12]}", words=words, counts=counts)
+    return Glossary(version=f"{first.removeprefix('# ')}:{digest[:12]}", words=words, pieces=_pieces(words, counts))
 
 
 def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
@@ -131,7 +149,7 @@ def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
     said: dict[str, None] = {}
     found: dict[str, None] = {}
     glossed = unknown = 0
-    for piece in _PIECE.finditer(_bounded(nfkc(text))):
+    for piece in _PIECE.finditer(bounded_text(nfkc(text))):
         if not piece["han"]:
             said[piece.group()] = None
             continue
@@ -152,46 +170,50 @@ def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
     )
 
 
-def _bounded(text: str) -> str:
+def bounded_text(text: str) -> str:
+    """The beginning and the end of a long text."""
     half = MAX_CHARACTERS // 2
     return text if len(text) <= MAX_CHARACTERS else f"{text[:half]} {text[-half:]}"
 
 
 def _cut(run: str, known: Glossary) -> Iterator[tuple[str, bool]]:
     """The pieces of a Chinese run that say something: terms, and characters that no term holds; in its order."""
-    best: list[tuple[float, int, bool | None]] = [
-        (0.0, 0, None)
-    ]  # what it costs, where the last piece begins, its kind
+    pieces = known.pieces
+    costs, starts, kinds = [0.0], [0], [_Piece.STOP]  # the least cost up to each place, where its last piece begins
     for end in range(1, len(run) + 1):
-        ways: list[tuple[float, int, bool | None]] = [(best[end - 1][0] + _UNKNOWN_COST, end - 1, False)]
+        best, begin, kind = costs[end - 1] + _UNKNOWN_COST, end - 1, _Piece.UNKNOWN
         for start in range(max(0, end - _LONGEST_TERM), end):
-            piece = run[start:end]
-            is_stop = piece in GLOSS_STOP_WORDS
-            if is_stop or _is_term(piece, known):
-                count = FREQUENCIES.get(piece, _FREQUENT_STOP) if is_stop else known.counts[piece]
-                ways.append((best[start][0] - math.log(count / _LETTERS), start, None if is_stop else True))
-        best.append(min(ways, key=lambda way: way[0]))
-    pieces: list[tuple[str, bool]] = []
+            piece = pieces.get(run[start:end])
+            if piece is not None and costs[start] + piece[0] < best:
+                best, begin, kind = costs[start] + piece[0], start, piece[1]
+        costs.append(best)
+        starts.append(begin)
+        kinds.append(kind)
+    found: list[tuple[str, bool]] = []
     end = len(run)
     while end:
-        _, start, is_term = best[end]
-        if is_term is not None:
-            pieces.append((run[start:end], is_term))
-        end = start
-    yield from reversed(pieces)
+        if kinds[end] is not _Piece.STOP:
+            found.append((run[starts[end] : end], kinds[end] is _Piece.TERM))
+        end = starts[end]
+    yield from reversed(found)
 
 
-def _is_term(piece: str, known: Glossary) -> bool:
-    words = known.words.get(piece)
-    return words is not None and (len(piece) > 1 or words[0][1] >= _LEAST_LONE)
+def _pieces(words: Mapping[str, tuple[Word, ...]], counts: Mapping[str, int]) -> dict[str, tuple[float, _Piece]]:
+    """What a run may be cut into, and what each piece costs. A word that says nothing is never a term."""
+    taken = {term: counts[term] for term, said in words.items() if len(term) > 1 or said[0][1] >= _LEAST_LONE}
+    terms = {term: (-math.log(count / _WORDS_OF_COUNTS), _Piece.TERM) for term, count in taken.items()}
+    stops = {word: FREQUENCIES.get(word, _FREQUENT_STOP) for word in GLOSS_STOP_WORDS}
+    return terms | {word: (-math.log(count / _WORDS_OF_COUNTS), _Piece.STOP) for word, count in stops.items()}
 
 
+@lru_cache(1 << 12)
 def _concept(term: str, words: tuple[Word, ...]) -> Concept:
     weights: dict[str, float] = {}
     greatest = words[0][1]
-    for word, probability in words[:MAX_WORDS]:
+    for place, (word, probability) in enumerate(words[:MAX_WORDS]):
+        weight = ALTERNATIVE_WEIGHT * min(1.0, math.sqrt(probability / greatest)) if place else 1.0
         for stem in query_terms(word):
-            weights.setdefault(stem, min(1.0, math.sqrt(probability / greatest)))
+            weights.setdefault(stem, weight)
     return Concept(
         source=term,
         words=tuple(word for word, _ in words[:MAX_WORDS]),

@@ -652,8 +652,9 @@ class Receipt(_message.Message):
 
     @_builtins.property
     def gloss(self) -> _containers.RepeatedCompositeFieldContainer[Global___GlossedTerm]:
-        """The terms of a Chinese query that were looked for in English as well, in its order; what is stored in Chinese is
-        ranked as without them. Empty where nothing was: no term is known, or nothing is stored that is not Chinese.
+        """The terms of a Chinese query that were looked for in English as well, those of any other query that were in Chinese,
+        in its order; what is stored in the query's own language is ranked as without them. Empty where nothing was: no
+        term is known, or nothing in the other language is stored.
         """
 
     def __init__(

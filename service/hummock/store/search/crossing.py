@@ -51,7 +51,7 @@ class Crossing:
 
     def _are_foreign(self, at: Ordinals) -> NDArray[np.bool_]:
         """Which are in the other language, by whose token vectors their first chunks have; code where nothing tells."""
-        if not self._bridge.is_marked:
+        if not self._bridge.foreign_mark:
             is_code: NDArray[np.bool_] = self._view.columns.kind.values[at] == MemoryKind.CODE_FRAGMENT
             return is_code
         return np.array([self._is_foreign(ordinal) for ordinal in at.tolist()], np.bool_)
@@ -62,8 +62,8 @@ class Crossing:
             columns = self._view.columns
             tokens = self._stored.tokens(int(columns.doc.values[ordinal]), 0)
             if tokens:
-                # The last component of every token vector is its model's mark, the second one's below 0.
-                known = tokens[-1] > _LARGEST_INT8
+                # The last component of every token vector, an int8, is its model's mark.
+                known = (tokens[-1] > _LARGEST_INT8) == (self._bridge.foreign_mark < 0)
             else:
                 # What waits for its vectors is known by words alone, and a caller's vector says nothing of the text.
                 is_code = columns.kind.values[ordinal] == MemoryKind.CODE_FRAGMENT

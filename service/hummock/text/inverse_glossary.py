@@ -1,0 +1,86 @@
+"""An English text in Chinese words: the glossary, read from its other side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from hummock.text.analyzer import query_terms
+from hummock.text.glossary import (
+    ALTERNATIVE_WEIGHT,
+    MAX_WORDS,
+    Concept,
+    Gloss,
+    Glossary,
+    bounded_text,
+    glossary,
+)
+from hummock.text.normalise import nfkc
+from hummock.text.word_lists import ENGLISH_STOP_WORDS
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_LONGEST_PHRASE: Final = 3
+
+Inverse = Mapping[tuple[str, ...], tuple[str, ...]]
+"""Chinese terms of the stems of an English word or phrase, the likeliest first."""
+
+
+@cache
+def inverse_glossary() -> Inverse:
+    """Of the package's glossary; made on first use. Raises: GlossaryDamaged."""
+    return inverse_of(glossary())
+
+
+def inverse_of(known: Glossary) -> Inverse:
+    """Every English word with the Chinese terms that it is likely for: by its probability, and how often each is met.
+
+    Terms of one character are left out; they mean too many things.
+    """
+    terms: dict[tuple[str, ...], dict[str, float]] = {}
+    for term, words in known.words.items():
+        for word, probability in words if len(term) > 1 else ():
+            stems = tuple(stem for part in _WORD.findall(word) for stem in query_terms(part))
+            if stems:
+                # The cost is a logarithm of the frequency; its half, since frequent terms are often general ones.
+                terms.setdefault(stems, {})[term] = -probability * 2.0 ** -known.pieces[term][0]
+    return {
+        stems: tuple(sorted(found, key=lambda term: (found[term], term)))[:MAX_WORDS] for stems, found in terms.items()
+    }
+
+
+def inverse_gloss(text: str, inverse: Inverse | None = None) -> Gloss | None:
+    """An English text in Chinese words, the longest phrases first; None for one without any that is known."""
+    known = inverse_glossary() if inverse is None else inverse
+    words = [word for word in _WORD.findall(bounded_text(nfkc(text))) if word.lower() not in ENGLISH_STOP_WORDS]
+    stems = [query_terms(word)[0] for word in words]
+    found: dict[str, tuple[str, ...]] = {}
+    place = covered = 0
+    while place < len(words):
+        length = next(
+            (size for size in range(_LONGEST_PHRASE, 0, -1) if tuple(stems[place : place + size]) in known), 0
+        )
+        if length:
+            found[" ".join(words[place : place + length])] = known[tuple(stems[place : place + length])]
+            covered += length
+        place += length or 1
+    if not found:
+        return None
+    return Gloss(
+        text=" ".join(dict.fromkeys(terms[0] for terms in found.values())),
+        concepts=tuple(_concept(source, terms) for source, terms in found.items()),
+        coverage=covered / len(words),
+        version=glossary().version,
+        is_chinese=True,
+    )
+
+
+def _concept(source: str, terms: tuple[str, ...]) -> Concept:
+    """A term's pairs of characters share its weight: a long one would count several times."""
+    weights: dict[str, float] = {}
+    for place, term in enumerate(terms):
+        pairs = query_terms(term)
+        for pair in pairs:
+            weights.setdefault(pair, (ALTERNATIVE_WEIGHT if place else 1.0) / len(pairs))
+    return Concept(source=source, words=terms, stems=tuple(weights), weights=tuple(weights.values()))
