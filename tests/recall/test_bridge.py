@@ -110,7 +110,9 @@ def test_where_all_is_chinese_nothing_is_glossed(pair_desk: Desk) -> None:
     assert (answer.receipt.gloss, answer.receipt.gloss_version) == ((), "")
 
 
-@pytest.mark.parametrize("text", ["how is penalty interest computed", "repayment_of", "请问这是什么", "2024"])
+@pytest.mark.parametrize(
+    "text", ["how is penalty interest computed", "repayment_of", "请问这是什么", "2024", "利息 of an overdue repayment"]
+)
 def test_other_questions_have_no_gloss(pair_desk: Desk, text: str) -> None:
     pair_desk.teach(note(ENGLISH, "answer"))
     assert pair_desk.recall(text).receipt.gloss == ()
@@ -176,3 +178,16 @@ def test_english_texts_are_ranked_as_without_a_gloss(pair_desk: Desk, monkeypatc
 def test_a_name_of_code_is_not_looked_for_in_chinese(pair_desk: Desk, text: str) -> None:
     pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)))
     assert pair_desk.recall(text).receipt.gloss == ()
+
+
+def test_code_is_not_taken_for_chinese_by_its_tables(pair_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair_desk.teach(
+        code('WORDS = "还款 逾期 利息 本金 贷款 账户 余额 计算 还款日 罚息 宽限期"', "table"),
+        code("def compute_repayment(overdue):\n    return overdue", "answer"),
+        *(note(text, f"en{n}") for n, text in enumerate(OTHERS)),
+    )
+    with_gloss = pair_desk.recall(ASKED)
+    assert glossed(with_gloss)
+    monkeypatch.setattr(bridge, "_inversely_glossed", lambda text: None)
+    scores = [[(hit.memory.id, hit.score) for hit in each.hits] for each in (with_gloss, pair_desk.recall(ASKED))]
+    assert scores[0] == scores[1]

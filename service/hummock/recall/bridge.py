@@ -27,7 +27,7 @@ from hummock.recall.rerank import late_scores
 from hummock.text.analyzer import query_terms
 from hummock.text.glossary import Gloss, gloss
 from hummock.text.inverse_glossary import inverse_gloss
-from hummock.text.normalise import is_han
+from hummock.text.normalise import is_han, known_share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,27 +35,34 @@ class Scale:
     """What a bridge is worth for texts of its language.
 
     Attributes:
-        unrelated_code: Its cosine with code that has nothing to do with it; similarity counts from there.
-        unrelated_prose: The same of prose.
-        prose_share: Its share in the similarity of prose; the query's own has the rest. Code takes the better of both,
-            since comments in it may be in the query's own language.
-        code_words: What the best match of the gloss's words adds to the similarity of code. Were they scored as words,
-            words of the query that hardly match would decide how much all words weigh.
-        prose_words: The same of prose.
+        unrelated_prose: Its cosine with prose that has nothing to do with it; similarity counts from there.
+        prose_share: Its share in the similarity of prose; the query's own has the rest.
+        prose_words: What the best match of the gloss's words adds to that similarity. Were they scored as words, words
+            of the query that hardly match would decide how much all words weigh.
+        unrelated_code: As of prose. Code takes the better similarity of both, since comments in it may be in the
+            query's language.
+        code_words: As of prose.
     """
 
-    unrelated_code: float
     unrelated_prose: float
     prose_share: float
-    code_words: float
     prose_words: float
+    unrelated_code: float = 0.0
+    code_words: float = 0.0
 
 
 # A word that was glossed wrongly says more in prose than one of code does.
 TO_ENGLISH = Scale(unrelated_code=0.15, unrelated_prose=0.05, prose_share=0.3, code_words=0.15, prose_words=0.08)
-# What bge-small-zh makes of an English question, and that model alone reads Chinese.
-TO_CHINESE = Scale(unrelated_code=0.3, unrelated_prose=0.3, prose_share=1.0, code_words=0.2, prose_words=0.2)
+# By what bge-small-zh makes of an English question; there is no Chinese code.
+TO_CHINESE = Scale(unrelated_prose=0.3, prose_share=1.0, prose_words=0.2)
 
+ENOUGH = 0.5
+"""Share of what was glossed of the query from which on a match of so much of it counts whole, and less of it less."""
+
+MOSTLY = 0.6
+"""Share of Chinese from which a query is glossed; what is half English says in English itself what it is about."""
+
+_HAN = frozenset({"han"})
 _GLOSSES_KEPT = 512
 _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if", "import", "def", "fun", "class")
 
@@ -66,17 +73,19 @@ _inversely_glossed = lru_cache(_GLOSSES_KEPT)(inverse_gloss)
 def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gloss | None:
     """The query in words of the other language; None where no term is known, and where nothing is in that language.
 
-    A Chinese query has one in English. A project that holds none of its words and none of the most frequent ones has
-    nothing that is not Chinese. Any other query has one in Chinese where two models make the space, unless it is a
-    name, and the project holds one of its words. Who asks for one path alone, or for substrings, gets that path's order
-    and no bridge (1.1-10).
+    A query that is mostly Chinese has one in English. A project that holds none of its words and none of the most
+    frequent ones has nothing that is not Chinese. A query without any Chinese has one in Chinese where two models make
+    the space, unless it is a name, and the project holds one of its words. Who asks for one path alone, or for
+    substrings, gets that path's order and no bridge (1.1-10).
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
     if is_han(query.text):
-        said, others = _glossed(query.text), _ANY_ENGLISH
+        if known_share(query.text, _HAN) < MOSTLY:
+            return None
+        said, others = _glossed(query.text), list(_ANY_ENGLISH)
     elif space.token_mark and not is_name(query.text):
-        said, others = _inversely_glossed(query.text), ()
+        said, others = _inversely_glossed(query.text), []
     else:
         return None
     if said is None:
@@ -149,7 +158,7 @@ def crossed(
     found_by[by_both] |= np.uint8(FoundBy.VECTOR)
     candidates = replace(
         found,
-        cosine=np.where(by_both, _cosine(found, said, space.calibration, is_han=features.is_han), found.cosine),
+        cosine=np.where(by_both, _cosine(found, said, features, space.calibration), found.cosine),
         keyword=np.where(by_words, found.keyword + said.keyword, found.keyword),
         matched=np.where(by_words, found.matched | said.matched, found.matched),
         found_by=found_by,
@@ -157,20 +166,30 @@ def crossed(
     return candidates, np.where(by_both & ~np.isnan(of_gloss), of_gloss, late)
 
 
-def _cosine(found: Candidates, said: Bridged, calibration: Calibration, *, is_han: bool) -> NDArray[np.float32]:
+def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, calibration: Calibration) -> NDArray[np.float32]:
     """The cosine that a text in the query's own language would have which is as similar, (n,); NaN without a vector."""
+    is_han = features.is_han
     scale = TO_ENGLISH if is_han else TO_CHINESE
     is_code = found.kind == MemoryKind.CODE_FRAGMENT
     unrelated = np.where(is_code, np.float32(scale.unrelated_code), np.float32(scale.unrelated_prose))
     by_gloss = (said.cosine - unrelated) / (1 - unrelated)
     own = calibration.similarity(found.cosine, han=is_han)
     mixed = np.float32(scale.prose_share) * by_gloss + np.float32(1 - scale.prose_share) * own
-    best = said.keyword.max(initial=0.0, where=said.is_foreign)
-    of_words = np.where(is_code, np.float32(scale.code_words), np.float32(scale.prose_words)) * said.keyword
-    similarity = np.where(is_code, np.maximum(by_gloss, own), mixed) + of_words / max(best, _TINY)
+    words = np.where(is_code, np.float32(scale.code_words), np.float32(scale.prose_words)) * _of_best(said, features)
+    similarity = np.where(is_code, np.maximum(by_gloss, own), mixed) + words
     base = np.float32(calibration.unrelated_han if is_han else calibration.unrelated_latin)
     cosine: NDArray[np.float32] = (base + (1 - base) * similarity).astype(np.float32)
     return cosine
+
+
+def _of_best(said: Bridged, features: QueryFeatures) -> NDArray[np.float32]:
+    """What the gloss's words say of each candidate, (n,) float32 in [0, 1]; the best has as much as it holds of them."""
+    glossed = 0 if features.bridge is None else int(np.bitwise_or.reduce(features.bridge.stands_for, initial=0))
+    held = int(np.bitwise_count(said.matched).max(initial=0, where=said.is_foreign))
+    fit = min(1.0, held / (ENOUGH * glossed.bit_count())) if glossed else 1.0
+    best = said.keyword.max(initial=0.0, where=said.is_foreign)
+    scores: NDArray[np.float32] = np.float32(fit) * said.keyword / max(best, _TINY)
+    return scores
 
 
 _TINY = np.float32(1e-12)

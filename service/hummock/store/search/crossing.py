@@ -60,13 +60,16 @@ class Crossing:
         known = self._known_foreign.get(ordinal)
         if known is None:
             columns = self._view.columns
+            is_code = columns.kind.values[ordinal] == MemoryKind.CODE_FRAGMENT
             tokens = self._stored.tokens(int(columns.doc.values[ordinal]), 0)
-            if tokens:
+            if is_code and self._bridge.foreign_mark > 0:
+                # Its language is English, however much Chinese its tables and comments hold.
+                known = False
+            elif tokens:
                 # The last component of every token vector, an int8, is its model's mark.
                 known = (tokens[-1] > _LARGEST_INT8) == (self._bridge.foreign_mark < 0)
             else:
                 # What waits for its vectors is known by words alone, and a caller's vector says nothing of the text.
-                is_code = columns.kind.values[ordinal] == MemoryKind.CODE_FRAGMENT
                 known = bool(is_code or not columns.chunk_count.values[ordinal])
             self._known_foreign[ordinal] = known
         return known
