@@ -183,7 +183,7 @@ def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, calibrati
 
 
 def _of_best(said: Bridged, features: QueryFeatures) -> NDArray[np.float32]:
-    """What the gloss's words say of each candidate, (n,) float32 in [0, 1]; the best has as much as it holds of them."""
+    """What the gloss's words say of each candidate, (n,) in [0, 1]; the best has as much as it holds of them."""
     glossed = 0 if features.bridge is None else int(np.bitwise_or.reduce(features.bridge.stands_for, initial=0))
     held = int(np.bitwise_count(said.matched).max(initial=0, where=said.is_foreign))
     fit = min(1.0, held / (ENOUGH * glossed.bit_count())) if glossed else 1.0
