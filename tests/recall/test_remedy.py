@@ -99,7 +99,7 @@ def test_the_longest_query_stays_as_long() -> None:
     longest = replace(QUERY, text="x" * MAX_QUERY_CHARACTERS)
     changed = remedied(longest, Verdict(stage=LossStage.ECHO), MEMORY)
     assert changed is not None
-    assert changed.text == "x" * (MAX_QUERY_CHARACTERS - 1) + "?"
+    assert changed.text == "x" * (MAX_QUERY_CHARACTERS - 1) + ","
 
 
 @pytest.mark.parametrize(("similarity", "minimum"), [(0.2149, "0.21"), (0.21, "0.2"), (-0.3, "-0.31"), (-1.0, "-1")])

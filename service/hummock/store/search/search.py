@@ -35,11 +35,12 @@ from hummock.store.search.filters import (
 )
 from hummock.store.search.halves import Halves
 from hummock.store.search.nearest import Ordinals, nearest
-from hummock.store.views.postings import AskedTerms
+from hummock.store.views.postings import NO_TERM, AskedTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
 from hummock_kernels.cosine import best_chunks, scan
+
 
 def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
     """Those of the terms that the fewest memories hold, at most so many, in the order given; held ones first."""
