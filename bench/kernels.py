@@ -82,7 +82,8 @@ def _choice_us(random: np.random.Generator) -> tuple[float, float, float]:
     centre = _unit(random.standard_normal((1, DIM)))
     vectors = _unit(centre + _unit(random.standard_normal((_KEEP, DIM))))
     relevance = np.ascontiguousarray(np.sort(random.random(_KEEP))[::-1], np.float32)
-    arguments = (vectors, np.arange(_KEEP), relevance, 0.7, 0.9, _CHOSEN)
+    names = np.ones(_KEEP, np.uint64)
+    arguments = (vectors, names, np.arange(_KEEP), relevance, 0.7, 0.6, 0.9, _CHOSEN)
     times_s = [_seconds(lambda: mmr(*arguments)) for _ in range(_CHOICES)]
     reference_s = [_seconds(lambda: reference.mmr(*arguments)) for _ in range(20)]
     numpy_s = [_seconds(lambda: different(centre[0], vectors)) for _ in range(_CHOICES // 10)]

@@ -11,8 +11,10 @@ from hummock_kernels._types import (
     I64_1D,
     OUT_I64_1D,
     OUT_U8_1D,
+    U64_1D,
     Flags,
     Indices,
+    Longs,
     Matrix,
     Tuple,
     Vector,
@@ -34,13 +36,20 @@ def _gain(relevance: np.float32, closest: np.float32, weight: float) -> np.float
     return np.float32(-np.inf) if np.isnan(gain) else np.float32(gain)
 
 
-@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(F32_2D, I64_1D, F32_1D, F32, F32, I64))
+@kernel(Tuple((OUT_I64_1D, OUT_U8_1D))(F32_2D, U64_1D, I64_1D, F32_1D, F32, F32, F32, I64))
 def mmr(
-    vectors: Matrix, rows: Indices, relevance: Vector, weight: float, twin_bar: float, keep: int
+    vectors: Matrix,
+    names: Longs,
+    rows: Indices,
+    relevance: Vector,
+    weight: float,
+    alike: float,
+    twin_bar: float,
+    keep: int,
 ) -> tuple[Indices, Flags]:
     """Candidates in the order chosen by maximal marginal relevance, and which are near-twins of one chosen before.
 
-    (all, dim), (n,) and (n,) -> places in `rows`, (at most keep,), and as many flags.
+    (all, dim), (all,), (n,) and (n,) -> places in `rows`, (at most keep,), and as many flags.
 
     Each step takes the largest weight * relevance - (1 - weight) * (largest cosine to one already chosen). Near-twins
     of a chosen candidate wait until nothing else is left, and are then chosen by the same rule. Equal gains go to
@@ -48,10 +57,12 @@ def mmr(
 
     Args:
         vectors: Unit vectors; a zero row, or one that holds a NaN, has similarity 0 to all others.
-        rows: The vector of each candidate.
+        names: Equal for what may be versions of one thing; 0 for what has no name.
+        rows: The vector and the name of each candidate.
         relevance: Larger is better, in the range of a cosine; a NaN comes last.
         weight: In [0, 1]; 1 ignores diversity.
-        twin_bar: Two candidates whose cosine reaches it are near-twins; above 1 there are none.
+        alike: A cosine counts no further than this: what is alike is not the less wanted for being very much alike.
+        twin_bar: Two of one name whose cosine reaches it are near-twins; above 1 there are none.
         keep: Upper bound on the result; 0 or less gives nothing.
 
     Source: Carbonell & Goldstein, SIGIR 1998; that a gain which only falls need not be known exactly to be passed
@@ -81,7 +92,9 @@ def mmr(
                 similarity = _dot(vectors[rows[i]], vectors[rows[chosen[compared[i]]]])
                 if np.isnan(similarity):
                     similarity = np.float32(0)
-                is_twin[i] |= similarity >= twin_bar
+                name = names[rows[i]]
+                is_twin[i] |= similarity >= twin_bar and name != 0 and name == names[rows[chosen[compared[i]]]]
+                similarity = min(similarity, np.float32(alike))
                 # The first choice sets it: cosines may be negative.
                 closest[i] = similarity if compared[i] == 0 else max(closest[i], similarity)
                 compared[i] += 1

@@ -38,7 +38,7 @@ CODE, SAID, AGELESS, SENTENCE, ASKING = 1, 2, 4, 8, 16
 that ends in a question."""
 
 
-_EXEMPT = KEYWORD | NAMED | KEY_FILE
+_EXEMPT = NAMED | KEY_FILE | HOLDER
 
 
 class Pool(NamedTuple):
@@ -48,6 +48,7 @@ class Pool(NamedTuple):
         cosine: (n,) of the best chunk; NaN without a vector.
         keyword: (n,) BM25, not negative.
         matched: (n,) bit i is set where term i of the query matched.
+        evidence: (n,) what its words say for it; 1 and more is enough without any similarity.
         late: (n,) max-sim of the token vectors; NaN without any.
         found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
         marks: (n,) bits CODE, SAID, AGELESS, SENTENCE and ASKING.
@@ -62,6 +63,7 @@ class Pool(NamedTuple):
     cosine: Vector
     keyword: Vector
     matched: Words
+    evidence: Vector
     late: Vector
     found_by: Flags
     marks: Flags
@@ -78,7 +80,9 @@ class Weights(NamedTuple):
 
     Attributes:
         unrelated: Cosine of unrelated texts, below 1; similarity counts from there.
-        min_similarity: Of what the vector path alone found.
+        min_similarity: Of what neither its words nor its name speak for.
+        min_of_best: The same of the best of the recall.
+        best_cosine: The cosine of that one, or of those.
         vector_share: Largest share of the vector path and of late interaction, in [0, 1].
         decay_rate: By which the logarithm of a score falls in a day; 0 switches decay off.
         as_of: Unix seconds from which ages are counted.
@@ -100,6 +104,8 @@ class Weights(NamedTuple):
 
     unrelated: float
     min_similarity: float
+    min_of_best: float
+    best_cosine: float
     vector_share: float
     decay_rate: float
     as_of: float
@@ -119,7 +125,9 @@ class Weights(NamedTuple):
     time_share: float
 
 
-_POOL = named(Pool, F32_1D, F32_1D, U32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D, I32_1D, F32_1D, I32_1D)
+_POOL = named(
+    Pool, F32_1D, F32_1D, U32_1D, F32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D, I32_1D, F32_1D, I32_1D
+)
 _WEIGHTS = named(Weights, *[F64] * len(Weights._fields))
 
 
@@ -157,15 +165,25 @@ def _has_newer_copy(row: int, near: Indices, pool: Pool, tally: Indices) -> bool
     return False
 
 
+@helper(borrows=True)
+def _is_far(row: int, similarity: Vector, pool: Pool, weights: Weights) -> bool:
+    if pool.found_by[row] & _EXEMPT or pool.evidence[row] >= np.float32(1):
+        return False
+    # A cosine that is not there is less than any.
+    is_best = pool.cosine[row] >= np.float32(weights.best_cosine)
+    minimum = np.float32(weights.min_of_best) if is_best else np.float32(weights.min_similarity)
+    return bool(similarity[row] < minimum)
+
+
 @helper()
-def _kept(similarity: Vector, pool: Pool, echo_hashes: Longs, min_similarity: np.float32, tally: Indices) -> Indices:
+def _kept(similarity: Vector, pool: Pool, echo_hashes: Longs, weights: Weights, tally: Indices) -> Indices:
     """Rows that stay; `tally` counts echoes, older copies, too dissimilar ones and ties."""
     near = np.empty(similarity.shape[0], np.int64)
     size = 0
     for row in range(similarity.shape[0]):
         if pool.marks[row] & SAID and _is_among(pool.text_hash[row], echo_hashes):
             tally[0] += 1
-        elif not pool.found_by[row] & _EXEMPT and similarity[row] < min_similarity:
+        elif _is_far(row, similarity, pool, weights):
             tally[2] += 1
         else:
             near[size] = row
@@ -393,13 +411,14 @@ def rank(
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
     """Candidates by relevance: echoes, too dissimilar ones and older copies left out, paths joined, ages counted.
 
-    Left out are, in this order: what was said and equals the query; what the vector path alone found and is below the
-    minimum; of equal texts all but the newest. What is left scores the convex sum of its similarity and its keyword
-    score, each divided by the best of the pool; how much either weighs follows from how similar the best of the pool
-    is, and from how many of the query's terms the best of it holds. Late interaction has its share of that in the same
-    way. Sentences gain from those beside them in their session; then the query's times have their share. Fragments of
-    key files are raised. Domains that the query names come first, then the holders of the name that it is, then the
-    others, by the logarithm of the score less the loss by age. Ties go to the more similar, then to the smaller `tie`.
+    Left out are, in this order: what was said and equals the query; what is below the minimum and has neither a name
+    nor words that speak for it; of equal texts all but the newest. What is left scores the convex sum of its similarity
+    and its keyword score, each divided by the best of the pool; how much either weighs follows from how similar the
+    best of the pool is, and from how many of the query's terms the best of it holds. Late interaction has its share of
+    that in the same way. Sentences gain from those beside them in their session; then the query's times have their
+    share. Fragments of key files are raised. Domains that the query names come first, then the holders of the name
+    that it is, then the others, by the logarithm of the score less the loss by age. Ties go to the more similar, then
+    to the smaller `tie`.
 
     Args:
         pool: The candidates.
@@ -418,7 +437,7 @@ def rank(
     tally = np.zeros(4, np.int64)
     means = np.zeros(2, np.float64)
     similarity = _similarities(pool.cosine, np.float32(weights.unrelated))
-    rows = _kept(similarity, pool, echo_hashes, np.float32(weights.min_similarity), tally)
+    rows = _kept(similarity, pool, echo_hashes, weights, tally)
 
     closest = np.float64(_best(similarity, rows))
     covered = _most_terms(pool.matched, rows)

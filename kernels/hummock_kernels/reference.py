@@ -11,7 +11,7 @@ from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, 
 from hummock_kernels.bm25 import Query, Saturation
 from hummock_kernels.cosine import Chunks
 from hummock_kernels.postings import Delta, Index, Presence
-from hummock_kernels.rank import AGELESS, ASKING, CODE, HOLDER, KEY_FILE, KEYWORD, NAMED, SAID, SENTENCE, Pool, Weights
+from hummock_kernels.rank import AGELESS, ASKING, CODE, HOLDER, KEY_FILE, NAMED, SAID, SENTENCE, Pool, Weights
 
 analyse = reference_text.analyse
 token_estimates = reference_text.token_estimates
@@ -68,12 +68,15 @@ def rank(
     pool: Pool, echo_hashes: Longs, term_count: int, weights: Weights
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
     """Twin of `rank.rank`."""
-    cosine, keyword, matched, late, found_by, marks, text_hash, create_time, session, position, time_match, tie = pool
+    cosine, keyword, matched, evidence, late, found_by, marks, text_hash, create_time, session, position, *rest = pool
+    time_match, tie = rest
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(text_hash, echo_hashes)
-    is_far = (
-        ~is_echo & (found_by & (KEYWORD | NAMED | KEY_FILE) == 0) & (similarity < np.float32(weights.min_similarity))
-    )
+    # A cosine that is not there is less than any.
+    is_best = cosine >= np.float32(weights.best_cosine)
+    minimum = np.where(is_best, weights.min_of_best, weights.min_similarity).astype(np.float32)
+    is_exempt = (found_by & (NAMED | KEY_FILE | HOLDER) != 0) | (evidence >= 1)
+    is_far = ~is_echo & ~is_exempt & (similarity < minimum)
     near = np.flatnonzero(~is_echo & ~is_far).tolist()
     age = {row: (-create_time[row], tie[row]) for row in near}
     rows = np.array(
@@ -140,17 +143,27 @@ def _of_best(scores: Vector) -> Doubles:
 
 
 def mmr(
-    vectors: Matrix, rows: Indices, relevance: Vector, weight: float, twin_bar: float, keep: int
+    vectors: Matrix,
+    names: Longs,
+    rows: Indices,
+    relevance: Vector,
+    weight: float,
+    alike: float,
+    twin_bar: float,
+    keep: int,
 ) -> tuple[Indices, Flags]:
     """Twin of `mmr.mmr`."""
     similarity = np.nan_to_num(vectors[rows] @ vectors[rows].T, nan=0.0)
+    name = names[rows]
+    are_twins = (similarity >= np.float32(twin_bar)) & (name[:, None] == name) & (name != 0)
+    counted = np.minimum(similarity, np.float32(alike))
     chosen: list[int] = []
     twins: list[bool] = []
     rest = list(range(len(rows)))
     while rest and len(chosen) < keep:
-        closest = [max((similarity[i, j] for j in chosen), default=np.float32(0)) for i in rest]
+        closest = [max((counted[i, j] for j in chosen), default=np.float32(0)) for i in rest]
         gains = [_gain(relevance[i], near, np.float32(weight)) for i, near in zip(rest, closest, strict=True)]
-        is_twin = [any(similarity[i, j] >= np.float32(twin_bar) for j in chosen) for i in rest]
+        is_twin = [any(are_twins[i, j] for j in chosen) for i in rest]
         twin, _, pick = min((twin, -gain, i) for twin, gain, i in zip(is_twin, gains, rest, strict=True))
         chosen.append(pick)
         twins.append(twin)

@@ -36,7 +36,9 @@ def test_the_peers_choice_is_maximal_marginal_relevance(seed: int, count: int) -
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     query, candidates = vectors[0], vectors[1:]
 
-    chosen, _ = reference.mmr(candidates, np.arange(count), candidates @ query, 0.7, 2.0, HITS)
+    chosen, _ = reference.mmr(
+        candidates, np.zeros(count, np.uint64), np.arange(count), candidates @ query, 0.7, 1.0, 2.0, HITS
+    )
 
     assert different(query, candidates) == chosen.tolist()
 

@@ -28,6 +28,8 @@ NOW = 1_000_000.0
 PLAIN = Weights(
     unrelated=0.0,
     min_similarity=-1.0,
+    min_of_best=-1.0,
+    best_cosine=2.0,
     vector_share=1.0,
     decay_rate=0.0,
     as_of=NOW,
@@ -63,6 +65,8 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
     weights = PLAIN._replace(
         unrelated=draw(st.sampled_from([0.0, 0.3])),
         min_similarity=draw(st.sampled_from([-1.0, 0.3])),
+        min_of_best=draw(st.sampled_from([-1.0, 0.1])),
+        best_cosine=draw(st.sampled_from([-float("inf"), 0.25, 2.0])),
         vector_share=draw(st.sampled_from([0.0, 0.5, 1.0])),
         decay_rate=draw(st.sampled_from([0.0, 0.1])),
         name_odds=draw(st.sampled_from([0.1, 1.0])),
@@ -74,6 +78,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         column(np.float32, SIMILAR),
         column(np.float32, st.floats(0, 30, width=32)),
         column(np.uint32, st.integers(0, 7)),
+        column(np.float32, st.sampled_from([0.0, 0.5, 1.0, 2.0])),
         column(np.float32, SIMILAR),
         column(np.uint8, PATHS),
         column(np.uint8, st.sampled_from([0, CODE, SENTENCE, SENTENCE | ASKING, SENTENCE | SAID, SAID | AGELESS])),
@@ -109,6 +114,7 @@ def ranked(n: int, tie: list[int], **columns: Any) -> tuple[list[int], int]:
         "cosine": np.full(n, 0.5, np.float32),
         "keyword": np.zeros(n, np.float32),
         "matched": np.zeros(n, np.uint32),
+        "evidence": np.zeros(n, np.float32),
         "late": np.full(n, np.nan, np.float32),
         "found_by": np.full(n, VECTOR, np.uint8),
         "marks": np.zeros(n, np.uint8),
@@ -189,6 +195,7 @@ def test_an_echo_lends_nothing() -> None:
     rest: dict[str, Any] = {
         "keyword": np.zeros(3, np.float32),
         "matched": np.zeros(3, np.uint32),
+        "evidence": np.zeros(3, np.float32),
         "late": np.full(3, np.nan, np.float32),
         "found_by": np.full(3, VECTOR, np.uint8),
         "create_time": np.full(3, NOW),
@@ -214,3 +221,21 @@ def test_the_few_holders_of_a_name_come_first_whatever_their_age() -> None:
         "weights": PLAIN._replace(decay_rate=0.1),
     }
     assert ranked(2, [0, 1], found_by=found_by, **given)[0] == [1, 0]
+
+
+def test_what_is_below_the_minimum_needs_words_or_a_name() -> None:
+    """S4-26, 1.1-10: a shared word alone exempts nothing."""
+    given: dict[str, Any] = {"cosine": np.full(4, 0.1, np.float32), "weights": PLAIN._replace(min_similarity=0.2)}
+    assert ranked(4, [0, 1, 2, 3], found_by=np.array([VECTOR, VECTOR | KEYWORD, HOLDER, NAMED], np.uint8), **given)[
+        0
+    ] == [3, 2]
+    assert ranked(4, [0, 1, 2, 3], evidence=np.array([0.9, 1.0, 0.0, 2.0], np.float32), **given)[0] == [1, 3]
+
+
+def test_the_most_similar_of_the_recall_has_a_minimum_of_its_own() -> None:
+    """S4-26."""
+    cosine = np.array([0.1, 0.15, np.nan], np.float32)
+    weights = PLAIN._replace(min_similarity=0.2, min_of_best=0.1, best_cosine=float(cosine[1]))
+    assert ranked(3, [0, 1, 2], cosine=cosine, weights=weights)[0] == [1]
+    elsewhere = weights._replace(best_cosine=0.5)
+    assert ranked(3, [0, 1, 2], cosine=cosine, weights=elsewhere)[0] == []

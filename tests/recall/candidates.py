@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy, TokenVectors
 from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.recall import Decay, GroupPlan, Intent, Plan, Preset, RecallPath, TimeInterval
+from hummock.core.recall import Decay, GroupPlan, Intent, MmrRelevance, Plan, Preset, RecallPath, TimeInterval
+from hummock.recall.evidence import best_cosine
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.rerank import late_scores
@@ -41,9 +42,10 @@ class Row:
     session: int = 0
     session_position: int = -1
     asks: bool = False
+    name: int = 0
 
 
-def candidates(rows: Sequence[Row]) -> Candidates:
+def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Candidates:
     dim = len(rows[0].vector) if rows else 2
     times = np.array([NOW - row.age_days * DAY for row in rows], np.float64)
     hashes = [place + 1 if row.text_hash is None else row.text_hash for place, row in enumerate(rows)]
@@ -60,6 +62,7 @@ def candidates(rows: Sequence[Row]) -> Candidates:
         session=np.array([row.session for row in rows], np.uint64),
         session_position=np.array([row.session_position for row in rows], np.int32),
         asks=np.array([row.asks for row in rows], np.uint8),
+        name_hash=np.array([row.name for row in rows], np.uint64),
         text_hash=np.array(hashes, np.uint64),
         cosine=np.array([row.cosine for row in rows], np.float32),
         keyword=np.array([row.keyword for row in rows], np.float32),
@@ -67,6 +70,7 @@ def candidates(rows: Sequence[Row]) -> Candidates:
         found_by=np.array([row.found_by for row in rows], np.uint8),
         vector=np.array([row.vector for row in rows], np.float32).reshape(len(rows), dim),
         best_chunk=np.zeros(len(rows), np.int64),
+        rarity=np.array(rarity, np.float32),
         tokens=tokens(rows),
     )
 
@@ -88,15 +92,17 @@ def token_values(directions: Sequence[int]) -> NDArray[np.int8]:
 
 def ranked(found: Candidates, how: Plan, query: QueryFeatures) -> Fused:
     """The candidates as recall orders them, late interaction included."""
-    return fuse(found, late_scores(found, query), how, query, PLAIN)
+    return fuse(found, late_scores(found, query), how, query, PLAIN, best_cosine([found], how, query, PLAIN))
 
 
 def plan(
     *,
     decay: Decay | None = None,
     min_similarity: float = -1.0,
+    min_of_best: float | None = None,
     relevance_weight: float = 1.0,
     near_twin_bar: float = 2.0,
+    mmr_relevance: MmrRelevance = MmrRelevance.SCORE,
     as_of: float = NOW,
     neighbours: bool = True,
     times: tuple[TimeInterval, ...] = (),
@@ -107,9 +113,12 @@ def plan(
         groups=(group,),
         filter=Filter(),
         min_similarity=min_similarity,
+        min_of_code=min_similarity,
+        min_of_best=min_similarity if min_of_best is None else min_of_best,
         decay=decay or Decay(),
         relevance_weight=relevance_weight,
         near_twin_bar=near_twin_bar,
+        mmr_relevance=mmr_relevance,
         late_interaction=True,
         neighbours=neighbours,
         substrings=(),
@@ -126,11 +135,13 @@ def features(
     known: float = 1.0,
     asked: Sequence[int] = (),
     is_name: bool = False,
+    term_weights: Sequence[float] = (1.0, 1.0),
 ) -> QueryFeatures:
     return QueryFeatures(
         vector=np.array([1.0, 0.0], np.float32),
         tokens=token_values(asked),
         terms=terms,
+        term_weights=np.array(term_weights, np.float32),
         domain_names=frozenset(),
         domain_text="",
         text_hashes=hashes,

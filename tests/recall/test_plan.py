@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, Intent, Plan, Preset, RecallPath, RecallQuery
-from hummock.recall.plan import make_plan
+from hummock.recall.plan import make_plan, minimum_of
 
 NOW = 1_000.0
 
@@ -20,9 +20,31 @@ def test_chat_has_the_chat_documents_numbers() -> None:
     plan = planned(RecallQuery(project="p", text="x", preset=Preset.CHAT))
     (main,) = plan.groups
     assert (main.pool, main.top_k) == (20, 5)
-    assert plan.min_similarity == 0.30
+    assert (plan.min_similarity, plan.min_of_best) == (0.17, 0.08)
     assert plan.decay == Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
     assert plan.filter.origins == {Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}
+
+
+def test_the_chat_documents_own_minimum_goes_with_its_own_algorithm() -> None:
+    """S4-21, 1.1-10."""
+    vector = frozenset({RecallPath.VECTOR})
+    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CHAT, paths=vector))
+    assert (plan.min_similarity, plan.min_of_best) == (0.30, 0.30)
+
+
+def test_a_minimum_that_is_asked_for_holds_for_the_best_as_well() -> None:
+    """S4-21, S4-26."""
+    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CHAT, min_similarity=0.5))
+    assert (plan.min_similarity, plan.min_of_code, plan.min_of_best) == (0.5, 0.5, 0.5)
+
+
+def test_fragments_of_code_have_a_minimum_of_their_own() -> None:
+    """1.1-10: of thousands, some are a little like anything."""
+    plan = planned(RecallQuery(project="p", text="loan", preset=Preset.CODE))
+    assert [minimum_of(plan, group, han=False) for group in ("main", "code")] == [0.17, 0.25]
+    assert minimum_of(plan, "code", han=True) == 0.17
+    agent = planned(RecallQuery(project="p", text="loan"))
+    assert [minimum_of(agent, group, han=False) for group in ("main", "code")] == [-1.0, -1.0]
 
 
 def test_code_has_groups_of_its_own_for_domains_and_fragments() -> None:

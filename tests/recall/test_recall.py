@@ -170,15 +170,15 @@ def test_the_worked_intent_finds_its_domain_its_files_and_its_keywords(desk: Des
 
 def test_a_version_of_the_best_hit_stands_behind_an_unrelated_one(desk: Desk) -> None:
     """S2-01, S2-05, S2-07, 1.1-7."""
-    drafts = [note(f"text {name}", name) for name in ("v2", "v1", "other")]
+    drafts = [note(f"text {name}", name) for name in ("date_v2", "date_v1", "other")]
     vectors = [desk.pointing(1, 0.1), desk.pointing(1, 0.2), desk.pointing(0.1, 0, 1)]
     desk.teach(*drafts, vectors=vectors)
     answer = desk.recall("zzz", vector=desk.pointing(1), paths=VECTOR)
-    assert ids(answer) == ["v2", "other", "v1"]
+    assert ids(answer) == ["date_v2", "other", "date_v1"]
     assert [hit.near_twin for hit in answer.hits] == [False, False, True]
     assert ids(desk.recall("zzz", vector=desk.pointing(1), paths=VECTOR, relevance_weight=1.0, near_twin_bar=2.0)) == [
-        "v2",
-        "v1",
+        "date_v2",
+        "date_v1",
         "other",
     ]
 

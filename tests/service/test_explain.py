@@ -211,11 +211,11 @@ def test_each_group_has_its_own_room(service: Stubs, project: str) -> None:
 
 def test_a_near_twin_names_the_hit_that_says_the_same(service: Stubs, project: str) -> None:
     """S2-07, 1.1-7."""
-    learn(service, project, note("the harbour is deep", id="a"), note("the harbour is deep!", id="b"))
+    learn(service, project, note("the harbour is deep", id="deep_v1"), note("the harbour is deep!", id="deep_v2"))
     learn(service, project, note("bread is baked in the morning", id="c"))
     request = recall.RecallRequest(project=project, query_text="how deep is the harbour", near_twin_bar=0.8, top_k=2)
     first, *_ = recalled(service, request)
-    twin = {"a": "b", "b": "a"}[first]
+    twin = {"deep_v1": "deep_v2", "deep_v2": "deep_v1"}[first]
     explained = explain(service, project, "how deep is the harbour", twin, near_twin_bar=0.8, top_k=2)
     assert (explained.stage, explained.other_id) == (pb.LOSS_STAGE_NEAR_TWIN, first)
     assert explained.value >= explained.threshold

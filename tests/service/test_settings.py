@@ -79,7 +79,7 @@ def test_the_defaults_are_the_documents(service: Stubs, harbour: str) -> None:
     expected = {
         "chat.candidates": 20,
         "chat.top_k": 5,
-        "chat.min_similarity": 0.3,
+        "chat.min_similarity": 0.17,
         "chat.half_life_days": 14,
         "chat.decay_mode": "EXPONENTIAL",
         "chat.origins": ["MANUAL", "SUMMARY", "USER_INPUT"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from hummock.v1 import context_service_pb2 as context
@@ -79,3 +81,32 @@ def test_a_prompt_reads_the_second_version_first_and_keeps_the_first_for_last(se
         "legal_disclaimer.txt",
         "parse_date_v1.py",
     ]
+
+
+V3 = V2.replace("parse_date(text, default=None)", "parse_date(text, default=None, zone=None)")
+
+
+def test_of_the_versions_of_a_name_the_newest_comes_first_and_the_others_last(service: Stubs, versions: str) -> None:
+    """S2-07, 1.1-7: the query is the name itself."""
+    newest = named("parse_date_v3.py", V3)
+    newest.create_time.FromDatetime(datetime.now(UTC) + timedelta(minutes=1))
+    learn(service, versions, newest, note("parse_date is called by the importer.", id="caller"))
+    for answer in (ask(service, versions, "parse_date"), ask(service, versions, "parse_date", top_k=50)):
+        assert ids(answer)[0] == "parse_date_v3.py"
+        assert set(ids(answer)[-2:]) == {"parse_date_v1.py", "parse_date_v2.py"}
+        assert [hit.near_twin for hit in answer.hits][-2:] == [True, True]
+
+
+def test_siblings_are_no_twins(service: Stubs, project: str) -> None:
+    """S2-07: four environments' addresses, rows of a table and functions of one family are all wanted."""
+    places = ("development", "testing", "staging", "production")
+    rows = [
+        note(f"The address of the {place} environment is 10.0.{n}.7:5432", id=place) for n, place in enumerate(places)
+    ]
+    others = [
+        note(text) for text in ("Lunch is at noon.", DISCLAIMER, "我们周五不发版", "The office cat is called Miso.")
+    ]
+    learn(service, project, *rows, *others)
+    answer = ask(service, project, "What are the addresses of our environments?")
+    assert set(ids(answer)[:4]) == set(places)
+    assert not any(hit.near_twin for hit in answer.hits)

@@ -29,6 +29,7 @@ class RecallOptions(TypedDict, total=False):
     decay: recall_pb2.Decay
     relevance_weight: float
     near_twin_bar: float
+    mmr_relevance: recall_pb2.MmrRelevance.ValueType
     late_interaction: bool
     cross_encoder: recall_pb2.CrossEncoder.ValueType
     as_of: Timestamp

@@ -338,7 +338,7 @@ def _results(results: Iterable[context_service_pb2.SearchResult], *, wide: bool)
 def _why(hit: recall_pb2.Hit) -> str:
     paths = "+".join(recall_pb2.RecallPath.Name(path).removeprefix("RECALL_PATH_").lower() for path in hit.paths)
     terms = one_line(" ".join(hit.matched_terms))
-    twin = "near twin" if hit.near_twin else ""
+    twin = "another version" if hit.near_twin else ""
     return ", ".join(part for part in (paths, terms, twin) if part)
 
 
@@ -353,6 +353,7 @@ def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:
     ranks = f"by meaning {numbers.vector_rank or '-'}, by words {numbers.keyword_rank or '-'} of {numbers.searched}"
     scores = (
         f"cosine {numbers.cosine:.3f} · similarity {numbers.similarity:.3f} · words {numbers.keyword_score:.2f} · "
+        f"evidence {numbers.evidence:.2f} · "
         f"late interaction {numbers.late_interaction_score:.3f} · decay {numbers.decay:.3f} · "
         f"relevance {numbers.relevance:.3f} · score {numbers.score:.3f}"
     )

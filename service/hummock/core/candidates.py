@@ -140,6 +140,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         session: (n,) uint64, equal for memories of one session; 0 without one.
         session_position: (n,) int32, ascending in a session; -1 without one.
         asks: (n,) uint8, 1 where the text ends in a question.
+        name_hash: (n,) uint64, equal for what may be versions of one thing; 0 for what has no name.
         text_hash: (n,) uint64, the first 8 bytes of the content hash, little-endian.
         cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
         keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found. With
@@ -148,6 +149,8 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         found_by: (n,) uint8, FoundBy.
         vector: (n, dim) float32 of the best chunk (the first one without a query vector); zero when there is none.
         best_chunk: (n,) int64, which chunk `cosine` and `vector` are of; 0 also when there is none.
+        rarity: (t,) float32 in (0, 1], how rare each term of the query is among all memories: its inverse document
+            frequency beside that of a term which none holds; (0,) where no terms were looked for.
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
         bridged: What the query's bridge says of them; None without one.
@@ -168,6 +171,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     session: NDArray[np.uint64]
     session_position: NDArray[np.int32]
     asks: NDArray[np.uint8]
+    name_hash: NDArray[np.uint64]
     text_hash: NDArray[np.uint64]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
@@ -175,6 +179,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     found_by: NDArray[np.uint8]
     vector: NDArray[np.float32]
     best_chunk: NDArray[np.int64]
+    rarity: NDArray[np.float32]
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
     bridged: Bridged | None = None
@@ -206,6 +211,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
             session=np.empty(0, np.uint64),
             session_position=np.empty(0, np.int32),
             asks=np.empty(0, np.uint8),
+            name_hash=np.empty(0, np.uint64),
             text_hash=np.empty(0, np.uint64),
             cosine=np.empty(0, np.float32),
             keyword=np.empty(0, np.float32),
@@ -213,6 +219,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
             found_by=np.empty(0, np.uint8),
             vector=np.empty((0, dim), np.float32),
             best_chunk=np.empty(0, np.int64),
+            rarity=np.empty(0, np.float32),
         )
 
 

@@ -32,6 +32,16 @@ class Calibration:
         scaled: NDArray[np.float32] = (cosine - unrelated) / (np.float32(1) - unrelated)
         return scaled.clip(np.float32(-1), np.float32(1))
 
+    def cosine(self, similarity: float, *, han: bool) -> float:
+        """The cosine that has this similarity."""
+        unrelated = self.unrelated_han if han else self.unrelated_latin
+        return unrelated + similarity * (1 - unrelated)
+
+    @property
+    def alike(self) -> float:
+        """The cosine halfway from unrelated texts to near-twins, of the script whose unrelated texts are nearer."""
+        return (max(self.unrelated_latin, self.unrelated_han) + self.near_twin_bar) / 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSpace:

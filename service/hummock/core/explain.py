@@ -49,6 +49,7 @@ class Numbers(Struct, frozen=True, kw_only=True):
         decay: Factor of age, in [0, 1].
         joined: The paths' joined score, in [0, 1].
         relevance: What candidates are ordered by, in [0, 1]; of one that was left out, what it would have been.
+        evidence: What the words that it shares with the query say for it; from 1 on it needs no similarity.
         score: What a hit shows, in [0, 1].
         vector_rank: By cosine, among those that pass the filter and itself.
         keyword_rank: By words, among them.
@@ -70,6 +71,7 @@ class Numbers(Struct, frozen=True, kw_only=True):
     decay: float = 0.0
     joined: float = 0.0
     relevance: float = 0.0
+    evidence: float = 0.0
     score: float = 0.0
     vector_rank: int = 0
     keyword_rank: int = 0

@@ -50,6 +50,15 @@ class DecayMode(IntEnum):
     TRUE_HALF_LIFE = 3
 
 
+class MmrRelevance(IntEnum):
+    """What maximal marginal relevance weighs against likeness."""
+
+    SCORE = 1
+    """The joined score; likeness counts up to halfway to near-twins."""
+    SIMILARITY = 2
+    """The cosine with the query, as the document writes it; likeness counts in full."""
+
+
 class CrossEncoding(IntEnum):
     """Whether candidates are read together with the query by a cross-encoder."""
 
@@ -139,6 +148,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
     decay_exempt_origins: frozenset[Origin] = frozenset()
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
+    mmr_relevance: MmrRelevance | None = None
     late_interaction: bool | None = None
     cross_encoding: CrossEncoding | None = None
     time_words: bool | None = None
@@ -189,8 +199,11 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     Attributes:
         min_similarity: Calibrated, in [-1, 1]; -1 keeps everything.
+        min_of_code: The same of the group of code fragments.
+        min_of_best: The same of what is far more similar than all else in every group.
         relevance_weight: λ of maximal marginal relevance; 1 ignores difference.
-        near_twin_bar: Cosine; above 1 switches near-twins off.
+        near_twin_bar: Cosine of two of one name; above 1 switches near-twins off.
+        mmr_relevance: What relevance is there.
         late_interaction: Whether token vectors have a say in the order.
         neighbours: Whether sentences gain from those beside them in their session.
         substrings: What the keyword path looks for in the texts themselves; empty when it looks for terms.
@@ -204,9 +217,12 @@ class Plan(Struct, frozen=True, kw_only=True):
     groups: tuple[GroupPlan, ...]
     filter: Filter
     min_similarity: float
+    min_of_code: float
+    min_of_best: float
     decay: Decay
     relevance_weight: float
     near_twin_bar: float
+    mmr_relevance: MmrRelevance
     late_interaction: bool
     neighbours: bool
     substrings: tuple[str, ...]
@@ -231,7 +247,7 @@ class Hit(Struct, frozen=True, kw_only=True):
         matched_terms: Terms of the query that it holds.
         age_days: At as_of, not below 0.
         decay: Factor in [0, 1] by which age lowered the score.
-        near_twin: True when a better hit says nearly the same.
+        near_twin: True when a better hit is another version of it.
         time_match: How far its time is one of the query's, in [0, 1].
         before: Its neighbours in its session or file, in their order; as many as were asked for, if there are.
         after: Those that come after it.
@@ -306,8 +322,9 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     `cross_encoded` counts the candidates that the cross-encoder read. `cached` means that an equal recall's answer was
     used: `stages` and `elapsed_s` are those of fetching it, all else is said of the recall that made it.
-    `project_settings` are the paths of what the project said where the request did not. `gloss` is what was looked for
-    in another language, by the glossary of `gloss_version`.
+    `project_settings` are the paths of what the project said where the request did not. `min_similarity`, `min_of_best`
+    and the cosine of the first, `min_cosine`, are None where nothing was left out for being unlike the query. `gloss`
+    is what was looked for in another language, by the glossary of `gloss_version`.
     """
 
     preset: Preset
@@ -324,6 +341,9 @@ class Receipt(Struct, frozen=True, kw_only=True):
     project_settings: tuple[str, ...] = ()
     gloss: tuple[GlossedTerm, ...] = ()
     gloss_version: str = ""
+    min_similarity: float | None = None
+    min_of_best: float | None = None
+    min_cosine: float | None = None
 
 
 class Recalled(Struct, frozen=True, kw_only=True):

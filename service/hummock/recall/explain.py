@@ -22,18 +22,17 @@ from hummock.core.memory import Memory
 from hummock.core.recall import GroupPlan, IntentMode, Plan, RecallQuery
 from hummock.ports.models import Clock
 from hummock.ports.store import Store
-from hummock.recall.fuse import Fused, fuse, pick
+from hummock.recall.diversify import pick
+from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import age_days, make_hits, matched_terms
 from hummock.recall.pipeline import Ranking, Recall
-from hummock.recall.plan import says_too_little, tuned
+from hummock.recall.plan import KEEPS_ALL, minimum_of, says_too_little, tuned
 from hummock.recall.query_features import QueryFeatures, group_queries
 from hummock.recall.remedy import changes, fewest, remedied, with_room
 from hummock.text.normalise import is_han
 
 MOST_TRIES = 12
 """Recalls that are tried one after the other, each with one change more."""
-
-_KEEPS_ALL = -1.0
 
 
 class Explain:
@@ -191,7 +190,8 @@ class _Case:
 
     def _left_out(self, row: int) -> Verdict:
         late = self.fused.late[row : row + 1]
-        alone = fuse(_only(self.found, row), late, self.plan, self.features, self.calibration)
+        best = self.fused.best_cosine
+        alone = fuse(_only(self.found, row), late, self.plan, self.features, self.calibration, best)
         # With nothing left out, it is somewhere in the order.
         whole = self._fuse_all()
         numbers = self._numbers(whole, int(np.flatnonzero(whole.row == row)[0]))
@@ -202,7 +202,9 @@ class _Case:
             return Verdict(
                 stage=LossStage.MIN_SIMILARITY,
                 value=numbers.similarity,
-                threshold=self.plan.min_similarity,
+                threshold=self.plan.min_of_best
+                if self.found.cosine[row] >= best
+                else minimum_of(self.plan, self.group.name, han=self.features.is_han),
                 numbers=numbers,
             )
         return Verdict(stage=LossStage.DUPLICATE, others=self._newer_copies(row), numbers=numbers)
@@ -215,7 +217,9 @@ class _Case:
 
     def _ranked(self, rank: int) -> Verdict:
         """Of a candidate that is left: the hits are the first of those that would be picked if there were no end."""
-        order, is_twin = pick(self.plan, replace(self.group, top_k=len(self.fused)), self.fused)
+        order, is_twin = pick(
+            self.plan, replace(self.group, top_k=len(self.fused)), self.fused, self.features, self.calibration
+        )
         place = int(np.flatnonzero(order == rank)[0])
         top_k = self.group.top_k
         numbers = replace(self._numbers(self.fused, rank), place=place + 1)
@@ -223,10 +227,16 @@ class _Case:
             return Verdict(stage=None, value=place + 1.0, threshold=float(top_k), numbers=numbers)
         if rank >= top_k:
             return Verdict(stage=LossStage.RANK, value=place + 1.0, threshold=float(top_k), numbers=numbers)
-        nearest, cosine = self._nearest(rank, order[:top_k])
         stage = LossStage.NEAR_TWIN if is_twin[place] else LossStage.DIVERSITY
+        nearest, cosine = self._nearest(rank, self._versions(rank, order[:top_k]) if is_twin[place] else order[:top_k])
         bar = self.plan.near_twin_bar if is_twin[place] else 0.0
         return Verdict(stage=stage, others=(nearest,), value=cosine, threshold=bar, numbers=numbers)
+
+    def _versions(self, rank: int, others: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of others, given by their ranks, that are of its name; all of them where a longer list had one."""
+        names = self.found.name_hash[self.fused.row]
+        versions = others[names[others] == names[rank]]
+        return versions if len(versions) else others
 
     def _nearest(self, rank: int, others: NDArray[np.int64]) -> tuple[str, float]:
         """The id of the one most like it among others, given by their ranks, and their cosine."""
@@ -237,7 +247,7 @@ class _Case:
 
     def _numbers(self, fused: Fused, rank: int) -> Numbers:
         """Of the candidate of this rank, from 0; a hit has most of them."""
-        place = np.array([rank])
+        place, row = np.array([rank]), int(fused.row[rank])
         (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.features.terms, self.plan.as_of)
         return replace(
             self._standing_numbers(),
@@ -251,6 +261,7 @@ class _Case:
             decay=hit.decay,
             joined=float(fused.joined[rank]),
             relevance=float(fused.relevance[rank]),
+            evidence=float(fused.evidence[row]) if len(fused.evidence) else 0.0,
             score=hit.score,
             relevance_rank=rank + 1,
         )
@@ -277,14 +288,16 @@ class _Case:
     def _fuse_all(self) -> Fused:
         """The order if nothing were left out: every text another one, no minimum, no echo."""
         found = replace(self.found, text_hash=np.arange(len(self.found), dtype=np.uint64))
-        plan = replace(self.plan, min_similarity=_KEEPS_ALL)
+        plan = replace(self.plan, min_similarity=KEEPS_ALL, min_of_code=KEEPS_ALL, min_of_best=KEEPS_ALL)
         features = replace(self.features, text_hashes=frozenset())
-        return fuse(found, self.fused.late, plan, features, self.calibration)
+        every = fuse(found, self.fused.late, plan, features, self.calibration, self.fused.best_cosine)
+        return replace(every, evidence=self.fused.evidence)
 
 
 def _only(found: Candidates, row: int) -> Candidates:
     """One candidate as if it were the only one."""
-    columns = {name: getattr(found, name) for name in Candidates.__struct_fields__}
+    # Rarity is of the query's terms.
+    columns = {name: getattr(found, name) for name in Candidates.__struct_fields__ if name != "rarity"}
     single: dict[str, Any] = {
         name: column[row : row + 1] for name, column in columns.items() if isinstance(column, np.ndarray)
     }
@@ -317,6 +330,10 @@ def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
         "failed": words.joint.join(verdict.failed),
         "other": verdict.others[0] if verdict.others else "",
         "value": f"{verdict.value:.3f}",
+        "cosine": f"{numbers.cosine:.3f}",
+        "words": words.no_words
+        if not numbers.matched_terms
+        else words.words.format(terms=", ".join(numbers.matched_terms), share=numbers.evidence),
         "turns": f"{verdict.value:.0f}",
         "threshold": f"{verdict.threshold:g}",
         "place": numbers.place,
@@ -348,6 +365,8 @@ class _Words:
     lost: Mapping[LossStage, str]
     rank: str
     no_rank: str
+    words: str
+    no_words: str
     remedy: str
     none: str
     cleared: str
@@ -366,10 +385,14 @@ _EN = _Words(
             "It was not among the {pool} candidates of a path: {vector_rank} by meaning, {keyword_rank} by words."
         ),
         LossStage.ECHO: "It repeats the query itself.",
-        LossStage.MIN_SIMILARITY: "Its similarity is {value}, below the minimum of {threshold}; no word found it.",
+        LossStage.MIN_SIMILARITY: (
+            "Its similarity is {value} (a cosine of {cosine}), below the minimum of {threshold}, and {words}."
+        ),
         LossStage.DUPLICATE: "A newer memory has the same text: {other}.",
         LossStage.RANK: "Its place is {place}; there is room for {top_k} in the group {group}.",
-        LossStage.NEAR_TWIN: "It is a near-twin of {other}: their cosine is {value}, the bar {threshold}.",
+        LossStage.NEAR_TWIN: (
+            "It is another version of {other}: they have one name, their cosine is {value} and the bar {threshold}."
+        ),
         LossStage.DIVERSITY: (
             "By relevance its rank is {relevance_rank}, but others differ more from the better hits; "
             "it is nearest to {other}, at a cosine of {value}."
@@ -377,6 +400,8 @@ _EN = _Words(
     },
     rank="rank {rank}",
     no_rank="not found",
+    words="the words that it shares ({terms}) tell {share:.0%} of what would be enough",
+    no_words="it shares no word",
     remedy=" With {changes} its rank would be {rank}.",
     none=" No change of the request was found that brings it back.",
     cleared="no {field}",
@@ -392,16 +417,18 @@ _ZH = _Words(
         LossStage.WINDOW: "它是本会话倒数第 {turns} 轮说的；最近 {threshold} 轮不参与召回。",
         LossStage.CANDIDATES: "它不在每条路径的 {pool} 条候选之内：按语义{vector_rank}，按词语{keyword_rank}。",
         LossStage.ECHO: "它只是重复了查询本身。",
-        LossStage.MIN_SIMILARITY: "它的相似度为 {value}，低于下限 {threshold}，词语也没有找到它。",
+        LossStage.MIN_SIMILARITY: "它的相似度为 {value}（余弦 {cosine}），低于下限 {threshold}，而且{words}。",
         LossStage.DUPLICATE: "有一条更新的记忆内容与它相同：{other}。",
         LossStage.RANK: "它排第 {place}，而 {group} 组只取 {top_k} 条。",
-        LossStage.NEAR_TWIN: "它与 {other} 几乎相同：余弦为 {value}，界限为 {threshold}。",
+        LossStage.NEAR_TWIN: "它与 {other} 同名，是它的另一个版本：余弦为 {value}，界限为 {threshold}。",
         LossStage.DIVERSITY: (
             "按相关度它排第 {relevance_rank}，但其他记忆与已选结果差别更大；与它最接近的是 {other}，余弦为 {value}。"
         ),
     },
     rank="排第 {rank}",
     no_rank="没有找到",
+    words="与查询共有的词（{terms}）只说明了所需的 {share:.0%}",
+    no_words="与查询没有共同的词",
     remedy="改为 {changes} 后，它会排第 {rank}。",
     none="没有找到能让它被召回的请求改动。",
     cleared="不设 {field}",

@@ -1,4 +1,4 @@
-"""One order out of several paths: drop echoes and duplicates, join the scores, let them decay, set near-twins apart."""
+"""One order out of several paths: drop echoes and duplicates, join the scores, let them decay."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates, FoundBy
+from hummock.core.candidates import Candidates
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
-from hummock.core.recall import Decay, DecayMode, GroupPlan, Plan, TimeInterval
-from hummock.recall.plan import DOMAINS
+from hummock.core.recall import Decay, DecayMode, Plan, TimeInterval
+from hummock.recall.evidence import evidence
+from hummock.recall.plan import minimum_of
 from hummock.recall.query_features import QueryFeatures
-from hummock_kernels.mmr import mmr
 from hummock_kernels.rank import AGELESS, ASKING, CODE, SAID, SENTENCE, Pool, Weights, rank
 
 EVEN_SIMILARITY = 0.5
@@ -97,6 +97,9 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
         echo: Candidates left out because they repeat the query.
         duplicate: Candidates left out because a newer one has the same text.
         below_min_similarity: Candidates left out because they are not similar enough.
+        best_cosine: That of the most similar candidate of the recall.
+        evidence: (n,) float32, what the words of every candidate say for it, 1 and more enough; none, (0,), where
+            nothing is left out for being unlike the query.
         cross: (m,) float32 in [0, 1], what the cross-encoder says, NaN of what it did not read; None if it did not run.
     """
 
@@ -114,6 +117,8 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
     echo: int
     duplicate: int
     below_min_similarity: int
+    best_cosine: float
+    evidence: NDArray[np.float32]
     cross: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
@@ -126,18 +131,19 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
         return tuple(ids[row] for row in self.row.tolist())
 
 
-Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
-"""Places in the order of a `Fused`, best first, and which of them are near-twins of one before."""
-
-
 def fuse(
-    found: Candidates, late: NDArray[np.float32], plan: Plan, features: QueryFeatures, calibration: Calibration
+    found: Candidates,
+    late: NDArray[np.float32],
+    plan: Plan,
+    features: QueryFeatures,
+    calibration: Calibration,
+    best_cosine: float,
 ) -> Fused:
     """Order one group's candidates.
 
-    Candidates that the domain path found come before all others. Hits that the keyword or domain path found too are
-    exempt from the minimum similarity. Duplicates are looked for among what is left: a copy that is not similar enough
-    cannot take the place of one that is.
+    Candidates that the domain path found come before all others. They are exempt from the minimum similarity, as are
+    the holders of a name and those whose words are evidence enough. Duplicates are looked for among what is left: a
+    copy that is not similar enough cannot take the place of one that is.
 
     Args:
         found: The candidates.
@@ -145,8 +151,10 @@ def fuse(
         plan: What is asked for.
         features: The query.
         calibration: From cosine to similarity.
+        best_cosine: That of the most similar candidate of all groups (`evidence.best_cosine`).
     """
-    weights = _weights(plan, features, calibration)
+    weights = _weights(found.name, plan, features, calibration, best_cosine)
+    spoken_for = evidence(found, plan, features)
     echo_hashes = np.array(list(features.text_hashes), np.uint64)
     marks = _marks(found, plan)
     matches_time = _matches_time(found, plan)
@@ -154,6 +162,7 @@ def fuse(
         cosine=found.cosine,
         keyword=found.keyword,
         matched=found.matched,
+        evidence=spoken_for if len(spoken_for) else np.zeros(len(found), np.float32),
         late=late,
         found_by=found.found_by,
         marks=marks,
@@ -187,35 +196,17 @@ def fuse(
         echo=echo,
         duplicate=duplicate,
         below_min_similarity=below_min_similarity,
+        best_cosine=best_cosine,
+        evidence=spoken_for,
     )
 
 
-def pick(plan: Plan, group: GroupPlan, ranked: Fused) -> Picked:
-    """Places of a group's hits. What is looked up by name comes as it is: there is nothing to make different."""
-    if group.name == DOMAINS or (ranked.candidates.found_by[ranked.row] & FoundBy.HOLDER).any():
-        places = np.arange(min(group.top_k, len(ranked)))
-        return places, np.zeros(len(places), np.uint8)
-    return diversify(ranked, plan.relevance_weight, plan.near_twin_bar, group.top_k)
-
-
-def diversify(fused: Fused, relevance_weight: float, near_twin_bar: float, keep: int) -> Picked:
-    """Places in the order of `fused`, in the order picked, at most `keep`; and which of them are near-twins.
-
-    Near-twins of a picked one come last, then the others by maximal marginal relevance (S2-05, 1.1-7).
-
-    Args:
-        fused: Best first.
-        relevance_weight: In [0, 1]; 1 ignores difference.
-        near_twin_bar: Cosine from which two are near-twins; above 1 there are none.
-        keep: Upper bound on the result.
-    """
-    return mmr(fused.candidates.vector, fused.row, fused.relevance, relevance_weight, near_twin_bar, keep)
-
-
-def _weights(plan: Plan, features: QueryFeatures, calibration: Calibration) -> Weights:
+def _weights(group: str, plan: Plan, features: QueryFeatures, calibration: Calibration, best_cosine: float) -> Weights:
     return Weights(
         unrelated=calibration.unrelated_han if features.is_han else calibration.unrelated_latin,
-        min_similarity=plan.min_similarity,
+        min_similarity=minimum_of(plan, group, han=features.is_han),
+        min_of_best=plan.min_of_best,
+        best_cosine=best_cosine,
         vector_share=features.known_share,
         decay_rate=_decay_rate(plan.decay),
         as_of=plan.as_of,

@@ -30,10 +30,12 @@ from hummock.core.recall import (
 from hummock.ports.models import Clock, Embedder, EmbeddingLate
 from hummock.ports.store import Recallable
 from hummock.recall.bridge import crossed, gloss_of, glossed_terms, query_gloss, with_bridge
-from hummock.recall.fuse import Fused, Picked, fuse, pick
+from hummock.recall.diversify import Picked, pick
+from hummock.recall.evidence import best_cosine
+from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours
 from hummock.recall.intent import AskIntent, analyse_intent
-from hummock.recall.plan import CODE, DOMAINS, MAIN, make_plan
+from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan
 from hummock.recall.query_features import QueryFeatures, group_queries, query_features
 from hummock.recall.rerank import CrossEncode, late_scores
 from hummock.recall.stage_budget import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
@@ -204,8 +206,9 @@ class Recall:
             gathered, late = replace(gathered, groups=tuple(found for found, _ in over)), [each for _, each in over]
         if len(features.tokens):
             budget.done(_LATE)
+        best = best_cosine(gathered.groups, plan, features, space.calibration)
         fused = tuple(
-            fuse(found, scores, plan, features, space.calibration)
+            fuse(found, scores, plan, features, space.calibration, best)
             for found, scores in zip(gathered.groups, late, strict=True)
         )
         budget.done("fuse")
@@ -216,7 +219,10 @@ class Recall:
         reranked = self._cross_encode(query, fused, until_s)
         if reranked.pairs:
             budget.done("cross_encode")
-        picked = tuple(pick(plan, group, ranked) for group, ranked in zip(plan.groups, reranked.fused, strict=True))
+        picked = tuple(
+            pick(plan, group, ranked, features, space.calibration)
+            for group, ranked in zip(plan.groups, reranked.fused, strict=True)
+        )
         budget.done("diversify")
         return Ranking(
             plan=plan,
@@ -322,6 +328,7 @@ def _receipt(
     plan, gloss = ranking.plan, ranking.features.gloss
     groups = list(zip(ranking.gathered.groups, ranking.fused, strict=True))
     main = next((ranked for found, ranked in groups if found.name == MAIN), None)
+    is_bounded = plan.min_similarity > KEEPS_ALL
     return Receipt(
         preset=plan.preset,
         stages=budget.times,
@@ -335,4 +342,7 @@ def _receipt(
         cross_encoded=ranking.cross_encoded,
         gloss=glossed_terms(gloss),
         gloss_version=gloss.version if gloss else "",
+        min_similarity=plan.min_similarity if is_bounded else None,
+        min_of_best=plan.min_of_best if is_bounded else None,
+        min_cosine=space.calibration.cosine(plan.min_similarity, han=ranking.features.is_han) if is_bounded else None,
     )

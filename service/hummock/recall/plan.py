@@ -16,6 +16,7 @@ from hummock.core.recall import (
     GroupPlan,
     Intent,
     KeywordMode,
+    MmrRelevance,
     Plan,
     Preset,
     RecallPath,
@@ -34,6 +35,12 @@ SECONDS_A_DAY: Final = 86_400.0
 NO_TWINS = 2.0
 """A bar that no cosine reaches."""
 
+KEEPS_ALL: Final = -1.0
+"""A minimum that every similarity reaches."""
+
+LITERAL_MINIMUM: Final = 0.30
+"""That of the chat document (S4-21), where its algorithm is asked for."""
+
 SHORTEST_ASCII_CHARACTERS = 3
 T = TypeVar("T")
 
@@ -48,7 +55,8 @@ _NUMBERS: Final = tuple(name for name in PresetSettings.__struct_fields__ if nam
 class Defaults:
     """What a preset means, field by field as in `Plan`; `main_kinds` are the kinds of the main group.
 
-    A field that a preset does not name is as in AGENT.
+    A field that a preset does not name is as in AGENT. `min_of_best` is the minimum of what stands out: a
+    paraphrase may be little like what it asks for, and is still by far the nearest to it.
     """
 
     main_kinds: frozenset[MemoryKind] = ALL_KINDS
@@ -57,7 +65,9 @@ class Defaults:
     top_k: int = 10
     code_top_k: int = 0
     domain_top_k: int = 0
-    min_similarity: float = -1.0
+    min_similarity: float = KEEPS_ALL
+    min_of_code: float = KEEPS_ALL
+    min_of_best: float = KEEPS_ALL
     decay_mode: DecayMode = DecayMode.OFF
     half_life_days: float = 14.0
     relevance_weight: float = 0.7
@@ -69,7 +79,8 @@ PRESETS: Mapping[Preset, Defaults] = {
         origins=frozenset({Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}),
         candidates=20,
         top_k=5,
-        min_similarity=0.30,
+        min_similarity=0.17,
+        min_of_best=0.08,
         decay_mode=DecayMode.EXPONENTIAL,
         relevance_weight=1.0,
         window_turns=10,
@@ -78,10 +89,13 @@ PRESETS: Mapping[Preset, Defaults] = {
         main_kinds=frozenset({MemoryKind.LEARNING_RECORD, MemoryKind.NOTE, MemoryKind.ENTRY}),
         code_top_k=10,
         domain_top_k=3,
+        min_similarity=0.17,
+        min_of_code=0.25,
+        min_of_best=0.08,
     ),
     Preset.AGENT: Defaults(),
     Preset.CODEX: Defaults(
-        main_kinds=frozenset({MemoryKind.ENTRY}), top_k=20, min_similarity=0.60, relevance_weight=1.0
+        main_kinds=frozenset({MemoryKind.ENTRY}), top_k=20, min_similarity=0.60, min_of_best=0.60, relevance_weight=1.0
     ),
 }
 
@@ -118,14 +132,18 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     is_to_the_letter = _is_literal_chat(query) or _is_newest_first(query)
     as_of = _or(query.as_of, now)
     times = times_of(query, as_of, joins_paths=joins_paths(query))
+    min_similarity, min_of_code, min_of_best = _minima(query, defaults)
     return Plan(
         preset=query.preset,
         groups=_groups(query, defaults, intent),
         filter=_filter(query.filter, defaults.origins),
-        min_similarity=_or(query.min_similarity, defaults.min_similarity),
+        min_similarity=min_similarity,
+        min_of_code=min_of_code,
+        min_of_best=min_of_best,
         decay=decay_of(query),
         relevance_weight=_or(query.relevance_weight, 1.0 if _is_newest_first(query) else defaults.relevance_weight),
         near_twin_bar=_or(query.near_twin_bar, NO_TWINS if is_to_the_letter else near_twin_bar),
+        mmr_relevance=_or(query.mmr_relevance, MmrRelevance.SCORE),
         late_interaction=_or(query.late_interaction, joins_paths(query)),
         neighbours=joins_paths(query),
         substrings=_substrings(query, intent),
@@ -135,6 +153,23 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         window=_window(query, defaults),
         echo_window_s=query.echo_window_s,
     )
+
+
+def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float, float]:
+    """The least similarity, that of code fragments and that of what stands out; a caller's holds for all alike."""
+    given = LITERAL_MINIMUM if query.min_similarity is None and _is_literal_chat(query) else query.min_similarity
+    if given is not None:
+        return given, given, given
+    return defaults.min_similarity, max(defaults.min_similarity, defaults.min_of_code), defaults.min_of_best
+
+
+def minimum_of(plan: Plan, group: str, *, han: bool) -> float:
+    """The least similarity in a group.
+
+    Among thousands of fragments some are a little like anything that is asked. What a Chinese question asks for is
+    itself only a little like it, since code is English.
+    """
+    return plan.min_of_code if group == CODE and not han else plan.min_similarity
 
 
 def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[GroupPlan, ...]:

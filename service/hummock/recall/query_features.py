@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Bridge, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import GroupPlan, Intent, Plan, RecallPath, RecallQuery
-from hummock.recall.plan import ALL_KINDS
+from hummock.recall.plan import ALL_KINDS, KEEPS_ALL
 from hummock.text.analyzer import query_terms
+from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
 from hummock.text.normalise import CJK, is_han, known_share, prose, short_hash, text_hash
 
@@ -32,6 +33,7 @@ _WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
 _CJK_RUN = re.compile(f"[{CJK}]+")
 _NAME_CHARACTERS = re.compile(r"[\w$@#.:/-]{1,64}")
 _CJK_NAME_CHARACTERS = range(2, 5)
+_NO_WEIGHTS: NDArray[np.float32] = np.empty(0, np.float32)
 _JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
 
 
@@ -45,6 +47,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         vector: (dim,) float32 unit vector; None when there is none.
         tokens: (q, token_dim) int8 token vectors for late interaction; none where it does not run.
         terms: Analysed terms, unique, at most MAX_TERMS.
+        term_weights: (t,) float32 in [0, 1], how much each tells of a subject; (0,) where nobody asks.
         domain_names: Domains that the caller named, normalised as prose.
         domain_text: Where domains are looked for by name; empty when the caller named some.
         text_hashes: First 8 bytes of the content hashes of texts that are the query's echo.
@@ -61,6 +64,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     vector: NDArray[np.float32] | None
     tokens: NDArray[np.int8]
     terms: tuple[str, ...]
+    term_weights: NDArray[np.float32]
     domain_names: frozenset[str]
     domain_text: str
     text_hashes: frozenset[int]
@@ -95,10 +99,13 @@ def query_features(
     named = intent or Intent()
     names_all = query.intent is not None and bool(query.intent.domains)
     name = exact_name(query.text)
+    terms = plan.substrings or _looked_for(_terms(*named.keywords)[:MAX_TERMS], _terms(query.text), rarest)
+    is_bounded = plan.min_similarity > KEEPS_ALL and not plan.substrings
     return QueryFeatures(
         vector=None if embedding is None else embedding.vector,
         tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
-        terms=plan.substrings or _looked_for(_terms(*named.keywords)[:MAX_TERMS], _terms(query.text), rarest),
+        terms=terms,
+        term_weights=content_weights(terms, (*named.keywords, query.text)) if is_bounded else _NO_WEIGHTS,
         domain_names=frozenset(map(prose, named.domains)),
         domain_text="" if names_all else query.text,
         text_hashes=echo_hashes(query.text),

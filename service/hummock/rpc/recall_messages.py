@@ -16,6 +16,7 @@ from hummock.core.recall import (
     Intent,
     IntentMode,
     KeywordMode,
+    MmrRelevance,
     Preset,
     Recalled,
     RecallPath,
@@ -77,6 +78,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         decay_exempt_origins=frozenset(map(Origin, decay.exempt_origins)) if "decay" in given else frozenset(),
         relevance_weight=given.get("relevance_weight"),
         near_twin_bar=given.get("near_twin_bar"),
+        mmr_relevance=MmrRelevance(request.mmr_relevance) if request.mmr_relevance else None,
         cross_encoding=CrossEncoding(request.cross_encoder) if request.cross_encoder else None,
         late_interaction=given.get("late_interaction"),
         time_words=given.get("time_words"),
@@ -197,6 +199,9 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
         project_settings=kept.project_settings,
         gloss=[recall_pb2.GlossedTerm(term=each.term, words=each.words) for each in kept.gloss],
         gloss_version=kept.gloss_version,
+        min_similarity=kept.min_similarity,
+        min_cosine=kept.min_cosine,
+        min_similarity_of_best=kept.min_of_best,
     )
     values.set_timestamp(message.as_of, kept.as_of)
     values.set_duration(message.elapsed, kept.elapsed_s)

@@ -109,6 +109,11 @@ def _runs(piece: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
         start = second
 
 
+def pieces(run: str) -> Iterator[str]:
+    """The pieces of a run of Chinese characters between stop words, some of them empty."""
+    return _cut(run, CHINESE_STOP_WORDS)
+
+
 def _cut(run: str, words: frozenset[str]) -> Iterator[str]:
     """The pieces of a Chinese run between these words; the longest word that begins at a place counts."""
     start = 0

@@ -69,13 +69,15 @@ class _LossStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LossStage.V
     LOSS_STAGE_ECHO: _LossStage.ValueType  # 5
     """It was said by a user or a model and repeats the query itself."""
     LOSS_STAGE_MIN_SIMILARITY: _LossStage.ValueType  # 6
-    """Its similarity, the value, is below the minimum, the threshold."""
+    """Its similarity, the value, is below the minimum, the threshold, and its words tell too little (evidence)."""
     LOSS_STAGE_DUPLICATE: _LossStage.ValueType  # 7
     """A newer candidate, the other one, has the same text."""
     LOSS_STAGE_RANK: _LossStage.ValueType  # 8
     """Its place, the value, is behind the last hit's, the threshold."""
     LOSS_STAGE_NEAR_TWIN: _LossStage.ValueType  # 9
-    """Its score would do, but its cosine to a better hit, the value, reaches the bar, the threshold: near-twins come last."""
+    """Its score would do, but it is another version of a better hit, the other one, of the same name: their cosine, the
+    value, reaches the bar, the threshold. Near-twins come last.
+    """
     LOSS_STAGE_DIVERSITY: _LossStage.ValueType  # 10
     """Its score would do, but others differ more from the better hits; it is nearest to the other one, at a cosine that is
     the value.
@@ -103,13 +105,15 @@ threshold. A large project is searched by a prefilter, which may miss one within
 LOSS_STAGE_ECHO: LossStage.ValueType  # 5
 """It was said by a user or a model and repeats the query itself."""
 LOSS_STAGE_MIN_SIMILARITY: LossStage.ValueType  # 6
-"""Its similarity, the value, is below the minimum, the threshold."""
+"""Its similarity, the value, is below the minimum, the threshold, and its words tell too little (evidence)."""
 LOSS_STAGE_DUPLICATE: LossStage.ValueType  # 7
 """A newer candidate, the other one, has the same text."""
 LOSS_STAGE_RANK: LossStage.ValueType  # 8
 """Its place, the value, is behind the last hit's, the threshold."""
 LOSS_STAGE_NEAR_TWIN: LossStage.ValueType  # 9
-"""Its score would do, but its cosine to a better hit, the value, reaches the bar, the threshold: near-twins come last."""
+"""Its score would do, but it is another version of a better hit, the other one, of the same name: their cosine, the
+value, reaches the bar, the threshold. Near-twins come last.
+"""
 LOSS_STAGE_DIVERSITY: LossStage.ValueType  # 10
 """Its score would do, but others differ more from the better hits; it is nearest to the other one, at a cosine that is
 the value.
@@ -173,6 +177,7 @@ class ExplainNumbers(_message.Message):
     SEARCHED_FIELD_NUMBER: _builtins.int
     POOL_FIELD_NUMBER: _builtins.int
     TOP_K_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
     cosine: _builtins.float
     """Cosine of its best chunk, in [-1, 1]."""
     similarity: _builtins.float
@@ -211,6 +216,10 @@ class ExplainNumbers(_message.Message):
     """Candidates a path."""
     top_k: _builtins.int
     """Hits that the group has room for."""
+    evidence: _builtins.float
+    """What the words that it shares with the query say for it, not negative: from 1 on it needs no similarity. 0 where no
+    minimum was asked for.
+    """
     @_builtins.property
     def matched_terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The terms of the query that it holds."""
@@ -237,10 +246,11 @@ class ExplainNumbers(_message.Message):
         searched: _builtins.int = ...,
         pool: _builtins.int = ...,
         top_k: _builtins.int = ...,
+        evidence: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "joined", b"joined", "keyword_rank", b"keyword_rank", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "place", b"place", "pool", b"pool", "relevance", b"relevance", "relevance_rank", b"relevance_rank", "score", b"score", "searched", b"searched", "similarity", b"similarity", "time_match", b"time_match", "top_k", b"top_k", "vector_rank", b"vector_rank"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "evidence", b"evidence", "joined", b"joined", "keyword_rank", b"keyword_rank", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "place", b"place", "pool", b"pool", "relevance", b"relevance", "relevance_rank", b"relevance_rank", "score", b"score", "searched", b"searched", "similarity", b"similarity", "time_match", b"time_match", "top_k", b"top_k", "vector_rank", b"vector_rank"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -31,9 +31,13 @@ class _PresetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Preset.ValueTy
     PRESET_UNSPECIFIED: _Preset.ValueType  # 0
     """Not said. Means AGENT."""
     PRESET_CHAT: _Preset.ValueType  # 1
-    """Conversations: 20 candidates, 5 hits, similarity of at least 0.30, decay with age; MANUAL, SUMMARY and USER_INPUT."""
+    """Conversations: 20 candidates, 5 hits, similarity of at least 0.17, decay with age; MANUAL, SUMMARY and USER_INPUT.
+    With paths of VECTOR alone the minimum is 0.30, and the algorithm that of the chat document.
+    """
     PRESET_CODE: _Preset.ValueType  # 2
-    """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them."""
+    """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.17,
+    of fragments 0.25 where the query has no Chinese characters.
+    """
     PRESET_AGENT: _Preset.ValueType  # 3
     """Agents: 50 candidates, 10 hits of any kind, made to differ from each other."""
     PRESET_CODEX: _Preset.ValueType  # 4
@@ -45,9 +49,13 @@ class Preset(_Preset, metaclass=_PresetEnumTypeWrapper):
 PRESET_UNSPECIFIED: Preset.ValueType  # 0
 """Not said. Means AGENT."""
 PRESET_CHAT: Preset.ValueType  # 1
-"""Conversations: 20 candidates, 5 hits, similarity of at least 0.30, decay with age; MANUAL, SUMMARY and USER_INPUT."""
+"""Conversations: 20 candidates, 5 hits, similarity of at least 0.17, decay with age; MANUAL, SUMMARY and USER_INPUT.
+With paths of VECTOR alone the minimum is 0.30, and the algorithm that of the chat document.
+"""
 PRESET_CODE: Preset.ValueType  # 2
-"""Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them."""
+"""Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.17,
+of fragments 0.25 where the query has no Chinese characters.
+"""
 PRESET_AGENT: Preset.ValueType  # 3
 """Agents: 50 candidates, 10 hits of any kind, made to differ from each other."""
 PRESET_CODEX: Preset.ValueType  # 4
@@ -139,6 +147,34 @@ identifier. Newest first, as many as there are candidates. Texts are read from t
 project may not be read to its end; degraded says so then.
 """
 Global___KeywordMode: _TypeAlias = KeywordMode  # noqa: Y015
+
+class _MmrRelevance:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MmrRelevanceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MmrRelevance.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MMR_RELEVANCE_UNSPECIFIED: _MmrRelevance.ValueType  # 0
+    """Not said. Means SCORE."""
+    MMR_RELEVANCE_SCORE: _MmrRelevance.ValueType  # 1
+    """The joined score, the best of which is near 1. Likeness to a better hit counts up to halfway from unrelated texts to
+    near-twins: siblings of a hit are as welcome as any text of its language.
+    """
+    MMR_RELEVANCE_SIMILARITY: _MmrRelevance.ValueType  # 2
+    """The cosine with the query, as the document writes it: λ·Sim(q, d) − (1 − λ)·max Sim(d, selected)."""
+
+class MmrRelevance(_MmrRelevance, metaclass=_MmrRelevanceEnumTypeWrapper):
+    """What relevance is where hits are made to differ from each other (maximal marginal relevance)."""
+
+MMR_RELEVANCE_UNSPECIFIED: MmrRelevance.ValueType  # 0
+"""Not said. Means SCORE."""
+MMR_RELEVANCE_SCORE: MmrRelevance.ValueType  # 1
+"""The joined score, the best of which is near 1. Likeness to a better hit counts up to halfway from unrelated texts to
+near-twins: siblings of a hit are as welcome as any text of its language.
+"""
+MMR_RELEVANCE_SIMILARITY: MmrRelevance.ValueType  # 2
+"""The cosine with the query, as the document writes it: λ·Sim(q, d) − (1 − λ)·max Sim(d, selected)."""
+Global___MmrRelevance: _TypeAlias = MmrRelevance  # noqa: Y015
 
 class _CrossEncoder:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -342,7 +378,7 @@ class Hit(_message.Message):
     decay: _builtins.float
     """Factor in [0, 1] by which its age lowered the score; 1 without decay."""
     near_twin: _builtins.bool
-    """True when a hit ranked above it says nearly the same."""
+    """True when a hit ranked above it is another version of it: of one name, and nearly the same."""
     late_interaction_score: _builtins.float
     """Late interaction: mean, over the query's tokens, of the best cosine with a token of the memory's best chunk, in
     [-1, 1]; 0 where it was not scored. Its level depends on the model.
@@ -469,7 +505,7 @@ class GroupCount(_message.Message):
     duplicate: _builtins.int
     """Left out because a newer memory has the same text."""
     below_min_similarity: _builtins.int
-    """Left out because they are less similar than min_similarity."""
+    """Left out because they are less similar than min_similarity, and their words tell too little."""
     returned: _builtins.int
     """Hits returned."""
     in_window: _builtins.int
@@ -606,6 +642,9 @@ class Receipt(_message.Message):
     PROJECT_SETTINGS_FIELD_NUMBER: _builtins.int
     GLOSS_FIELD_NUMBER: _builtins.int
     GLOSS_VERSION_FIELD_NUMBER: _builtins.int
+    MIN_SIMILARITY_FIELD_NUMBER: _builtins.int
+    MIN_COSINE_FIELD_NUMBER: _builtins.int
+    MIN_SIMILARITY_OF_BEST_FIELD_NUMBER: _builtins.int
     preset: Global___Preset.ValueType
     """The preset that was used."""
     emb_space: _builtins.str
@@ -624,6 +663,14 @@ class Receipt(_message.Message):
     """How many candidates the cross-encoder read."""
     gloss_version: _builtins.str
     """The version of the glossary that has these words, for example "zh-en.v1:0f7c2a1b9d3e"; empty where gloss is."""
+    min_similarity: _builtins.float
+    """The least similarity that applied to the main group, in [-1, 1]. Unset where none was asked for."""
+    min_cosine: _builtins.float
+    """The cosine that has this similarity in this space and for this query's script, in [-1, 1]; what other systems call a
+    minimum similarity is mostly a cosine. Unset where min_similarity is.
+    """
+    min_similarity_of_best: _builtins.float
+    """What a candidate needed that is half as similar again as all others, in [-1, 1]. Unset where min_similarity is."""
     @_builtins.property
     def stages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageTime]:
         """The stages in the order in which they ran."""
@@ -674,12 +721,26 @@ class Receipt(_message.Message):
         project_settings: _abc.Iterable[_builtins.str] | None = ...,
         gloss: _abc.Iterable[Global___GlossedTerm] | None = ...,
         gloss_version: _builtins.str = ...,
+        min_similarity: _builtins.float | None = ...,
+        min_cosine: _builtins.float | None = ...,
+        min_similarity_of_best: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "elapsed", b"elapsed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_min_cosine", b"_min_cosine", "_min_similarity", b"_min_similarity", "_min_similarity_of_best", b"_min_similarity_of_best", "as_of", b"as_of", "elapsed", b"elapsed", "min_cosine", b"min_cosine", "min_similarity", b"min_similarity", "min_similarity_of_best", b"min_similarity_of_best"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "cached", b"cached", "cross_encoded", b"cross_encoded", "elapsed", b"elapsed", "emb_space", b"emb_space", "gloss", b"gloss", "gloss_version", b"gloss_version", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "preset", b"preset", "project_settings", b"project_settings", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_min_cosine", b"_min_cosine", "_min_similarity", b"_min_similarity", "_min_similarity_of_best", b"_min_similarity_of_best", "as_of", b"as_of", "cached", b"cached", "cross_encoded", b"cross_encoded", "elapsed", b"elapsed", "emb_space", b"emb_space", "gloss", b"gloss", "gloss_version", b"gloss_version", "groups", b"groups", "late_interaction_weight", b"late_interaction_weight", "min_cosine", b"min_cosine", "min_similarity", b"min_similarity", "min_similarity_of_best", b"min_similarity_of_best", "preset", b"preset", "project_settings", b"project_settings", "stages", b"stages", "times", b"times", "vector_weight", b"vector_weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__min_cosine: _TypeAlias = _typing.Literal["min_cosine"]  # noqa: Y015
+    _WhichOneofArgType__min_cosine: _TypeAlias = _typing.Literal["_min_cosine", b"_min_cosine"]  # noqa: Y015
+    _WhichOneofReturnType__min_similarity: _TypeAlias = _typing.Literal["min_similarity"]  # noqa: Y015
+    _WhichOneofArgType__min_similarity: _TypeAlias = _typing.Literal["_min_similarity", b"_min_similarity"]  # noqa: Y015
+    _WhichOneofReturnType__min_similarity_of_best: _TypeAlias = _typing.Literal["min_similarity_of_best"]  # noqa: Y015
+    _WhichOneofArgType__min_similarity_of_best: _TypeAlias = _typing.Literal["_min_similarity_of_best", b"_min_similarity_of_best"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_cosine) -> _WhichOneofReturnType__min_cosine | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_similarity) -> _WhichOneofReturnType__min_similarity | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_similarity_of_best) -> _WhichOneofReturnType__min_similarity_of_best | None: ...
 
 Global___Receipt: _TypeAlias = Receipt  # noqa: Y015
 
@@ -744,6 +805,7 @@ class RecallRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     WINDOW_TURNS_FIELD_NUMBER: _builtins.int
     ECHO_WINDOW_FIELD_NUMBER: _builtins.int
+    MMR_RELEVANCE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to recall from. Required, 1 to 256 characters. An unknown project answers with no hits."""
     query_text: _builtins.str
@@ -758,16 +820,19 @@ class RecallRequest(_message.Message):
     candidates: _builtins.int
     """Candidates per path before ranking, 1 to 1000; raised to top_k when below it. Unset means what the preset says."""
     min_similarity: _builtins.float
-    """Drops hits that are less similar, in [-1, 1]. Hits that the keyword or domain path found too are exempt. Unset
-    means what the preset says.
+    """Drops hits that are less similar, in [-1, 1]; -1 keeps all. Exempt are domains that the query names, holders of the
+    name that it is, and hits that hold half of what its words tell or words as telling as one that nothing else holds;
+    stop words and question words tell nothing, common words little, rare ones most. Unset means what the preset says;
+    a candidate that is half as similar again as all others then needs less, min_similarity_of_best of the receipt.
     """
     relevance_weight: _builtins.float
     """Relevance against difference (the λ of maximal marginal relevance), in [0, 1]; 1 ignores difference. Unset means
     what the preset says.
     """
     near_twin_bar: _builtins.float
-    """Hits with at least this cosine to a better hit go to the end, in [0, 2]; above 1 switches that off. Unset means
-    what the model's registry entry says, and off under CHAT with paths of VECTOR alone.
+    """Other versions of a better hit go to the end: of the same name (path and symbol, the question of a record, else the
+    title that was given, marks such as `_v2` left out) and with at least this cosine, in [0, 2]; above 1 switches that off.
+    Unset means what the model's registry entry says, and off under CHAT with paths of VECTOR alone.
     """
     min_seq: _builtins.int
     """The project must have accepted at least this many writes; the seq that a write returned makes it visible for sure.
@@ -810,6 +875,8 @@ class RecallRequest(_message.Message):
     back to the so many'th USER_INPUT from the end. They may still come beside a hit (context_window). Unset means 10
     under CHAT and 0 otherwise. Needs session_id.
     """
+    mmr_relevance: Global___MmrRelevance.ValueType
+    """What relevance_weight weighs against likeness. Unset means SCORE."""
     @_builtins.property
     def query_vector(self) -> _memory_pb2.Vector:
         """The query's embedding, if the caller has one. Unset means that the server embeds query_text."""
@@ -873,10 +940,11 @@ class RecallRequest(_message.Message):
         session_id: _builtins.str = ...,
         window_turns: _builtins.int | None = ...,
         echo_window: _duration_pb2.Duration | None = ...,
+        mmr_relevance: Global___MmrRelevance.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay", b"decay", "domain_top_k", b"domain_top_k", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "session_id", b"session_id", "time_words", b"time_words", "top_k", b"top_k", "view", b"view", "window_turns", b"window_turns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay", b"decay", "domain_top_k", b"domain_top_k", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "mmr_relevance", b"mmr_relevance", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "session_id", b"session_id", "time_words", b"time_words", "top_k", b"top_k", "view", b"view", "window_turns", b"window_turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015

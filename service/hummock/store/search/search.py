@@ -304,6 +304,7 @@ class Search:
             session=columns.session.values[at],
             session_position=columns.session_position.values[at],
             asks=columns.asks.values[at],
+            name_hash=columns.name_hash.values[at],
             text_hash=columns.text_hash.values[at],
             cosine=cosine,
             keyword=keyword,
@@ -311,6 +312,7 @@ class Search:
             found_by=found_by,
             vector=vector,
             best_chunk=best_chunk,
+            rarity=_NO_VECTOR if asked is None else asked.rarity,
             domain_names=domain_names,
         )
 

@@ -16,6 +16,7 @@ from hummock.core.memory import Memory
 from hummock.store.views.growing import Growing
 from hummock.text.normalise import short_hash
 from hummock.text.template import asks
+from hummock.text.versions import name_of
 from hummock_kernels.turns import FREE, add_turns, neighbours
 
 _FEWEST_SLOTS = 64
@@ -76,6 +77,7 @@ ROW = np.dtype(
         ("origin", "u1"),
         ("session", "<u8"),
         ("asks", "u1"),
+        ("name_hash", "<u8"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
@@ -83,7 +85,7 @@ ROW = np.dtype(
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
-_ROW = struct.Struct("<HqdddQQIiHBBQB")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQ")
 _LENGTH = struct.Struct("<I")
 _LENGTH_AT = struct.calcsize("<HqdddQQ")
 _CHUNKS = struct.Struct("<H")
@@ -92,6 +94,7 @@ _CHUNKS_AT = struct.calcsize("<HqdddQQIi")
 
 def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk_count: int) -> bytes:
     """A memory's row and id as they are stored."""
+    name = name_of(memory)
     row = _ROW.pack(
         ROW.itemsize,
         doc,
@@ -107,6 +110,7 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
         memory.origin,
         id_hash(memory.session_id) if memory.session_id else 0,
         memory.payload is not None and asks(memory.payload.content),
+        id_hash(name) if name else 0,
     )
     return row + memory.id.encode()
 
@@ -168,6 +172,7 @@ class Columns:
         session: uint64 of the session's id, 0 without one.
         session_position: int32, -1 without a session.
         asks: uint8, 1 where the text ends in a question.
+        name_hash: uint64 of the name that its versions share, 0 without one.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -190,6 +195,7 @@ class Columns:
     session: Growing[np.uint64]
     session_position: Growing[np.int32]
     asks: Growing[np.uint8]
+    name_hash: Growing[np.uint64]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]

@@ -148,6 +148,7 @@ class Postings:
         """
         df = self.df.at(terms).astype(np.float64)
         idf = np.log1p((live - df + 0.5) / (df + 0.5)).astype(np.float32)
+        of_none = np.float32(np.log1p((live + 0.5) / 0.5))
         if weights is not None:
             idf *= weights
         return AskedTerms(
@@ -155,6 +156,7 @@ class Postings:
             delta=self._delta,
             presence=self.frequent.presence,
             query=Query(terms, idf, self.frequent.rows(terms), self.frequent.shares(terms, mean_length)),
+            rarity=idf / of_none,
             saturation=Saturation(lengths, mean_length, K1, B),
         )
 
@@ -188,6 +190,7 @@ class AskedTerms:
         delta: What is newer.
         presence: Who holds the base's frequent terms.
         query: The terms.
+        rarity: How rare each is, 1 for one that nothing holds.
         saturation: What they give.
     """
 
@@ -195,6 +198,7 @@ class AskedTerms:
     delta: Delta
     presence: Presence
     query: Query
+    rarity: NDArray[np.float32]
     saturation: Saturation
 
     def best(self, allowed: NDArray[np.uint8], k: int) -> NDArray[np.int64]:

@@ -1,0 +1,82 @@
+"""Which of the ranked are hits, and in which order: what differs first, other versions of a hit last."""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from hummock.core.candidates import FoundBy
+from hummock.core.embedding import Calibration
+from hummock.core.recall import GroupPlan, MmrRelevance, Plan
+from hummock.recall.fuse import Fused
+from hummock.recall.plan import DOMAINS
+from hummock.recall.query_features import QueryFeatures
+from hummock_kernels.mmr import mmr
+
+Picked = tuple[NDArray[np.int64], NDArray[np.uint8]]
+"""Places in the order of a `Fused`, best first, and which of them are near-twins of one before."""
+
+ONLY_RELEVANCE = 1.0
+"""The weight that ignores difference."""
+
+IN_FULL = 1.0
+"""A bound that no cosine passes."""
+
+
+def pick(plan: Plan, group: GroupPlan, ranked: Fused, features: QueryFeatures, calibration: Calibration) -> Picked:
+    """Places of a group's hits; of a query that is a name, the newest version that holds it first, the others last.
+
+    Where few hold it, they come first, and nothing is made different but for their versions.
+    """
+    if group.name == DOMAINS:
+        places = np.arange(min(group.top_k, len(ranked)))
+        return places, np.zeros(len(places), np.uint8)
+    if not features.exact_name:
+        return diversify(ranked, plan, calibration.alike, group.top_k)
+    order = _newest_versions_first(ranked, len(features.terms))
+    chosen, is_twin = diversify(_reordered(ranked, order), _by_name(plan, ranked), calibration.alike, group.top_k)
+    return order[chosen], is_twin
+
+
+def diversify(ranked: Fused, plan: Plan, alike: float, keep: int) -> Picked:
+    """Places in the order of `ranked`, in the order picked, at most `keep`; and which of them are near-twins.
+
+    Near-twins of a picked one, which are versions of it, come last; then the others by maximal marginal relevance
+    (S2-05, 1.1-7).
+
+    Args:
+        ranked: Best first.
+        plan: How much relevance counts, and what it is; the cosine from which two of one name are versions.
+        alike: A cosine counts no further than this, unless relevance is the similarity.
+        keep: Upper bound on the result.
+    """
+    relevance = ranked.relevance
+    if plan.mmr_relevance is MmrRelevance.SIMILARITY:
+        relevance, alike = np.nan_to_num(ranked.candidates.cosine[ranked.row]), IN_FULL
+    found = ranked.candidates
+    return mmr(
+        found.vector, found.name_hash, ranked.row, relevance, plan.relevance_weight, alike, plan.near_twin_bar, keep
+    )
+
+
+def _by_name(plan: Plan, ranked: Fused) -> Plan:
+    """The plan, without difference where few hold the name that the query is."""
+    is_held = bool((ranked.candidates.found_by[ranked.row] & FoundBy.HOLDER).any())
+    return replace(plan, relevance_weight=ONLY_RELEVANCE) if is_held else plan
+
+
+def _newest_versions_first(ranked: Fused, term_count: int) -> NDArray[np.int64]:
+    """Places, best first, but that those of one name that hold the whole query share theirs out by age."""
+    found, order = ranked.candidates, np.arange(len(ranked))
+    names, created = found.name_hash[ranked.row], found.create_time[ranked.row]
+    holds_all = found.matched[ranked.row] == np.uint32((1 << term_count) - 1)
+    for name in np.unique(names[holds_all & (names != 0)]):
+        versions = np.flatnonzero(holds_all & (names == name))
+        order[versions] = versions[np.argsort(-created[versions], kind="stable")]
+    return order
+
+
+def _reordered(ranked: Fused, order: NDArray[np.int64]) -> Fused:
+    """The rows in another order; a place keeps the relevance that it had."""
+    return replace(ranked, row=ranked.row[order])

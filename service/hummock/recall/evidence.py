@@ -1,0 +1,72 @@
+"""What the words that a candidate shares with the query say for it, where it is little like the query.
+
+A shared word is no evidence by itself: any text holds "the", and one in twenty "question". What counts is how much of
+what the query tells of its subject a candidate holds, and how rare that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.core.candidates import Candidates
+from hummock.core.embedding import Calibration
+from hummock.core.recall import Plan, Preset
+from hummock.recall.plan import KEEPS_ALL
+from hummock.recall.query_features import QueryFeatures
+
+ENOUGH_SHARE = 0.5
+"""Of what the query's terms tell, by their weights and their rarity: from there on words are evidence enough."""
+
+ENOUGH_WORTH = 0.8
+"""The same for long queries, and those of two languages: so much rarity, 1 being that of a term which nothing holds."""
+
+STANDING_OUT = 1.5
+"""So many times as similar as the next one is what needs less of a preset's minimum."""
+
+_ANY = 1e-3
+"""Of either, where any word of content is enough: entries of a codex are called by their names, which may be short."""
+
+
+def evidence(found: Candidates, plan: Plan, features: QueryFeatures) -> NDArray[np.float32]:
+    """(n,) what words say for each candidate, not negative, 1 and more being enough; (0,) where nobody asks.
+
+    The less of the query's script the model knows, the less is asked of the words. Where there is no similarity, any
+    word of content is enough; where there is none of all candidates, any term.
+    """
+    if plan.min_similarity <= KEEPS_ALL:
+        return np.empty(0, np.float32)
+    if features.vector is None or not len(features.term_weights) or not len(found.rarity):
+        holds_any: NDArray[np.float32] = (found.matched != 0).astype(np.float32)
+        return holds_any
+    told = features.term_weights * found.rarity
+    bits = (found.matched[:, None] >> np.arange(len(told), dtype=np.uint32)) & np.uint32(1)
+    held = bits.astype(np.float32) @ told
+    # What tells nothing is no evidence, however much of it a candidate holds.
+    known = _ANY if plan.preset is Preset.CODEX else max(features.known_share, _ANY)
+    enough = min(ENOUGH_SHARE * float(told.sum()), ENOUGH_WORTH) * known
+    said = np.array(held / enough if enough > 0 else held, np.float32)
+    said[np.isnan(found.cosine) & (held > 0)] = 1
+    return said
+
+
+def best_cosine(groups: Iterable[Candidates], plan: Plan, features: QueryFeatures, calibration: Calibration) -> float:
+    """The cosine of the most similar candidate, where it stands out among those of all groups; else infinity.
+
+    What equals the query is no candidate here, and copies of one text are one.
+    """
+    if plan.min_of_best >= plan.min_similarity or features.vector is None:
+        return np.inf
+    echoes = np.array(list(features.text_hashes), np.uint64)
+    found = list(groups)
+    texts = np.concatenate([group.text_hash for group in found] or [np.empty(0, np.uint64)])
+    cosines = np.concatenate([group.cosine for group in found] or [np.empty(0, np.float32)])
+    is_other = ~np.isnan(cosines) & ~np.isin(texts, echoes)
+    if not is_other.any():
+        return np.inf
+    best = cosines[is_other].max()
+    rest = is_other & ~np.isin(texts, texts[is_other & (cosines == best)])
+    similarity = calibration.similarity(np.array([best, cosines[rest].max(initial=-1)]), han=features.is_han)
+    return float(best) if similarity[0] >= STANDING_OUT * max(similarity[1], 0) else np.inf

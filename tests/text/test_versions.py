@@ -1,0 +1,81 @@
+"""What a memory is a version of."""
+
+from __future__ import annotations
+
+import pytest
+
+from hummock.core.memory import CodeFragment, Draft, LearningRecord, Memory, MemoryIndex, MemoryKind, Origin, Payload
+from hummock.text.template import derived_index
+from hummock.text.versions import name_of
+
+LONG = "The service is deployed in three steps.\nFirst the schema, then the readers, then the writers."
+
+
+def memory(payload: Payload, kind: MemoryKind = MemoryKind.NOTE, title: str = "", id_: str = "m") -> Memory:
+    draft = Draft(id=id_, kind=kind, index=MemoryIndex(title=title), payload=payload)
+    return Memory(
+        id=id_,
+        kind=kind,
+        origin=Origin.MANUAL,
+        index=derived_index(draft),
+        session_id="",
+        speaker="",
+        event_time=None,
+        emotion_label="",
+        trust=1.0,
+        supersedes=(),
+        source_hash="",
+        create_time=0.0,
+        update_time=0.0,
+        content_hash=b"",
+        fingerprint=b"",
+        token_count=0,
+        chunk_count=0,
+        payload=payload,
+    )
+
+
+def code(path: str, symbol: str = "") -> Memory:
+    return memory(Payload(content="x = 1", detail=CodeFragment(path=path, symbol=symbol)), MemoryKind.CODE_FRAGMENT)
+
+
+def test_versions_of_a_symbol_have_its_name_and_that_of_their_file() -> None:
+    """S2-07."""
+    names = {name_of(code(f"src/parse_date_v{n}.py", "parse_date")) for n in (1, 2, 3)}
+    assert names == {"src/parse_date.py parse_date"}
+    assert name_of(code("a.py", "parse_date_v2")) == name_of(code("a_old.py", "parse_dateV3")) == "a.py parse_date"
+    assert name_of(code("v1/dates.py", "parse_date")) == name_of(code("v2/dates.py", "parse_date"))
+
+
+def test_other_functions_of_a_family_have_other_names() -> None:
+    """S2-07."""
+    assert len({name_of(code("cache.py", f"get_{what}")) for what in ("user", "order", "coupon")}) == 3
+    assert name_of(code("web/fetch.py", "fetch_page")) != name_of(code("web/fetch_async.py", "fetch_page"))
+
+
+def test_pieces_of_a_file_without_a_symbol_have_none() -> None:
+    assert name_of(code("docs/ports.md")) == ""
+    assert name_of(code("docs/ports_v2.md")) == "ports.md"
+
+
+def test_a_title_that_was_given_is_a_name_and_a_derived_one_is_none() -> None:
+    assert name_of(memory(Payload(content=LONG), title="部署手册 第二版")) == "部署手册"
+    assert name_of(memory(Payload(content=LONG))) == ""
+
+
+def test_rows_under_one_title_have_no_name() -> None:
+    """S2-07: a title may be that of a table."""
+    assert name_of(memory(Payload(content="staging: 10.0.0.1"), title="Environments")) == ""
+
+
+def test_records_are_versions_of_the_answer_to_one_question() -> None:
+    record = Payload(detail=LearningRecord(question="How do we  deploy?", answer="By hand."))
+    assert name_of(memory(record, MemoryKind.LEARNING_RECORD)) == "how do we deploy?"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("deploy (2).md", "deploy.md"), ("notes version 3", "notes"), ("v2", ""), ("IPv4", ""), ("section 3", "")],
+)
+def test_a_mark_of_version_in_an_id_makes_a_name(name: str, expected: str) -> None:
+    assert name_of(memory(Payload(content="A sentence."), id_=name)) == expected
