@@ -7,7 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hummock.core.learning import KeywordsLearned, KeywordUpdate, Learner, LearningEvent, Profile
+from hummock.core.learning import (
+    Entry,
+    KeywordsLearned,
+    KeywordsSet,
+    KeywordUpdate,
+    Learner,
+    LearningEvent,
+    Profile,
+)
 from hummock.core.learning_requests import EntryLearnt, LearningCommand, ObserveCommand, ScanProgress, SettingsChanges
 from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Payload
 from hummock.learning.background import BackgroundLearner, LearnKeywords, Scan
@@ -105,6 +113,27 @@ class LearningDesk:
     def profile(self, memory_id: str) -> Profile | None:
         """What was learnt of an entry."""
         return self.place.store.read_learning(PROJECT, lambda learning: learning.profile(memory_id))
+
+    def set_keywords(self, memory_id: str, *keywords: str) -> None:
+        """Sets them by hand."""
+        self.learning.update(
+            LearningCommand(
+                project=PROJECT,
+                request_id="",
+                fingerprint=b"",
+                enabled=None,
+                changes=SettingsChanges(),
+                keywords=(KeywordsSet(memory_id=memory_id, keywords=keywords),),
+            )
+        )
+
+    def entries_now(self) -> tuple[Entry, ...]:
+        """The entries as a turn looks for them."""
+        return tuple(Entries(self.place.store).of(PROJECT))
+
+    def referred(self, text: str) -> list[str]:
+        """Ids of the entries that the words refer to."""
+        return [one.memory_id for one in ProjectReferences()(PROJECT, text, self.entries_now(), 0.6)]
 
     def events(self) -> list[LearningEvent]:
         """All that happened."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hummock.core.learning import FeedbackGiven, Judgement, Learner, Verdict
+from hummock.core.learning import LEARNER_RULE, FeedbackGiven, Judgement, KeywordUpdate, Learner, Verdict
 from hummock.core.learning_requests import EntryOutcome, ScanScope
 from hummock.learning.log import record
 from hummock.learning.observe import ObservedReply
@@ -41,6 +41,15 @@ def keywords(desk: LearningDesk, memory_id: str) -> tuple[str, ...]:
     return profile.keywords if profile else ()
 
 
+def hints(desk: LearningDesk, memory_id: str) -> tuple[str, ...]:
+    profile = desk.profile(memory_id)
+    return profile.hints if profile else ()
+
+
+def words(desk: LearningDesk, memory_id: str) -> tuple[str, ...]:
+    return keywords(desk, memory_id) + hints(desk, memory_id)
+
+
 def feedback(desk: LearningDesk, query_text: str, *verdicts: Verdict) -> None:
     def apply(work: UnitOfWork) -> ObservedReply:
         record(work.learning, FeedbackGiven(query_text=query_text, verdicts=verdicts))
@@ -57,7 +66,51 @@ def test_words_of_turns_that_used_an_entry_are_learnt_of_it_alone(desk: Learning
     desk.turn(102, "硬木头能防水吗", WOOD)
     desk.work()
     assert keywords(desk, WOOD) == ("硬木头",)
-    assert keywords(desk, LAMP) == ()
+    assert words(desk, LAMP) == ()
+
+
+def test_what_was_said_once_is_no_keyword_and_forces_no_entry_into_a_prompt(desk: LearningDesk) -> None:
+    """S3-14, S3-20: one mention may be an accident. It lets a recall find the entry, and refers to nothing."""
+    chatter(desk)
+    desk.turn(101, "昨天铁桦码头下雨，老张的渔网晾在那里", WOOD)
+    desk.work()
+    assert keywords(desk, WOOD) == ()
+    assert any("铁桦" in hint for hint in hints(desk, WOOD))
+    entries = desk.entries_now()
+    assert all(entry.keywords == () for entry in entries)
+    assert desk.referred("渔网晾在铁桦码头") == []
+
+
+def test_the_same_turn_said_again_is_one_mention(desk: LearningDesk) -> None:
+    """S3-14: a turn that is generated again, or asked again in other words, is no second witness."""
+    chatter(desk)
+    for number, said in enumerate(
+        ("老张的渔网晾在铁桦码头", "老张的渔网晾在铁桦码头吗？", "那老张的渔网晾在铁桦码头了")
+    ):
+        desk.turn(101 + number, said, WOOD)
+    desk.work()
+    assert keywords(desk, WOOD) == ()
+
+
+def test_a_hint_that_is_said_again_elsewhere_becomes_a_keyword(desk: LearningDesk) -> None:
+    """S3-14."""
+    chatter(desk)
+    desk.turn(101, "铁桦", WOOD)
+    desk.work()
+    assert (keywords(desk, WOOD), hints(desk, WOOD)) == ((), ("铁桦",))
+    desk.turn(102, "哪里有铁桦卖", WOOD)
+    desk.work()
+    assert (keywords(desk, WOOD), hints(desk, WOOD)) == (("铁桦",), ())
+    assert desk.referred("铁桦多少钱") == [WOOD]
+
+
+def test_words_that_were_set_by_hand_replace_hints_too(desk: LearningDesk) -> None:
+    """S3-39."""
+    chatter(desk)
+    desk.turn(101, "铁桦", WOOD)
+    desk.work()
+    desk.set_keywords(WOOD, "萤石")
+    assert (keywords(desk, WOOD), hints(desk, WOOD)) == (("萤石",), ())
 
 
 def test_what_is_learnt_is_an_event_of_the_offline_learner(desk: LearningDesk) -> None:
@@ -67,7 +120,8 @@ def test_what_is_learnt_is_an_event_of_the_offline_learner(desk: LearningDesk) -
     desk.work()
     (run,) = (run for run in desk.runs() if WOOD in run.analyzed_ids)
     assert run.learner is Learner.OFFLINE
-    assert [(update.memory_id, update.keywords) for update in run.updates] == [(WOOD, ("铁桦",))]
+    assert run.updates == (KeywordUpdate(memory_id=WOOD, keywords=(), hints=("铁桦",)),)
+    assert run.rule == LEARNER_RULE
 
 
 def test_a_turn_of_which_nothing_is_learnt_leaves_no_event(desk: LearningDesk) -> None:
@@ -85,19 +139,19 @@ def test_all_turns_count_though_only_the_newest_is_waited_for(desk: LearningDesk
     desk.turn(102, "萤石", LAMP)
     desk.turn(103, "别的事", "other")
     desk.work()
-    assert (keywords(desk, WOOD), keywords(desk, LAMP)) == (("铁桦",), ("萤石",))
+    assert (words(desk, WOOD), words(desk, LAMP)) == (("铁桦",), ("萤石",))
 
 
 def test_evidence_that_grows_while_other_things_are_said_is_found_later(desk: LearningDesk) -> None:
     """S3-01."""
     desk.turn(1, "铁桦", WOOD)
     desk.work()
-    assert keywords(desk, WOOD) == ()
+    assert words(desk, WOOD) == ()
     chatter(desk)
     desk.work()
     desk.turn(200, "萤石", LAMP)
     desk.work()
-    assert keywords(desk, WOOD) == ("铁桦",)
+    assert words(desk, WOOD) == ("铁桦",)
 
 
 def test_feedback_counts_as_a_turn_that_used_what_was_useful(desk: LearningDesk) -> None:
@@ -111,7 +165,7 @@ def test_feedback_counts_as_a_turn_that_used_what_was_useful(desk: LearningDesk)
     )
     desk.turn(101, "别的事", "other")
     desk.work()
-    assert (keywords(desk, WOOD), keywords(desk, LAMP)) == (("铁桦",), ())
+    assert (words(desk, WOOD), words(desk, LAMP)) == (("铁桦",), ())
 
 
 def test_keywords_are_the_same_after_a_restart(desk: LearningDesk) -> None:
@@ -138,8 +192,8 @@ def test_what_was_said_of_a_removed_entry_is_not_said_of_the_next_with_its_id(de
     desk.entries(WOOD)
     desk.turn(102, "萤石", LAMP)
     desk.work()
-    assert keywords(desk, WOOD) == ()
-    assert keywords(desk, LAMP) == ("萤石",)
+    assert words(desk, WOOD) == ()
+    assert words(desk, LAMP) == ("萤石",)
 
 
 def test_turns_that_used_a_removed_entry_are_no_evidence_for_the_next_with_its_id(desk: LearningDesk) -> None:
@@ -147,12 +201,12 @@ def test_turns_that_used_a_removed_entry_are_no_evidence_for_the_next_with_its_i
     chatter(desk, 5)
     desk.turn(101, "铁桦", WOOD)
     desk.work()
-    assert keywords(desk, WOOD) == ()
+    assert words(desk, WOOD) == ()
     desk.place.garden.delete(PROJECT, "", [WOOD], b"")
     desk.entries(WOOD)
     chatter(desk)
     desk.work()
-    assert keywords(desk, WOOD) == ()
+    assert words(desk, WOOD) == ()
 
 
 def test_memories_that_are_no_entries_learn_nothing(desk: LearningDesk) -> None:
@@ -173,7 +227,7 @@ def test_a_scan_of_all_entries_says_of_which_nothing_was_observed(desk: Learning
         desk.place.clock.move(1.0)
     outcomes = {one.memory_id: one.outcome for one in learnt(scan)}
     assert outcomes[LAMP] is EntryOutcome.NOTHING_NEW
-    assert keywords(desk, WOOD) == ("铁桦",)
+    assert words(desk, WOOD) == ("铁桦",)
 
 
 def test_switching_on_starts_no_scan_without_a_language_model(desk: LearningDesk) -> None:
@@ -205,7 +259,7 @@ def test_what_a_user_tells_the_learner_to_do_changes_no_other_entry(desk: Learni
     for number in range(101, 111):
         desk.turn(number, f"{said} {chr(0x7000 + number)}", WOOD)
         desk.work()
-    assert keywords(desk, LAMP) == keywords(desk, "other") == ()
+    assert words(desk, LAMP) == words(desk, "other") == ()
 
 
 @pytest.mark.parametrize("said", INSTRUCTIONS)
@@ -216,8 +270,8 @@ def test_what_an_entry_tells_the_learner_to_do_changes_nothing(desk: LearningDes
     for number in range(101, 111):
         desk.turn(number, f"萤石{chr(0x7000 + number)}", "poisoned")
         desk.work()
-    assert all("萤石" in keyword for keyword in keywords(desk, "poisoned"))
-    assert keywords(desk, LAMP) == keywords(desk, WOOD) == ()
+    assert all("萤石" in keyword for keyword in words(desk, "poisoned"))
+    assert words(desk, LAMP) == words(desk, WOOD) == ()
 
 
 def test_words_said_a_thousand_times_of_one_entry_take_no_keyword_from_another(desk: LearningDesk) -> None:
@@ -228,4 +282,4 @@ def test_words_said_a_thousand_times_of_one_entry_take_no_keyword_from_another(d
     for number in range(102, 122):
         desk.turn(number, f"铁桦{chr(0x7000 + number)}", LAMP)
     desk.work()
-    assert keywords(desk, WOOD) == ("铁桦",)
+    assert words(desk, WOOD) == ("铁桦",)

@@ -101,10 +101,11 @@ def test_learning_lies_as_arrays_and_events_behind_their_number() -> None:
     assert read(learning_log.encode_state(state)) == [True, numbers, 3, 0, 2, 0, [0, 0, 1]]
     assert learning_log.decode_state(learning_log.encode_state(state)) == state
     assert read(learning_log.encode_usage(Usage(frequency=2))) == [2, -999]
-    assert read(learning_log.encode_profile(Profile(keywords=("k",), miss_count=1))) == [["k"], -999, 1]
-    update = KeywordUpdate(memory_id="m", keywords=("k",))
+    profile = Profile(keywords=("k",), miss_count=1, hints=("h",))
+    assert read(learning_log.encode_profile(profile)) == [["k"], -999, 1, ["h"]]
+    update = KeywordUpdate(memory_id="m", keywords=("k",), hints=("h",))
     learned = KeywordsLearned(learner=Learner.OFFLINE, turn=4, updates=(update,), analyzed_ids=("m",))
-    assert read(learning_log.encode_event(1.5, learned)) == [1.5, [2, 2, 4, [["m", ["k"]]], ["m"]]]
+    assert read(learning_log.encode_event(1.5, learned)) == [1.5, [2, 2, 4, [["m", ["k"], ["h"]]], ["m"], 1]]
     assert read(learning_log.encode_event(1.5, SettingsChanged(settings=state.settings))) == [1.5, [6, numbers]]
 
 
@@ -115,6 +116,12 @@ def test_learning_of_another_version_can_be_read() -> None:
     newer = learning_log.decode_state(record_codec.encode([True, [*numbers, "new"], 3, 0, 2, 0, [0, 0, 0, 9], "new"]))
     assert older == newer == LearningState(enabled=True, turns=3, events=2)
     assert learning_log.decode_usage(record_codec.encode([2, 7, "new"])) == Usage(frequency=2, last_sent_turn=7)
+    assert learning_log.decode_profile(record_codec.encode([["k"], -999, 1])) == Profile(keywords=("k",), miss_count=1)
+    learned = KeywordsLearned(
+        learner=Learner.OFFLINE, turn=4, updates=(KeywordUpdate(memory_id="m", keywords=("k",)),), analyzed_ids=("m",)
+    )
+    before_hints = record_codec.encode([1.5, [2, 2, 4, [["m", ["k"]]], ["m"]]])
+    assert learning_log.decode_event(1, before_hints).event == learned
     assert learning_log.decode_event(1, record_codec.encode([1.5, [5, True, "new"], "new"])).event == Switched(
         enabled=True
     )

@@ -267,7 +267,7 @@ def _change(request: pb.LearningServiceUpdateSettingsRequest, target: str, *, js
 
 
 def _entry_line(entry: pb.EntryLearnt) -> str:
-    said = ", ".join(entry.keywords) or entry.reason
+    said = _words(entry.keywords, entry.hints) or entry.reason
     return printable(f"{_OUTCOMES.get(entry.outcome, '?')}  {entry.memory_id}" + (f"  {said}" if said else ""))
 
 
@@ -294,7 +294,7 @@ def _print_entries(entries: Sequence[pb.EntryState]) -> None:
         row, usage = entry.injection, entry.injection.usage
         table.add_row(
             Text(printable(entry.title or entry.memory_id)),
-            Text(printable(", ".join(entry.profile.keywords))),
+            Text(printable(_words(entry.profile.keywords, entry.profile.hints))),
             str(usage.frequency),
             str(usage.last_sent_turn) if usage.HasField("last_sent_turn") else "-",
             f"{row.probability:.2f}",
@@ -386,7 +386,12 @@ def _about(event: pb.LearningEvent, kind: str) -> str:
 def _learned(event: pb.KeywordsLearned) -> str:
     learner = learning_pb2.Learner.Name(event.learner).removeprefix("LEARNER_").lower()
     found = [f"{update.memory_id}: {', '.join(update.keywords)}" for update in event.updates]
+    found += [f"{update.memory_id}: {_words((), update.keywords)}" for update in event.hints]
     return f"turn {event.turn}, {learner}, {len(event.analyzed_ids)} analysed; {'; '.join(found) or 'nothing found'}"
+
+
+def _words(keywords: Sequence[str], hints: Sequence[str]) -> str:
+    return ", ".join((*keywords, *(f"{hint}?" for hint in hints)))
 
 
 def _turn(scope: str, turn: int) -> str:

@@ -117,14 +117,22 @@ class Profile(Struct, array_like=True, frozen=True, kw_only=True):
     """What a project has learnt of a memory.
 
     Attributes:
-        keywords: Words for it that its text does not hold, oldest first, without duplicates.
+        keywords: Words for it that its text does not hold, oldest first, without duplicates. Whoever says one refers to
+            the memory.
+        hints: Words that may be for it, in the same way. They let a recall find it, and refer to nothing.
         last_analyzed_turn: On the clock of `LearningState.turns`, or NEVER.
-        miss_count: Analyses without a new keyword since the last that had one.
+        miss_count: Analyses without a new word since the last that had one.
     """
 
     keywords: tuple[str, ...] = ()
     last_analyzed_turn: int = NEVER
     miss_count: int = 0
+    hints: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All by which a recall finds it."""
+        return (*self.keywords, *self.hints)
 
 
 class LearningChanges(Struct, frozen=True, kw_only=True):
@@ -210,6 +218,10 @@ class TurnDecision:
     injections: tuple[Injection, ...] = ()
 
 
+LEARNER_RULE = 2
+"""Of learners as they are. Before (1), words of one turn could become keywords without a language model."""
+
+
 class Learner(IntEnum):
     """Who learns keywords."""
 
@@ -236,10 +248,16 @@ class TurnObserved(Struct, frozen=True, kw_only=True):
 
 
 class KeywordUpdate(Struct, array_like=True, frozen=True, kw_only=True):
-    """Keywords that were found for a memory; those that it has already count as none."""
+    """Keywords and hints that were found for a memory; those that it has already count as none."""
 
     memory_id: str
     keywords: tuple[str, ...]
+    hints: tuple[str, ...] = ()
+
+    @property
+    def has_words(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.keywords or self.hints)
 
 
 class KeywordsLearned(Struct, frozen=True, kw_only=True):
@@ -249,12 +267,14 @@ class KeywordsLearned(Struct, frozen=True, kw_only=True):
         turn: `LearningState.turns` of the turn that it ran for.
         updates: What it found.
         analyzed_ids: All that it read, whether it found something or not.
+        rule: By which version of its rules; what an earlier one learnt stays as it was learnt.
     """
 
     learner: Learner
     turn: int
     updates: tuple[KeywordUpdate, ...]
     analyzed_ids: tuple[str, ...]
+    rule: int = 1
 
 
 class Injected(Struct, frozen=True, kw_only=True):

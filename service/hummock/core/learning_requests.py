@@ -214,12 +214,14 @@ class EntryLearnt:
 
     Attributes:
         keywords: Those that are new.
+        hints: The same of hints.
         reason: Why the learner failed, without what it was asked or said; else empty.
     """
 
     memory_id: str
     outcome: EntryOutcome
     keywords: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
     reason: str = ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Condition, Thread
 
 from hummock.core.errors import places_of
-from hummock.core.learning import KeywordsLearned, KeywordUpdate, Learner, LearningState, Profile
+from hummock.core.learning import LEARNER_RULE, KeywordsLearned, KeywordUpdate, Learner, LearningState, Profile
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.core.recall import MAX_QUERY_CHARACTERS, IntentMode, Preset, Recalled, RecallQuery
@@ -109,9 +109,9 @@ class LearnKeywords:
             return EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.FAILED, reason=str(failed))
         if not updates:
             return EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.GONE)
-        keywords = updates[0].keywords
-        outcome = EntryOutcome.LEARNT if keywords else EntryOutcome.NOTHING_NEW
-        return EntryLearnt(memory_id=memory_id, outcome=outcome, keywords=keywords)
+        (update,) = updates
+        outcome = EntryOutcome.LEARNT if update.has_words else EntryOutcome.NOTHING_NEW
+        return EntryLearnt(memory_id=memory_id, outcome=outcome, keywords=update.keywords, hints=update.hints)
 
     def _near(self, project: str, user_text: str, state: LearningState) -> list[str]:
         """Entries that are named, then those that are similar in meaning or words."""
@@ -165,8 +165,9 @@ class LearnKeywords:
             learnt = KeywordsLearned(
                 learner=learner.kind,
                 turn=state.turns,
-                updates=tuple(one for one in there if one.keywords),
+                updates=tuple(one for one in there if one.has_words),
                 analyzed_ids=tuple(one.memory_id for one in there),
+                rule=LEARNER_RULE,
             )
             record(work.learning, learnt)
             return LearntReply(updates=there)
@@ -182,7 +183,13 @@ def _says(memory: Memory | None, content_hash: bytes) -> bool:
 
 def _entry_text(memory: Memory, profile: Profile) -> EntryText:
     content = "" if memory.payload is None else memory.payload.content
-    return EntryText(memory_id=memory.id, title=memory.index.title, text=content, keywords=profile.keywords)
+    return EntryText(
+        memory_id=memory.id,
+        title=memory.index.title,
+        text=content,
+        keywords=profile.keywords,
+        hints=profile.hints,
+    )
 
 
 class Scan:

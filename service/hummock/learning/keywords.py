@@ -164,18 +164,24 @@ def checked(given: Iterable[KeywordUpdate], entries: Sequence[EntryText]) -> tup
     a character and than words that are said of anything, by which an entry would be part of every prompt; it says what
     neither the title nor a keyword says already, whatever the case; and the first MAX_NEW_KEYWORDS of an entry count.
     """
-    said: dict[str, list[str]] = {}
+    said: dict[str, tuple[list[str], list[str]]] = {}
     for update in given:
-        said.setdefault(update.memory_id, []).extend(update.keywords)
-    return tuple(
-        KeywordUpdate(memory_id=entry.memory_id, keywords=tuple(_new(said[entry.memory_id], entry)))
-        for entry in entries
-        if entry.memory_id in said
-    )
+        keywords, hints = said.setdefault(update.memory_id, ([], []))
+        keywords.extend(update.keywords)
+        hints.extend(update.hints)
+    return tuple(_checked(entry, *said[entry.memory_id]) for entry in entries if entry.memory_id in said)
 
 
-def _new(said: Iterable[str], entry: EntryText) -> Iterator[str]:
-    known = {prose(known) for known in (entry.title, *entry.keywords)}
+def _checked(entry: EntryText, said: Sequence[str], hinted: Sequence[str]) -> KeywordUpdate:
+    # What was a hint may become a keyword, and not the other way round.
+    known = (entry.title, *entry.keywords)
+    keywords = tuple(_new(said, known))
+    hints = tuple(_new(hinted, (*known, *keywords, *entry.hints)))
+    return KeywordUpdate(memory_id=entry.memory_id, keywords=keywords, hints=hints)
+
+
+def _new(said: Iterable[str], before: Iterable[str]) -> Iterator[str]:
+    known = {prose(one) for one in before}
     count = 0
     for keyword in said:
         line = " ".join(keyword.split())

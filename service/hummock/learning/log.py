@@ -20,6 +20,7 @@ from hummock.core.learning import (
     Judgement,
     KeywordsLearned,
     KeywordsSet,
+    KeywordUpdate,
     LearningChanges,
     LearningEvent,
     LearningSettings,
@@ -53,7 +54,8 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
             return LearningChanges(state=_noting_keywords(before, state, profiles), profiles=profiles)
         case KeywordsSet():
             profile = before.profile(event.memory_id) or Profile()
-            profiles = {event.memory_id: replace(profile, keywords=merged((), event.keywords))}
+            # By hand means all of it: what was guessed before would go on finding what somebody has corrected.
+            profiles = {event.memory_id: replace(profile, keywords=merged((), event.keywords), hints=())}
             return LearningChanges(state=_noting_keywords(before, state, profiles), profiles=profiles)
         case Switched():
             return LearningChanges(state=_switched(state, enabled=event.enabled))
@@ -109,17 +111,20 @@ def _used(before: LearningView, event: Injected) -> Iterable[tuple[str, Usage]]:
 
 
 def _learned(before: LearningView, event: KeywordsLearned) -> Iterable[tuple[str, Profile]]:
-    found = {update.memory_id: update.keywords for update in event.updates}
+    found = {update.memory_id: update for update in event.updates}
     for memory_id in dict.fromkeys((*event.analyzed_ids, *found)):
         profile = before.profile(memory_id) or Profile()
-        keywords = merged(profile.keywords, found.get(memory_id, ()))
-        has_new = len(keywords) > len(profile.keywords)
+        update = found.get(memory_id) or KeywordUpdate(memory_id=memory_id, keywords=())
+        keywords = merged(profile.keywords, update.keywords)
+        hints = tuple(hint for hint in merged(profile.hints, update.hints) if hint not in keywords)
+        has_new = len(keywords) > len(profile.keywords) or len(hints) > len(profile.hints)
         yield (
             memory_id,
             Profile(
                 keywords=keywords,
                 last_analyzed_turn=event.turn,
                 miss_count=0 if has_new else profile.miss_count + 1,
+                hints=hints,
             ),
         )
 
@@ -217,7 +222,9 @@ def _rows(learning: LearningRows) -> Iterator[tuple[object, ...]]:
         for memory_id, usage in learning.usage(scope).items():
             yield ("usage", memory_id, usage.frequency, usage.last_sent_turn)
     for memory_id, profile in learning.profiles():
-        yield ("profile", memory_id, profile.keywords, profile.last_analyzed_turn, profile.miss_count)
+        row = ("profile", memory_id, profile.keywords, profile.last_analyzed_turn, profile.miss_count)
+        # Without hints it is the row of before there were any, so that digests of before stay.
+        yield (*row, profile.hints) if profile.hints else row
 
 
 MOST_DIFFERING: Final = 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from hummock.core.learning import (
     TurnObserved,
 )
 from hummock.learning.keywords import MAX_NEW_KEYWORDS
+from hummock.learning.recurring import Said, log_likelihood_ratio, recurring
 from hummock.ports.models import EntryText, KeywordQuestion
 from hummock.ports.store import Store
 from hummock.text.analyzer import document_terms, query_terms
@@ -29,7 +29,7 @@ from hummock.text.normalise import prose
 from hummock.text.word_lists import EVERYDAY_WORDS
 
 LEAST_EVIDENCE: Final = 10.83
-"""Log-likelihood ratio from which a term is taken to belong to an entry: by chance alone, one in a thousand does."""
+"""Log-likelihood ratio from which a term may be a hint of an entry: by chance alone, one in a thousand does."""
 
 LEAST_SHARE: Final = 0.9
 """Of the turns that hold the term, so many have to be the entry's."""
@@ -73,11 +73,8 @@ class LearnOffline:
         """
         with self._lock:
             observed = self._current(question.project).observed
-            found = [
-                KeywordUpdate(memory_id=entry.memory_id, keywords=observed.keywords(entry))
-                for entry in question.entries
-            ]
-        return tuple(update for update in found if update.keywords or not question.user_text)
+            found = [observed.of(entry) for entry in question.entries]
+        return tuple(update for update in found if update.has_words or not question.user_text)
 
     def _current(self, project: str) -> _Project:
         """The project's counts, with all that its log holds by now."""
@@ -137,10 +134,8 @@ class _Project:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Turn:
+class _Turn(Said):
     number: int
-    text: str
-    terms: frozenset[str]
     used_ids: tuple[str, ...]
     key: bytes
 
@@ -185,7 +180,7 @@ class Observed:
         terms = frozenset(query_terms(said))
         if not terms or key in self._keys:
             return
-        turn = _Turn(number, said, terms, used, key)
+        turn = _Turn(said, terms, number, used, key)
         self._turns.append(turn)
         self._keys.add(key)
         self._counts.update(terms)
@@ -214,19 +209,37 @@ class Observed:
         for memory_id in memory_ids:
             self._uses.pop(memory_id, None)
 
-    def keywords(self, entry: EntryText) -> tuple[str, ...]:
-        """New keywords for an entry, the best supported first; with those that it has, at most MAX_NEW_KEYWORDS.
+    def of(self, entry: EntryText) -> KeywordUpdate:
+        """What is new of an entry: keywords and hints, each the best supported first, together at most as many as fit.
 
-        They are phrases of turns that used it, made of terms which belong to it: so often in its turns and so seldom in
-        others that chance does not explain it (log-likelihood ratio). A term of its own title or text is no news.
-
-        Source: Dunning, Computational Linguistics 1993.
+        Keywords came again in different turns (`recurring`). Hints are phrases of single ones, made of terms which
+        belong to the entry: so often in its turns and so seldom in others that chance does not explain it. A term of
+        its own title or text is no news.
         """
         uses = self._uses.get(entry.memory_id)
-        room = MAX_NEW_KEYWORDS - len(entry.keywords)
-        if uses is None or room <= 0:
-            return ()
+        if uses is None:
+            return KeywordUpdate(memory_id=entry.memory_id, keywords=())
         own = frozenset((*document_terms(entry.title), *document_terms(entry.text)))
+        room = max(0, MAX_NEW_KEYWORDS - len(entry.keywords))
+        keywords = tuple(_without_parts(self._recurring(uses, own), entry.keywords))[:room]
+        known = (*entry.keywords, *entry.hints, *keywords)
+        room = max(0, MAX_NEW_KEYWORDS - len(known))
+        hints = tuple(_without_parts(self._hints(uses, own), known))[:room]
+        return KeywordUpdate(memory_id=entry.memory_id, keywords=keywords, hints=hints)
+
+    def _recurring(self, uses: _Uses, own: frozenset[str]) -> list[str]:
+        turns = tuple(uses.turns)
+        mine = set(map(id, turns))
+
+        def others_with(terms: frozenset[str]) -> int:
+            # Most often one of the terms is said of nothing else.
+            if any(self._counts[term] == uses.counts[term] for term in terms):
+                return 0
+            return sum(terms <= turn.terms and id(turn) not in mine for turn in self._turns)
+
+        return recurring(turns, own, len(self._turns) - len(turns), others_with)
+
+    def _hints(self, uses: _Uses, own: frozenset[str]) -> list[str]:
         evidence = {term: self._evidence(term, uses) for term in uses.counts if term not in own}
 
         def belongs(term: str) -> bool:
@@ -234,8 +247,7 @@ class Observed:
 
         found = {phrase for turn in uses.turns for phrase in phrases(turn.text, belongs)}
         worth = {phrase: _worth(phrase, evidence) for phrase in found if len(phrase) <= MAX_KEYWORD_CHARACTERS}
-        best_first = sorted(worth, key=lambda phrase: (-worth[phrase], phrase))
-        return tuple(_without_parts(best_first, entry.keywords))[:room]
+        return sorted(worth, key=lambda phrase: (-worth[phrase], phrase))
 
     def _evidence(self, term: str, uses: _Uses) -> float:
         """Log-likelihood ratio of the term and the entry; 0 where the term is too often said of other things.
@@ -247,7 +259,7 @@ class Observed:
         if both < LEAST_SHARE * (both + elsewhere) or (both == 1 and term in EVERYDAY_WORDS):
             return 0.0
         without = len(uses.turns) - both
-        return _log_likelihood_ratio(both, elsewhere, without, len(self._turns) - both - elsewhere - without)
+        return log_likelihood_ratio(both, elsewhere, without, len(self._turns) - both - elsewhere - without)
 
 
 def _key(text: str, used_ids: tuple[str, ...]) -> bytes:
@@ -278,15 +290,3 @@ def _without_parts(phrases_found: list[str], known: tuple[str, ...]) -> list[str
             whole.append(folded)
             news.append(phrase)
     return news
-
-
-def _log_likelihood_ratio(both: int, first: int, second: int, neither: int) -> float:
-    """How much more likely two events' counts are if they go together than if they are independent; from 0."""
-    cells = _information(both, first, second, neither)
-    rows, columns = _information(both + first, second + neither), _information(both + second, first + neither)
-    return 2 * (cells - rows - columns)
-
-
-def _information(*counts: int) -> float:
-    total = sum(counts)
-    return sum(count * math.log(count / total) for count in counts if count)

@@ -191,5 +191,5 @@ def _set_keywords(work: UnitOfWork, keywords: KeywordsSet) -> None:
     if memory is None or memory.kind is not MemoryKind.ENTRY:
         raise MemoryNotFound(keywords.memory_id)
     known = work.learning.profile(keywords.memory_id)
-    if keywords.keywords != (() if known is None else known.keywords):
+    if keywords.keywords != (() if known is None else known.words):
         record(work.learning, keywords)

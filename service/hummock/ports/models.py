@@ -198,12 +198,14 @@ class EntryText:
         title: Its name.
         text: What it says, from its beginning.
         keywords: Those that it has already.
+        hints: The same of words that may be for it.
     """
 
     memory_id: str
     title: str
     text: str
     keywords: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,6 +145,7 @@ def profile(learnt: Profile) -> learning_pb2.EntryProfile:
         keywords=learnt.keywords,
         last_analyzed_turn=_known(learnt.last_analyzed_turn),
         miss_count=learnt.miss_count,
+        hints=learnt.hints,
     )
 
 
@@ -258,8 +259,10 @@ def _keywords_learned(event: KeywordsLearned) -> pb.KeywordsLearned:
     return pb.KeywordsLearned(
         learner=learning_pb2.Learner.ValueType(event.learner),
         turn=event.turn,
-        updates=(_entry_keywords(update.memory_id, update.keywords) for update in event.updates),
+        updates=(_entry_keywords(update.memory_id, update.keywords) for update in event.updates if update.keywords),
         analyzed_ids=event.analyzed_ids,
+        hints=(_entry_keywords(update.memory_id, update.hints) for update in event.updates if update.hints),
+        rule=event.rule,
     )
 
 

@@ -143,6 +143,7 @@ def _entries(
             memory_id=one.memory_id,
             outcome=pb.EntryOutcome.ValueType(one.outcome),
             keywords=one.keywords,
+            hints=one.hints,
             reason=one.reason,
         )
         yield pb.LearningServiceLearnKeywordsResponse(total=total, done=number, entry=entry)

@@ -1,13 +1,14 @@
 """The words of a sentence that tell something, by word lists and without a language model.
 
-`keywords` are what one query is about, `phrases` what a text names among many others, and `is_word_at` says whether
-Chinese characters, which no space parts, are a word where they stand.
+`keywords` are what one query is about, `phrases` what a text names among many others, `stretches` all that may be a
+name in it, and `is_word_at` says whether Chinese characters, which no space parts, are a word where they stand.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import Final
@@ -33,6 +34,10 @@ _SEGMENT: Final = re.compile(rf"(?P<cjk>[{CJK}]+)|[^\W{CJK}]+(?:[-.'’/][^\W{CJ
 _LAST: Final = "".join(sorted(FUNCTION_CHARACTERS))
 _FIRST: Final = f"{_LAST}块座艘枚颗根匹届幅批串堆把"
 """Measure words as well: "那块硬木头"."""
+
+_LONGEST_STRETCH: Final = 8
+_MOST_WORDS: Final = 3
+_SPACE: Final = re.compile(r"[ \t]*")
 
 _LONGEST_WORD: Final = 4
 _REACH: Final = 6
@@ -87,6 +92,74 @@ def phrases(text: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
             terms = _terms_that_count(segment.group())
             if terms and all(map(is_distinctive, terms)):
                 yield segment.group()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a text that may be a name.
+
+    Attributes:
+        text: As it is written, folded to NFKC.
+        terms: What it consists of.
+        before: The Chinese character before it; empty where a word must begin.
+        after: The one behind it; empty where a word must end.
+        is_doubtful: Whether at an end of it stands a character that is a word by itself as often as not (上, 本).
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    before: str = ""
+    after: str = ""
+    is_doubtful: bool = False
+
+
+def stretches(text: str, is_wanted: Callable[[str], bool]) -> Iterator[Stretch]:
+    """Every stretch that may be a name, from two Chinese characters to eight or one word to three, repeats included.
+
+    It holds no common word and is no everyday word, and no everyday word crosses its ends (`is_word_at`). Whether words
+    begin and end there, its neighbours in several texts tell.
+
+    Args:
+        text: Any text.
+        is_wanted: Whether a term (`analyzer.query_terms`) is; a stretch holds no other.
+    """
+    words: list[str] = []
+    behind, normal = 0, nfkc(text)
+    for segment in _SEGMENT.finditer(normal):
+        is_name = not segment["cjk"] and _may_name(segment.group())
+        is_name = is_name and all(map(is_wanted, _terms_that_count(segment.group())))
+        if not is_name or not _SPACE.fullmatch(normal, behind, segment.start()):
+            yield from _word_stretches(words)
+            words = []
+        if is_name:
+            words.append(segment.group())
+        elif segment["cjk"]:
+            yield from _character_stretches(segment.group(), is_wanted)
+        behind = segment.end()
+    yield from _word_stretches(words)
+
+
+def _word_stretches(words: list[str]) -> Iterator[Stretch]:
+    for start in range(len(words)):
+        for end in range(start + 1, min(start + _MOST_WORDS, len(words)) + 1):
+            some = words[start:end]
+            yield Stretch(" ".join(some), tuple(term for word in some for term in _terms_that_count(word)))
+
+
+def _character_stretches(segment: str, is_wanted: Callable[[str], bool]) -> Iterator[Stretch]:
+    behind = 0
+    for piece in _cut(segment, CHINESE_COMMON_WORDS):
+        first = segment.index(piece, behind)
+        behind = first + len(piece)
+        for start in range(first, behind - 1):
+            for end in range(start + 2, min(start + _LONGEST_STRETCH, behind) + 1):
+                if not is_wanted(segment[end - 2 : end]):
+                    break
+                if segment[start:end] not in EVERYDAY_WORDS and is_word_at(segment, start, end):
+                    before, after = segment[max(first, start - 1) : start], segment[end : min(end + 1, behind)]
+                    name = segment[start:end]
+                    is_doubtful = name[0] in _FIRST or name[-1] in _LAST
+                    yield Stretch(name, tuple(query_terms(name)), before, after, is_doubtful)
 
 
 def _may_name(word: str) -> bool:

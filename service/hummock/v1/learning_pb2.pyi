@@ -200,13 +200,20 @@ class EntryProfile(_message.Message):
     KEYWORDS_FIELD_NUMBER: _builtins.int
     LAST_ANALYZED_TURN_FIELD_NUMBER: _builtins.int
     MISS_COUNT_FIELD_NUMBER: _builtins.int
+    HINTS_FIELD_NUMBER: _builtins.int
     last_analyzed_turn: _builtins.int
     """The project's turn in which it was last analysed; unset when it never was."""
     miss_count: _builtins.int
-    """Analyses without a new keyword since the last that had one."""
+    """Analyses without a new keyword or hint since the last that had one."""
     @_builtins.property
     def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Words for it, learnt and set by hand, oldest first."""
+        """Words for it, learnt and set by hand, oldest first. Whoever says one refers to the entry."""
+
+    @_builtins.property
+    def hints(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Words of single turns that may be for it, learnt without a language model, oldest first. They let a recall find it
+        and never make it part of a prompt by themselves. Setting keywords by hand removes them.
+        """
 
     def __init__(
         self,
@@ -214,10 +221,11 @@ class EntryProfile(_message.Message):
         keywords: _abc.Iterable[_builtins.str] | None = ...,
         last_analyzed_turn: _builtins.int | None = ...,
         miss_count: _builtins.int = ...,
+        hints: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_last_analyzed_turn", b"_last_analyzed_turn", "last_analyzed_turn", b"last_analyzed_turn"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_analyzed_turn", b"_last_analyzed_turn", "keywords", b"keywords", "last_analyzed_turn", b"last_analyzed_turn", "miss_count", b"miss_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_last_analyzed_turn", b"_last_analyzed_turn", "hints", b"hints", "keywords", b"keywords", "last_analyzed_turn", b"last_analyzed_turn", "miss_count", b"miss_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__last_analyzed_turn: _TypeAlias = _typing.Literal["last_analyzed_turn"]  # noqa: Y015
     _WhichOneofArgType__last_analyzed_turn: _TypeAlias = _typing.Literal["_last_analyzed_turn", b"_last_analyzed_turn"]  # noqa: Y015

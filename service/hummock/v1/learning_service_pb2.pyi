@@ -54,7 +54,7 @@ class _EntryOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EntryOut
     ENTRY_OUTCOME_UNSPECIFIED: _EntryOutcome.ValueType  # 0
     """Never sent."""
     ENTRY_OUTCOME_LEARNT: _EntryOutcome.ValueType  # 1
-    """It has new keywords."""
+    """It has new keywords or hints."""
     ENTRY_OUTCOME_NOTHING_NEW: _EntryOutcome.ValueType  # 2
     """It was read, and no new keyword was found."""
     ENTRY_OUTCOME_FAILED: _EntryOutcome.ValueType  # 3
@@ -68,7 +68,7 @@ class EntryOutcome(_EntryOutcome, metaclass=_EntryOutcomeEnumTypeWrapper):
 ENTRY_OUTCOME_UNSPECIFIED: EntryOutcome.ValueType  # 0
 """Never sent."""
 ENTRY_OUTCOME_LEARNT: EntryOutcome.ValueType  # 1
-"""It has new keywords."""
+"""It has new keywords or hints."""
 ENTRY_OUTCOME_NOTHING_NEW: EntryOutcome.ValueType  # 2
 """It was read, and no new keyword was found."""
 ENTRY_OUTCOME_FAILED: EntryOutcome.ValueType  # 3
@@ -755,10 +755,14 @@ class KeywordsLearned(_message.Message):
     TURN_FIELD_NUMBER: _builtins.int
     UPDATES_FIELD_NUMBER: _builtins.int
     ANALYZED_IDS_FIELD_NUMBER: _builtins.int
+    HINTS_FIELD_NUMBER: _builtins.int
+    RULE_FIELD_NUMBER: _builtins.int
     learner: _learning_pb2.Learner.ValueType
     """Who it was."""
     turn: _builtins.int
     """The project's turn that it ran for."""
+    rule: _builtins.int
+    """The version of its rules: 1 learnt keywords from single turns without a language model, 2 learns hints from these."""
     @_builtins.property
     def updates(self) -> _containers.RepeatedCompositeFieldContainer[Global___EntryKeywords]:
         """What it found; keywords that an entry had already are among them."""
@@ -767,6 +771,10 @@ class KeywordsLearned(_message.Message):
     def analyzed_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """All that it read."""
 
+    @_builtins.property
+    def hints(self) -> _containers.RepeatedCompositeFieldContainer[Global___EntryKeywords]:
+        """What it found that may be for an entry, as in EntryProfile.hints."""
+
     def __init__(
         self,
         *,
@@ -774,10 +782,12 @@ class KeywordsLearned(_message.Message):
         turn: _builtins.int = ...,
         updates: _abc.Iterable[Global___EntryKeywords] | None = ...,
         analyzed_ids: _abc.Iterable[_builtins.str] | None = ...,
+        hints: _abc.Iterable[Global___EntryKeywords] | None = ...,
+        rule: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analyzed_ids", b"analyzed_ids", "learner", b"learner", "turn", b"turn", "updates", b"updates"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analyzed_ids", b"analyzed_ids", "hints", b"hints", "learner", b"learner", "rule", b"rule", "turn", b"turn", "updates", b"updates"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1043,6 +1053,7 @@ class EntryLearnt(_message.Message):
     OUTCOME_FIELD_NUMBER: _builtins.int
     KEYWORDS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    HINTS_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """Its id."""
     outcome: Global___EntryOutcome.ValueType
@@ -1053,6 +1064,10 @@ class EntryLearnt(_message.Message):
     def keywords(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Keywords that are new."""
 
+    @_builtins.property
+    def hints(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Hints that are new, as in EntryProfile.hints."""
+
     def __init__(
         self,
         *,
@@ -1060,10 +1075,11 @@ class EntryLearnt(_message.Message):
         outcome: Global___EntryOutcome.ValueType = ...,
         keywords: _abc.Iterable[_builtins.str] | None = ...,
         reason: _builtins.str = ...,
+        hints: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["keywords", b"keywords", "memory_id", b"memory_id", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hints", b"hints", "keywords", b"keywords", "memory_id", b"memory_id", "outcome", b"outcome", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -175,7 +175,7 @@ class LearningWriting(StoredRows):
     ) -> None:
         """Args are as for `StoredRows`; `now` is the time of events in Unix seconds.
 
-        `set_learned` lets a memory be found by these keywords, whenever those of its profile change.
+        `set_learned` lets a memory be found by these words, whenever those of its profile change.
         """
         super().__init__(txn, tables, number)
         self._now = now
@@ -196,8 +196,8 @@ class LearningWriting(StoredRows):
         for memory_id, profile in changes.profiles.items():
             known = self.profile(memory_id) or Profile()
             self._txn.put(keys.name_key(number, memory_id), encode_profile(profile), db=self._tables.link)
-            if profile.keywords != known.keywords:
-                self._set_learned(memory_id, profile.keywords)
+            if profile.words != known.words:
+                self._set_learned(memory_id, profile.words)
         for memory_id in changes.forgotten:
             self._forget(memory_id)
 

@@ -112,8 +112,8 @@ class _Reanalysis:
         lists = batch.forward_lists(made, record)
         for (key, memory), one, stored in zip(memories, made, lists, strict=True):
             profile = learning.profile(memory.id)
-            if profile is not None and profile.keywords:
-                (learned,) = batch.forward_lists([learned_terms(profile.keywords)], record)
+            if profile is not None and profile.words:
+                (learned,) = batch.forward_lists([learned_terms(profile.words)], record)
                 stored = with_learned(stored, learned)
             txn.put(key, stored, db=tables.terms)
             row = txn.get(key, b"", db=tables.column)

@@ -1,0 +1,145 @@
+"""Which phrases of observed turns stand for an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import sqrt
+
+import pytest
+
+from hummock.learning.offline import Observed
+from hummock.learning.recurring import Said, recurring
+from hummock.ports.models import EntryText
+from hummock.text.analyzer import document_terms, query_terms
+from hummock.text.normalise import prose
+from tests.learning.observed import Called, ObservedWorld, observed_worlds
+
+WORLDS = observed_worlds()
+OTHERS = tuple(f"{chr(0x5000 + number)}{chr(0x6000 + number)}" for number in range(60))
+
+
+def said(text: str) -> Said:
+    return Said(text, frozenset(query_terms(text)))
+
+
+def learnt(*texts: str, own: str = "", others: Sequence[str] = OTHERS) -> list[str]:
+    said_elsewhere = [said(text) for text in others]
+    return recurring(
+        [said(text) for text in texts],
+        frozenset(document_terms(own)),
+        len(others),
+        lambda terms: sum(terms <= turn.terms for turn in said_elsewhere),
+    )
+
+
+def entry(called: Called) -> EntryText:
+    return EntryText(memory_id=called.title, title=called.title, text=called.text)
+
+
+def observed(turns: Sequence[tuple[str, tuple[str, ...]]]) -> Observed:
+    counts = Observed()
+    for number, (text, used) in enumerate(turns):
+        counts.add(number, text, used)
+    return counts
+
+
+def judged(worlds: Sequence[ObservedWorld], counts: Observed) -> Iterator[tuple[str, bool]]:
+    """Each keyword that is learnt, and whether it stands for its entry."""
+    for called in (one for world in worlds for one in world.entries):
+        right = {prose(keyword) for keyword in called.keywords}
+        yield from ((keyword, prose(keyword) in right) for keyword in counts.of(entry(called)).keywords)
+
+
+def test_the_turns_are_many_and_of_both_languages() -> None:
+    assert sum(len(world.turns()) for world in WORLDS) >= 250
+    assert sum(len(world.entries) for world in WORLDS) >= 20
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+def test_nine_of_ten_keywords_of_observed_turns_stand_for_their_entry(world: ObservedWorld) -> None:
+    """S3-01, S3-14."""
+    found = list(judged([world], observed(world.turns())))
+    right = sum(is_right for _, is_right in found)
+    assert right / len(found) >= 0.9, [keyword for keyword, is_right in found if not is_right]
+    assert right >= 2 * len(world.entries)
+
+
+def test_in_one_log_of_all_worlds_precision_holds_beyond_chance() -> None:
+    """S3-01, S3-14: the lower end of 95 % (Wilson) is above .9."""
+    found = [is_right for _, is_right in judged(WORLDS, observed([turn for world in WORLDS for turn in world.turns()]))]
+    share, spread = sum(found) / len(found), 1.96**2 / len(found)
+    low = (share + spread / 2 - 1.96 * sqrt(share * (1 - share) / len(found) + spread / (4 * len(found)))) / (
+        1 + spread
+    )
+    assert low > 0.9
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_of_one_turn_an_entry_no_keyword_is_learnt_however_much_else_is_said(turn: int) -> None:
+    """S3-14: one mention may be an accident."""
+    once = [
+        (called.turns[turn], (called.title,))
+        for world in WORLDS
+        for called in world.entries
+        if turn < len(called.turns)
+    ]
+    chatter = [(text, ()) for world in WORLDS for text in world.chatter] + [(text, ()) for text in OTHERS]
+    assert list(judged(WORLDS, observed([*chatter, *once]))) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (("那块硬木头泡在水里", "硬木头在哪个摊位买"), ["硬木头"]),
+        (("把硬木头搬走", "还剩几根硬木头"), ["硬木头"]),
+        (("where is the hardwood", "more Hardwood, please"), ["hardwood"]),
+        (("the reunion dinner at eight", "reunion dinner leftovers"), ["reunion dinner"]),
+        (("retryBudget 配多少", "为什么 retryBudget 用完了"), ["retryBudget"]),
+        (("今天怎么样", "今天怎么办"), []),
+        (("what about it", "what else about it"), []),
+        (("看 137 号", "第 137 次"), []),
+        ((), []),
+        (("",), []),
+    ],
+)
+def test_what_comes_again_is_learnt_whole_and_at_the_borders_of_words(
+    texts: tuple[str, ...], expected: list[str]
+) -> None:
+    """S3-01, S3-14."""
+    assert learnt(*texts) == expected
+
+
+def test_a_part_that_is_always_followed_by_the_same_character_is_no_word() -> None:
+    """S3-14: 丢火 of 丢火球, where the entry says 火球 itself."""
+    assert learnt("丢火球打不中", "丢火球烧到队友", own="火球术") == []
+
+
+def test_a_phrase_that_other_turns_hold_as_often_belongs_to_none() -> None:
+    """S3-14."""
+    turns = ("铁桦码头在哪", "去铁桦坐船")
+    assert learnt(*turns) == ["铁桦"]
+    assert learnt(*turns, others=(*OTHERS, "铁桦是什么", "谁见过铁桦")) == []
+
+
+def test_of_few_turns_in_all_nothing_follows() -> None:
+    """S3-14: where every turn used the entry, its words tell nothing of it."""
+    assert learnt("铁桦码头在哪", "去铁桦坐船", others=()) == []
+
+
+def test_one_log_gives_one_answer_in_whatever_order_it_is_asked() -> None:
+    """S3-28."""
+    world = WORLDS[0]
+    first, second = observed(world.turns()), observed(world.turns())
+    forward = {called.title: first.of(entry(called)) for called in world.entries}
+    assert forward == {called.title: second.of(entry(called)) for called in reversed(world.entries)}
+
+
+def test_an_entry_has_at_most_ten_words_with_those_that_it_has() -> None:
+    """S3-09."""
+    world = WORLDS[0]
+    counts = observed(world.turns())
+    called = world.entries[0]
+    full = EntryText(memory_id=called.title, title="", text="", keywords=tuple("abcdefgh"), hints=("i",))
+    new = counts.of(full)
+    assert len(new.keywords) <= 2
+    assert len(new.keywords) + len(new.hints) <= 2
