@@ -137,6 +137,9 @@ class Settings(BaseModel):
     llm: LlmSettings = LlmSettings()
     learning_llm: LlmSettings = LlmSettings()
     """The language model that learns keywords, a small one as a rule; unset means that of `[llm]`."""
+    learning_question: Literal["turn", "entry"] = "turn"
+    """Whether that model is asked once a turn, about all entries that the turn may speak of, or once for each. Each by
+    itself costs more, and what one entry says cannot reach what is learnt of another."""
     intent: Literal["lexical", "llm"] = "lexical"
     """Who says what a query wants where the request leaves it open: its words, or the language model of `[llm]`."""
     storage: StorageSettings = StorageSettings()

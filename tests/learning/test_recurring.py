@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import sqrt
 
 import pytest
 
+from bench.eval.metrics import wilson
 from hummock.learning.offline import Observed
 from hummock.learning.recurring import Said, recurring
 from hummock.ports.models import EntryText
@@ -66,23 +66,17 @@ def test_nine_of_ten_keywords_of_observed_turns_stand_for_their_entry(world: Obs
 
 def test_in_one_log_of_all_worlds_precision_holds_beyond_chance() -> None:
     """S3-01, S3-14: the lower end of 95 % (Wilson) is above .9."""
-    found = [is_right for _, is_right in judged(WORLDS, observed([turn for world in WORLDS for turn in world.turns()]))]
-    share, spread = sum(found) / len(found), 1.96**2 / len(found)
-    low = (share + spread / 2 - 1.96 * sqrt(share * (1 - share) / len(found) + spread / (4 * len(found)))) / (
-        1 + spread
-    )
+    turns = [turn for world in WORLDS for turn in world.turns()]
+    found = [is_right for _, is_right in judged(WORLDS, observed(turns))]
+    low, _ = wilson(sum(found), len(found))
     assert low > 0.9
 
 
 @pytest.mark.parametrize("turn", range(3))
 def test_of_one_turn_an_entry_no_keyword_is_learnt_however_much_else_is_said(turn: int) -> None:
     """S3-14: one mention may be an accident."""
-    once = [
-        (called.turns[turn], (called.title,))
-        for world in WORLDS
-        for called in world.entries
-        if turn < len(called.turns)
-    ]
+    entries = [called for world in WORLDS for called in world.entries]
+    once = [(called.turns[turn], (called.title,)) for called in entries]
     chatter = [(text, ()) for world in WORLDS for text in world.chatter] + [(text, ()) for text in OTHERS]
     assert list(judged(WORLDS, observed([*chatter, *once]))) == []
 

@@ -72,8 +72,9 @@ def titled(answers: dict[str, list[str]]) -> Callable[[dict[str, Any]], Answer]:
     """Says these keywords for the entries of these titles, and none for others."""
 
     def answer(body: dict[str, Any]) -> Answer:
-        data = json.loads(body["messages"][1]["content"])
-        return completion({"keywords": answers.get(data["entry"]["title"], [])})
+        entries = json.loads(body["messages"][1]["content"])["entries"]
+        said = [{"number": one["number"], "keywords": answers.get(one["title"], [])} for one in entries]
+        return completion({"entries": said})
 
     return answer
 
@@ -125,6 +126,21 @@ def test_what_is_learnt_from_a_turn_finds_the_entry_in_the_next_recall(
     keywords_when(service, project, lambda known: known[WOOD] == ["防潮材料"])
     assert ask(service, project, "防潮材料").hits[0].memory.id == WOOD
     assert asked.asked[-1]["model"] == "small"
+
+
+def test_a_turn_costs_one_question_however_many_entries_it_may_speak_of(
+    service: Stubs, project: str, asked: Stub
+) -> None:
+    """S3-12, S3-13."""
+    asked.answer = titled({})
+    switch(service, project, enabled=True)
+    scan(service, project)
+    asked.answer = titled({"潮汐木芯": ["防潮材料"], "星图": ["夜航图"]})
+    asked.asked.clear()
+    observe(service, project, "潮汐木芯和星图，就是防潮材料和夜航图")
+    known = keywords_when(service, project, lambda known: all(known.values()))
+    assert known == {WOOD: ["防潮材料"], STAR: ["夜航图"]}
+    assert len(asked.asked) == 1
 
 
 def test_what_was_learnt_beside_the_calls_decides_what_the_next_prompt_holds(
@@ -228,7 +244,7 @@ def test_a_learnt_turn_of_a_session_is_observed(service: Stubs, project: str, as
 def test_the_status_says_what_the_language_model_was_asked(tmp_path: Path, models_dir: Path) -> None:
     # A service of its own: scans that other tests began would be counted.
     with stub_server() as asked, learning_from(asked, tmp_path, models_dir) as service:
-        status, body = completion({"keywords": []})
+        status, body = completion({"entries": []})
         usage = {"prompt_tokens": 200, "completion_tokens": 7}
         asked.answer = lambda _: (status, json.dumps({**json.loads(body), "usage": usage}).encode())
         learn(service, "codex", entry(WOOD, "潮汐木芯", "沉在海底三百年。"))

@@ -23,7 +23,7 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
 from hummock.core.project import LearnerStatus
 from hummock.learning.background import BackgroundLearner, LearnKeywords
-from hummock.learning.keywords import AskKeywords
+from hummock.learning.llm_keywords import AskKeywords
 from hummock.learning.observe import Feedback, Observe
 from hummock.learning.offline import LearnOffline
 from hummock.learning.references import Entries, ProjectReferences
@@ -237,7 +237,8 @@ def _background(
     chosen = settings.learning_llm if settings.learning_llm.is_set else settings.llm
     with ExitStack() as stack:
         model = stack.enter_context(llm(chosen, clock))
-        learner = LearnOffline(opened) if model is None else AskKeywords(model, clock)
+        one_by_one = settings.learning_question == "entry"
+        learner = LearnOffline(opened) if model is None else AskKeywords(model, clock, one_by_one=one_by_one)
         say(f"keywords are learnt {'from what is observed' if model is None else f'by {chosen.model}'}")
         background = stack.enter_context(closing(BackgroundLearner(learn_with(learner), clock)))
         background.start()
