@@ -87,6 +87,7 @@ class Entry:
     seeds: tuple[int, ...] = (1,)
     detail: Detail = None
     domain_names: tuple[str, ...] = field(default=())
+    supersedes: tuple[str, ...] = ("older",)
 
     @property
     def text(self) -> str:
@@ -121,7 +122,7 @@ class Entry:
             event_time=None,
             emotion_label="calm",
             trust=0.5,
-            supersedes=("older",),
+            supersedes=self.supersedes,
             source_hash="5f",
             create_time=self.create_time,
             update_time=self.create_time + 1,

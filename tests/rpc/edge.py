@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -47,6 +47,9 @@ class FixedGarden(Garden):
     def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         self.asked.append((project, tuple(ids), min_seq, full))
         return [self.memories.get(memory_id) for memory_id in ids]
+
+    def superseded_by(self, project: str, memories: Iterable[Memory | None]) -> Mapping[str, tuple[str, ...]]:
+        return {}
 
     def page(
         self,

@@ -163,16 +163,18 @@ def test_a_row_of_a_newer_version_can_be_read() -> None:
 
 
 def test_a_row_of_an_older_version_can_be_read() -> None:
-    """S4-44: rows of before sessions stood in them belong to none, and ask nothing."""
+    """S4-44: rows of before sessions stood in them belong to none, ask nothing and replace nothing."""
     row = columns.pack_row(Entry(id="世界", words=("谁？",), session_id="s").memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
-    before = size - sum(columns.ROW[name].itemsize for name in ("session", "asks", "name_hash"))
+    added = ("session", "asks", "name_hash", "supersedes")
+    before = size - sum(columns.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
     rows, ids = columns.unpack_rows([older, row])
     assert rows["doc"].tolist() == [7, 7]
     assert rows["session"].tolist() == [0, columns.id_hash("s")]
     assert rows["asks"].tolist() == [0, 1]
     assert rows["name_hash"].tolist() == [0, 0]
+    assert rows["supersedes"].tolist() == [0, 1]
     assert ids == ["世界", "世界"]
 
 

@@ -243,6 +243,7 @@ class Standing:
 
     Attributes:
         failed: Names of the filter's fields whose condition it does not meet.
+        superseded_by: Ids of the memories that say that they replace it, in the order of their writes.
         turns_ago: Which turn of its session it is, counted from the last, 1; 0 unless the window holds it.
         searched: Memories that pass the filter, outside the window.
         cosine: Of its best chunk; NaN without a vector.
@@ -260,3 +261,4 @@ class Standing:
     matched: int
     vector_rank: int
     keyword_rank: int
+    superseded_by: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from hummock.core.recall import Degradation, RecallQuery
 
 
 class LossStage(IntEnum):
-    """Where a recall loses a memory, in the order of its stages; WINDOW stands behind FILTER."""
+    """Where a recall loses a memory, in the order of its stages; SUPERSEDED and WINDOW stand behind FILTER."""
 
     QUERY = 1
     GROUP = 2
@@ -24,6 +24,7 @@ class LossStage(IntEnum):
     NEAR_TWIN = 9
     DIVERSITY = 10
     WINDOW = 11
+    SUPERSEDED = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
         stage: Where it was lost; None when it is a hit.
         group: "main", "code" or "domains"; empty where no group takes it.
         failed: Of FILTER, the fields of Filter that it does not meet.
-        others: The memories that it had to give way to; of NEAR_TWIN and DIVERSITY one, of DUPLICATE every newer copy.
+        others: The memories that it had to give way to; of NEAR_TWIN and DIVERSITY one, of DUPLICATE every newer copy,
+            of SUPERSEDED all that replace it.
         value: The number that decided; of a hit its rank.
         threshold: What it was held against; of a hit the room in its group.
         numbers: None where it was lost before any memory was looked at.

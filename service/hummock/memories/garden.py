@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -61,6 +61,10 @@ class Garden:
     def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none."""
         return self._store.get(project, ids, min_seq, full=full)
+
+    def superseded_by(self, project: str, memories: Iterable[Memory | None]) -> Mapping[str, tuple[str, ...]]:
+        """By id the ids of the memories that replace each of these, where there are any."""
+        return self._store.superseded_by(project, [memory.id for memory in memories if memory is not None])
 
     def page(
         self,

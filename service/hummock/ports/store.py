@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -376,6 +376,9 @@ class Store(Recallable, Protocol):
 
     def get(self, project: str, memory_ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
         """The memories with these ids, in order; None where there is none. Raises: SeqNotReached."""
+
+    def superseded_by(self, project: str, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """The ids of the memories that replace each of these, in the order of their writes, where there are any."""
 
     def pending(self, project: str, limit: int) -> list[int]:
         """The numbers of at most `limit` memories that wait for their vectors, by their writes; see `load`."""

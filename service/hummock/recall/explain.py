@@ -175,6 +175,8 @@ class _Case:
         numbers = self._standing_numbers()
         if standing.failed:
             return Verdict(stage=LossStage.FILTER, failed=standing.failed, numbers=numbers)
+        if standing.superseded_by:
+            return Verdict(stage=LossStage.SUPERSEDED, others=standing.superseded_by, numbers=numbers)
         if standing.turns_ago:
             turns = self.plan.window.turns if self.plan.window else 0
             return Verdict(
@@ -380,6 +382,7 @@ _EN = _Words(
         LossStage.QUERY: "The query says too little to recall for.",
         LossStage.GROUP: "No group of this recall takes memories of its kind.",
         LossStage.FILTER: "It does not meet the filter: {failed}.",
+        LossStage.SUPERSEDED: "It is superseded by {other}.",
         LossStage.WINDOW: "It is of turn {turns} from the session's end; the last {threshold} turns are left out.",
         LossStage.CANDIDATES: (
             "It was not among the {pool} candidates of a path: {vector_rank} by meaning, {keyword_rank} by words."
@@ -414,6 +417,7 @@ _ZH = _Words(
         LossStage.QUERY: "查询内容太少，不做召回。",
         LossStage.GROUP: "本次召回没有任何一组接收它这一类记忆。",
         LossStage.FILTER: "它不满足过滤条件：{failed}。",
+        LossStage.SUPERSEDED: "它已被 {other} 取代。",
         LossStage.WINDOW: "它是本会话倒数第 {turns} 轮说的；最近 {threshold} 轮不参与召回。",
         LossStage.CANDIDATES: "它不在每条路径的 {pool} 条候选之内：按语义{vector_rank}，按词语{keyword_rank}。",
         LossStage.ECHO: "它只是重复了查询本身。",

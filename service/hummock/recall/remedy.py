@@ -60,6 +60,8 @@ def remedied(query: RecallQuery, verdict: Verdict, memory: Memory) -> RecallQuer
             return _open_group(query, memory.kind)
         case LossStage.FILTER:
             return _loosen(query, verdict.failed, memory)
+        case LossStage.SUPERSEDED:
+            return None  # what replaces it says so, and no request says otherwise
         case LossStage.WINDOW:
             return replace(query, window_turns=int(verdict.value) - 1)
         case LossStage.CANDIDATES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -88,9 +88,9 @@ def memory_changes(request: memory_service_pb2.MemoryServiceUpdateRequest) -> tu
         return values.identifier("id", sent.id), changes
 
 
-def memory(stored: Memory) -> memory_pb2.Memory:
-    """A memory; its payload is unset in the index view."""
-    message = memory_pb2.Memory()
+def memory(stored: Memory, superseded_by: Sequence[str] = ()) -> memory_pb2.Memory:
+    """A memory, and the ids of those that replace it; its payload is unset in the index view."""
+    message = memory_pb2.Memory(superseded_by=superseded_by)
     fill_memory(message, stored)
     return message
 
@@ -186,11 +186,11 @@ def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
 
 
 def batch_get_response(
-    ids: Sequence[str], found: Sequence[Memory | None]
+    ids: Sequence[str], found: Sequence[Memory | None], superseded_by: Mapping[str, Sequence[str]]
 ) -> memory_service_pb2.MemoryServiceBatchGetResponse:
     """The memories that exist, and the ids of those that do not, both in the request's order."""
     return memory_service_pb2.MemoryServiceBatchGetResponse(
-        memories=[memory(one) for one in found if one is not None],
+        memories=[memory(one, superseded_by.get(one.id, ())) for one in found if one is not None],
         missing_ids=[memory_id for memory_id, one in zip(ids, found, strict=True) if one is None],
     )
 

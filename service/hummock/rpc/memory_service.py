@@ -31,26 +31,29 @@ class MemoryServicer:
 
     def Get(self, request: pb.MemoryServiceGetRequest) -> pb.MemoryServiceGetResponse:
         """Returns one memory."""
+        project = values.project_name("project", request.project)
         (found,) = self._garden.get(
-            values.project_name("project", request.project),
+            project,
             (values.identifier("id", request.id),),
             request.min_seq,
             full=values.wants_full(request.view, unset_means_full=True),
         )
         if found is None:
             raise MemoryNotFound(request.id)
-        return pb.MemoryServiceGetResponse(memory=memory_messages.memory(found))
+        superseded_by = self._garden.superseded_by(project, [found])
+        return pb.MemoryServiceGetResponse(memory=memory_messages.memory(found, superseded_by.get(found.id, ())))
 
     def BatchGet(self, request: pb.MemoryServiceBatchGetRequest) -> pb.MemoryServiceBatchGetResponse:
         """Returns several memories."""
         ids = values.identifiers("ids", request.ids)
+        project = values.project_name("project", request.project)
         found = self._garden.get(
-            values.project_name("project", request.project),
+            project,
             ids,
             request.min_seq,
             full=values.wants_full(request.view, unset_means_full=True),
         )
-        return memory_messages.batch_get_response(ids, found)
+        return memory_messages.batch_get_response(ids, found, self._garden.superseded_by(project, found))
 
     def List(self, request: pb.MemoryServiceListRequest) -> pb.MemoryServiceListResponse:
         """Returns the memories of a project in pages, shorter ones where a page would not fit into a reply."""
@@ -64,8 +67,9 @@ class MemoryServicer:
             page = self._garden.page(
                 project, where, after, size, full=full, newest_first=newest_first, contains=request.contains
             )
+            superseded_by = self._garden.superseded_by(project, page.memories)
             reply = pb.MemoryServiceListResponse(
-                memories=map(memory_messages.memory, page.memories),
+                memories=(memory_messages.memory(one, superseded_by.get(one.id, ())) for one in page.memories),
                 next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
             )
             if reply.ByteSize() <= MAX_REPLY_BYTES or size == 1:

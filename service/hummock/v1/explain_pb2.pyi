@@ -86,6 +86,8 @@ class _LossStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LossStage.V
     """Behind FILTER: one of the session's last turns holds it, counted from the end by the value; so many turns are left
     out, the threshold.
     """
+    LOSS_STAGE_SUPERSEDED: _LossStage.ValueType  # 12
+    """Behind FILTER: another memory, the other one, names it in its supersedes."""
 
 class LossStage(_LossStage, metaclass=_LossStageEnumTypeWrapper):
     """Where a recall loses a memory, in the order of its stages."""
@@ -122,6 +124,8 @@ LOSS_STAGE_WINDOW: LossStage.ValueType  # 11
 """Behind FILTER: one of the session's last turns holds it, counted from the end by the value; so many turns are left
 out, the threshold.
 """
+LOSS_STAGE_SUPERSEDED: LossStage.ValueType  # 12
+"""Behind FILTER: another memory, the other one, names it in its supersedes."""
 Global___LossStage: _TypeAlias = LossStage  # noqa: Y015
 
 @_typing.final

@@ -392,7 +392,9 @@ class MemoryInput(_message.Message):
 
     @_builtins.property
     def supersedes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the memories that it replaces in meaning; they are kept. Optional, at most 64."""
+        """Ids of the memories that it replaces in meaning. They are kept, and no recall brings them back as long as this one is
+        there, whichever was learnt first; of two that replace each other the older one goes. Optional, at most 64.
+        """
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -455,6 +457,7 @@ class Memory(_message.Message):
     TOKEN_COUNT_FIELD_NUMBER: _builtins.int
     SOURCE_HASH_FIELD_NUMBER: _builtins.int
     CHUNK_COUNT_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in its project."""
     kind: Global___MemoryKind.ValueType
@@ -501,6 +504,10 @@ class Memory(_message.Message):
     def update_time(self) -> _timestamp_pb2.Timestamp:
         """When it last changed."""
 
+    @_builtins.property
+    def superseded_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the memories that replace it in meaning, so that no recall brings it back. Set by Get, BatchGet and List."""
+
     def __init__(
         self,
         *,
@@ -521,10 +528,11 @@ class Memory(_message.Message):
         token_count: _builtins.int = ...,
         source_hash: _builtins.str = ...,
         chunk_count: _builtins.int = ...,
+        superseded_by: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "event_time", b"event_time", "index", b"index", "payload", b"payload", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "content_hash", b"content_hash", "create_time", b"create_time", "emotion_label", b"emotion_label", "event_time", b"event_time", "id", b"id", "index", b"index", "kind", b"kind", "origin", b"origin", "payload", b"payload", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "supersedes", b"supersedes", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "content_hash", b"content_hash", "create_time", b"create_time", "emotion_label", b"emotion_label", "event_time", b"event_time", "id", b"id", "index", b"index", "kind", b"kind", "origin", b"origin", "payload", b"payload", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

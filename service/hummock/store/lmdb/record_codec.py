@@ -79,6 +79,8 @@ class ProjectRecord(msgspec.Struct, array_like=True):
     """Of the newest write that stored or removed an ENTRY."""
     pending: int = 0
     """Memories whose vectors are still to be made."""
+    has_superseding: bool = False
+    """Whether a memory was ever put that says that it replaces others."""
 
 
 class MemoryRecord(msgspec.Struct, frozen=True):

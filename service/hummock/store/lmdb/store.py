@@ -111,6 +111,20 @@ class StoreReads:
             docs = [doc_of(stored.txn, self._tables, stored.number, memory_id) for memory_id in memory_ids]
             return [None if doc is None else stored.memory(doc, full=full) for doc in docs]
 
+    def superseded_by(self, project: str, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The ids of the memories that replace each of these, where there are any; see `ports.Store`."""
+        with self._projects.reading_by_name(project) as stored:
+            if stored is None or not stored.record().has_superseding:
+                return {}
+
+        def read(view: ProjectView, stored: LmdbProject) -> dict[str, tuple[str, ...]]:
+            superseded, ids = view.superseded(stored), view.columns.ids
+            wanted = set(memory_ids)
+            by = {} if superseded is None else superseded.by
+            return {ids[old]: tuple(ids[one] for one in new) for old, new in by.items() if ids[old] in wanted}
+
+        return self._read(project, read) or {}
+
     def find_by_text(self, project: str, keys: Sequence[TextKey]) -> list[str | None]:
         """The ids of the oldest memories that were put with these keys, in order."""
         with self._projects.reading_by_name(project) as stored:

@@ -101,6 +101,7 @@ class Unit:
         self._count(memory.kind, 1)
         self._note(op_log.pack_put(doc))
         self.has_put = True
+        self._record.has_superseding |= bool(memory.supersedes)
         self.put_bytes += len(payload) + sum(2 * len(one.vector) + one.tokens.size for one in embeddings)
 
     def embed(self, memory_id: str, fingerprint: bytes, embeddings: Sequence[Embedding]) -> bool:

@@ -64,6 +64,12 @@ def failed_conditions(view: ProjectView, where: Filter, stored: StoredProject, o
     )
 
 
+def superseded_by(view: ProjectView, stored: StoredProject, ordinal: int) -> tuple[str, ...]:
+    """Ids of the memories that replace a memory, in the order of their writes."""
+    superseded = view.superseded(stored)
+    return () if superseded is None else tuple(view.columns.ids[one] for one in superseded.by.get(ordinal, ()))
+
+
 def holding(view: ProjectView, terms: Sequence[str], stored: StoredProject) -> Flags:
     """(memories,) uint8, 1 for every memory that holds any of the terms, removed or not."""
     return marked(view, (number for number in stored.term_numbers(terms) if number is not None))

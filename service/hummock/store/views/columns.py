@@ -78,6 +78,7 @@ ROW = np.dtype(
         ("session", "<u8"),
         ("asks", "u1"),
         ("name_hash", "<u8"),
+        ("supersedes", "u1"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
@@ -85,7 +86,7 @@ ROW = np.dtype(
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
-_ROW = struct.Struct("<HqdddQQIiHBBQBQ")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQB")
 _LENGTH = struct.Struct("<I")
 _LENGTH_AT = struct.calcsize("<HqdddQQ")
 _CHUNKS = struct.Struct("<H")
@@ -111,6 +112,7 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
         id_hash(memory.session_id) if memory.session_id else 0,
         memory.payload is not None and asks(memory.payload.content),
         id_hash(name) if name else 0,
+        bool(memory.supersedes),
     )
     return row + memory.id.encode()
 
@@ -173,6 +175,7 @@ class Columns:
         session_position: int32, -1 without a session.
         asks: uint8, 1 where the text ends in a question.
         name_hash: uint64 of the name that its versions share, 0 without one.
+        supersedes: uint8, 1 where it says that it replaces others.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -196,6 +199,7 @@ class Columns:
     session_position: Growing[np.int32]
     asks: Growing[np.uint8]
     name_hash: Growing[np.uint64]
+    supersedes: Growing[np.uint8]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]

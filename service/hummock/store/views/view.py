@@ -17,6 +17,7 @@ from hummock.store.views.forward_lists import concatenated
 from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.postings import Postings
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
+from hummock.store.views.superseded import LazySuperseded, Superseded, Superseding
 from hummock_kernels.cosine import Chunks
 
 _FLAGS_KEPT = 4
@@ -62,6 +63,7 @@ class ProjectView:
         signs: The vectors' sign bits; None in a project that is small, or has only just grown.
         lineage: The same in views that have the same memories in the same places, but for those added at the end.
         settings: What the project sets for itself.
+        superseding: What its memories say that they replace.
         kept_flags: Of filters; every view begins without any.
     """
 
@@ -77,7 +79,16 @@ class ProjectView:
     signs: SignBits | None = None
     lineage: object = field(default_factory=object)
     settings: ProjectSettings = NO_SETTINGS
+    superseding: Superseding = field(default_factory=Superseding)
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
+    _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
+
+    def superseded(self, stored: StoredProject) -> Superseded | None:
+        """The memories that others replace; None where there are none. Raises: Outdated.
+
+        The transaction began after the view was made.
+        """
+        return self._superseded.get(self.columns, self.superseding, stored)
 
     @property
     def chunks(self) -> Chunks:

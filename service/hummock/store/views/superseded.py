@@ -1,0 +1,99 @@
+"""Which memories of a view others replace: those say so themselves, and a flag in their rows says that they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.store.views.columns import Columns, id_hash
+from hummock.store.views.stored import Outdated, StoredProject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Superseded:
+    """The memories that are replaced.
+
+    Attributes:
+        current: (memories,) uint8, 0 for every one that is.
+        by: From its ordinal to those of the memories that replace it, ascending.
+    """
+
+    current: NDArray[np.uint8]
+    by: Mapping[int, tuple[int, ...]]
+
+
+class Superseding:
+    """The ids that memories of a project replace, by document, as far as views were asked; these share it."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: Mapping[int, tuple[str, ...]] = {}
+
+    def of(self, docs: list[int], stored: StoredProject) -> list[tuple[str, ...]]:
+        """What each of these documents replaces; what others do is forgotten. Raises: Outdated: one was removed."""
+        known = self._known
+        found = {doc: known[doc] if doc in known else _read(doc, stored) for doc in docs}
+        self._known = found
+        return list(found.values())
+
+
+class LazySuperseded:
+    """What is replaced in one view, found when it is first asked for."""
+
+    __slots__ = ("_found", "_is_found", "_reading")
+
+    def __init__(self) -> None:
+        self._found: Superseded | None = None
+        self._is_found = False
+        self._reading = Lock()
+
+    def get(self, columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
+        """None where nothing is. The transaction began after the view was made. Raises: Outdated."""
+        if not self._is_found:
+            with self._reading:
+                if not self._is_found:
+                    self._found = _superseded(columns, superseding, stored)
+                    self._is_found = True
+        return self._found
+
+
+def _superseded(columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
+    holders = np.flatnonzero(columns.supersedes.values & columns.alive.values).tolist()
+    if not holders:
+        return None
+    docs = columns.doc.values
+    named = superseding.of(docs[holders].tolist(), stored)
+    ordinals = _ordinals(columns, {memory_id for ids in named for memory_id in ids})
+    pairs = {
+        (ordinals[memory_id], holder)
+        for holder, ids in zip(holders, named, strict=True)
+        for memory_id in ids
+        if ordinals.get(memory_id, holder) != holder
+    }
+    # Of two that replace each other the one that was written last stays: else both would be lost.
+    kept = sorted((old, new) for old, new in pairs if (new, old) not in pairs or docs[old] < docs[new])
+    by: dict[int, tuple[int, ...]] = {}
+    for old, new in kept:
+        by[old] = (*by.get(old, ()), new)
+    current = np.ones(len(columns), np.uint8)
+    current[list(by)] = 0
+    return Superseded(current=current, by=by) if by else None
+
+
+def _ordinals(columns: Columns, memory_ids: set[str]) -> dict[str, int]:
+    """Of those of these memories that are there."""
+    hashes = np.array([id_hash(memory_id) for memory_id in memory_ids], np.uint64)
+    found = np.flatnonzero(np.isin(columns.id_hash.values, hashes) & (columns.alive.values != 0)).tolist()
+    return {columns.ids[ordinal]: ordinal for ordinal in found}
+
+
+def _read(doc: int, stored: StoredProject) -> tuple[str, ...]:
+    records = stored.records(doc, full=False)
+    if not records[0]:
+        raise Outdated
+    return stored.decoded(records).supersedes

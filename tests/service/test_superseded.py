@@ -1,0 +1,75 @@
+"""A memory that another replaces, through the socket."""
+
+from __future__ import annotations
+
+from hummock.v1 import explain_pb2
+from hummock.v1 import memory_service_pb2 as pb
+from hummock.v1 import project_service_pb2 as projects
+from hummock.v1 import recall_pb2 as recall
+from hummock_client.streaming import import_messages
+from tests.service.calls import ask, await_vectors, learn
+from tests.service.inputs import note
+from tests.service.running import Stubs
+
+QUERY = "how deep is the harbour"
+OLD = "the harbour is five metres deep"
+NEW = "the harbour is nine metres deep since it was dredged"
+
+
+def recalled(service: Stubs, project: str) -> list[str]:
+    return [hit.memory.id for hit in ask(service, project, QUERY).hits]
+
+
+def test_a_replaced_memory_is_not_recalled_and_can_be_read(service: Stubs, project: str) -> None:
+    """1.1-17, 1.1-1: a recall of before is not answered from the cache."""
+    learn(service, project, note(OLD, id="old"))
+    assert recalled(service, project) == ["old"]
+    learn(service, project, note(NEW, id="new", supersedes=["old"]))
+    assert recalled(service, project) == ["new"]
+    got = service.memory.Get(pb.MemoryServiceGetRequest(project=project, id="old")).memory
+    assert (got.payload.content, list(got.superseded_by)) == (OLD, ["new"])
+    listed = service.memory.List(pb.MemoryServiceListRequest(project=project)).memories
+    assert {one.id: list(one.superseded_by) for one in listed} == {"old": ["new"], "new": []}
+    batch = service.memory.BatchGet(pb.MemoryServiceBatchGetRequest(project=project, ids=["new", "old"])).memories
+    assert [list(one.superseded_by) for one in batch] == [[], ["new"]]
+
+
+def test_removing_what_replaced_it_brings_it_back(service: Stubs, project: str) -> None:
+    """1.1-17."""
+    learn(service, project, note(NEW, id="new", supersedes=["old"]), note(OLD, id="old"))
+    assert recalled(service, project) == ["new"]
+    service.memory.Delete(pb.MemoryServiceDeleteRequest(project=project, ids=["new"]))
+    assert recalled(service, project) == ["old"]
+
+
+def test_an_update_that_names_it_replaces_it(service: Stubs, project: str) -> None:
+    """1.1-17."""
+    learn(service, project, note(NEW, id="new"), note(OLD, id="old"))
+    assert set(recalled(service, project)) == {"new", "old"}
+    changed = pb.MemoryServiceUpdateRequest(project=project)
+    changed.memory.id = "new"
+    changed.memory.supersedes.append("old")
+    changed.update_mask.paths.append("supersedes")
+    service.memory.Update(changed)
+    assert recalled(service, project) == ["new"]
+
+
+def test_explain_says_by_what_it_is_replaced(service: Stubs, project: str) -> None:
+    """1.1-17."""
+    learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
+    asked = recall.RecallRequest(project=project, query_text=QUERY)
+    told = service.context.Explain(explain_pb2.ExplainRequest(recall=asked, memory_id="old"))
+    assert (told.outcome, told.stage) == (explain_pb2.EXPLAIN_OUTCOME_LOST, explain_pb2.LOSS_STAGE_SUPERSEDED)
+    assert (told.other_id, list(told.changes)) == ("new", [])
+    assert told.sentence.startswith("It is superseded by new.")
+
+
+def test_what_moved_to_another_project_replaces_there(service: Stubs, project: str) -> None:
+    """S1-06, S1-07."""
+    learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
+    request = projects.ProjectServiceExportRequest(project=project)
+    records = [record for message in service.project.Export(request, timeout=60) for record in message.records]
+    moved = f"{project}-moved"
+    list(service.project.Import(import_messages(moved, enumerate(records, start=1)), timeout=60))
+    await_vectors(service, moved)
+    assert recalled(service, moved) == ["new"]
