@@ -24,79 +24,79 @@ def observed(*turns: tuple[str, tuple[str, ...]], others: int = OTHER_TURNS) -> 
     return counts
 
 
-def words(counts: Observed, entry: EntryText) -> tuple[str, ...]:
+def learnt(counts: Observed, entry: EntryText) -> tuple[str, ...]:
     """Keywords, then hints."""
     found = counts.of(entry)
     return found.keywords + found.hints
 
 
-def test_words_of_turns_that_used_an_entry_become_its_keywords() -> None:
+def test_words_of_turns_that_used_an_entry_become_its_keylearnt() -> None:
     """S3-01, S3-14."""
     counts = observed(("那块硬木头是怎么来的？", (CORE.memory_id,)), ("硬木头能防水吗", (CORE.memory_id,)))
-    assert words(counts, CORE) == ("硬木头",)
-    assert words(counts, LAMP) == ()
+    assert learnt(counts, CORE) == ("硬木头",)
+    assert learnt(counts, LAMP) == ()
 
 
-def test_words_that_go_with_other_entries_as_well_are_no_keywords() -> None:
+def test_words_that_go_with_other_entries_as_well_are_no_keylearnt() -> None:
     """S3-01."""
     turns = [
         ("用硬木头修码头", (CORE.memory_id,)),
         ("硬木头的船", (CORE.memory_id,)),
         ("硬木头和灯", (LAMP.memory_id,)),
     ]
-    assert words(observed(*turns[:2]), CORE) == ("硬木头",)
-    assert words(observed(*turns), CORE) == ()
+    assert learnt(observed(*turns[:2]), CORE) == ("硬木头",)
+    assert learnt(observed(*turns), CORE) == ()
 
 
 def test_words_of_turns_that_used_no_entry_count_against_a_keyword() -> None:
     """S3-01."""
     turns = [("硬木头在哪", (CORE.memory_id,)), ("硬木头多重", (CORE.memory_id,))]
-    assert words(observed(*turns, ("硬木头涨价了", ()), ("还有硬木头吗", ())), CORE) == ()
+    assert learnt(observed(*turns, ("硬木头涨价了", ()), ("还有硬木头吗", ())), CORE) == ()
 
 
 def test_a_single_turn_is_no_evidence_before_much_else_was_said() -> None:
     """S3-01: what everybody says is not known yet."""
     turn = ("铁桦", (CORE.memory_id,))
-    assert words(observed(turn, others=20), CORE) == ()
-    assert words(observed(turn, others=OTHER_TURNS), CORE) == ("铁桦",)
+    assert learnt(observed(turn, others=20), CORE) == ()
+    assert learnt(observed(turn, others=OTHER_TURNS), CORE) == ("铁桦",)
 
 
 def test_an_everyday_word_needs_to_be_said_again() -> None:
     """S3-01."""
     turns = [("那块铁桦木头", (CORE.memory_id,)), ("铁桦木头！", (CORE.memory_id,))]
-    assert words(observed(turns[0]), CORE) == ("铁桦木",)
-    assert words(observed(*turns), CORE) == ("铁桦木头",)
+    assert learnt(observed(turns[0]), CORE) == ("铁桦木",)
+    assert learnt(observed(*turns), CORE) == ("铁桦木头",)
 
 
 def test_a_stray_use_elsewhere_does_not_take_an_established_keyword() -> None:
     """S3-01."""
     turns = [(f"硬木头{chr(0x7000 + place)}", (CORE.memory_id,)) for place in range(12)]
-    assert "硬木头" in words(observed(*turns, ("硬木头?", (LAMP.memory_id,))), CORE)
+    assert "硬木头" in learnt(observed(*turns, ("硬木头?", (LAMP.memory_id,))), CORE)
 
 
 def test_what_an_entry_says_itself_is_no_news() -> None:
     """S3-01: nothing that merely repeats the title."""
     turns = [("潮汐木芯 tidewood 与 driftoak", (CORE.memory_id,)), ("潮汐木芯 keeps driftoak", (CORE.memory_id,))]
-    assert words(observed(*turns), CORE) == ("driftoak",)
+    assert learnt(observed(*turns), CORE) == ("driftoak",)
 
 
 def test_the_same_words_said_again_and_again_count_once() -> None:
     """S3-01: who repeats himself proves nothing."""
     said = [(f"{space}铁桦 ", (CORE.memory_id,)) for space in ("", " ", "  ") * 50]
-    assert words(observed(*said, others=20), CORE) == ()
+    assert learnt(observed(*said, others=20), CORE) == ()
 
 
 def test_english_words_and_names_of_code_are_learnt_beside_chinese() -> None:
     """S3-01."""
     turns = [("where is driftOak_v2 硬木头", (CORE.memory_id,)), ("the driftOak_v2, 硬木头!", (CORE.memory_id,))]
-    assert set(words(observed(*turns), CORE)) == {"driftOak_v2", "硬木头"}
+    assert set(learnt(observed(*turns), CORE)) == {"driftOak_v2", "硬木头"}
 
 
-def test_all_entries_of_a_turn_learn_its_words() -> None:
+def test_all_entries_of_a_turn_learn_its_learnt() -> None:
     """S3-01."""
     turns = [(text, (CORE.memory_id, LAMP.memory_id)) for text in ("夜航的那套东西", "夜航要带啥")]
     counts = observed(*turns)
-    assert words(counts, CORE) == words(counts, LAMP) == ("夜航",)
+    assert learnt(counts, CORE) == learnt(counts, LAMP) == ("夜航",)
 
 
 def test_an_entry_gets_no_more_keywords_than_ten_with_those_that_it_has() -> None:
@@ -105,9 +105,9 @@ def test_an_entry_gets_no_more_keywords_than_ten_with_those_that_it_has() -> Non
     counts = observed(
         (words, (CORE.memory_id,)), (f"{words} now !?", (CORE.memory_id,)), (f"also {words}", (CORE.memory_id,))
     )
-    assert len(words(counts, CORE)) == MAX_NEW_KEYWORDS
+    assert len(learnt(counts, CORE)) == MAX_NEW_KEYWORDS
     known = EntryText(memory_id=CORE.memory_id, title="t", text="", keywords=tuple(f"k{place}" for place in range(8)))
-    assert len(words(counts, known)) == 2
+    assert len(learnt(counts, known)) == 2
 
 
 def test_a_known_keyword_is_not_found_again_nor_a_part_of_it() -> None:
@@ -115,7 +115,7 @@ def test_a_known_keyword_is_not_found_again_nor_a_part_of_it() -> None:
     turns = [("那块硬木头是谁的", (CORE.memory_id,)), ("硬木头!", (CORE.memory_id,))]
     for known in ("硬木头", "一块硬木头"):
         entry = EntryText(memory_id=CORE.memory_id, title="", text="", keywords=(known,))
-        assert words(observed(*turns), entry) == ()
+        assert learnt(observed(*turns), entry) == ()
 
 
 def test_turns_that_are_forgotten_count_no_more() -> None:
@@ -124,7 +124,7 @@ def test_turns_that_are_forgotten_count_no_more() -> None:
     counts = observed(*turns)
     counts.drop_before(OTHER_TURNS + 1)
     assert counts.turn_count == 1
-    assert words(counts, CORE) == ()
+    assert learnt(counts, CORE) == ()
     counts.drop_before(OTHER_TURNS + 2)
     assert counts.turn_count == 0
 
@@ -132,7 +132,7 @@ def test_turns_that_are_forgotten_count_no_more() -> None:
 def test_of_a_long_text_the_beginning_counts() -> None:
     """S3-01."""
     turns = [(f"硬木头{space * MOST_CHARACTERS}鸢尾花", (CORE.memory_id,)) for space in (" ", "，")]
-    assert words(observed(*turns), CORE) == ("硬木头",)
+    assert learnt(observed(*turns), CORE) == ("硬木头",)
 
 
 TURNS = st.lists(
@@ -156,7 +156,7 @@ def test_forgetting_leaves_what_counting_the_rest_gives(turns: list[tuple[str, s
     some.drop_before(first)
     for memory_id in "abc":
         entry = EntryText(memory_id=memory_id, title="", text="")
-        assert words(some, entry) == words(rest, entry)
+        assert learnt(some, entry) == learnt(rest, entry)
 
 
 @given(TURNS)
@@ -166,6 +166,6 @@ def test_keywords_are_short_and_said(turns: list[tuple[str, set[str]]]) -> None:
     for number, (text, used) in enumerate(turns, start=OTHER_TURNS):
         counts.add(number, text, used)
     said = {term for text, used in turns if "a" in used for term in query_terms(text)}
-    for keyword in words(counts, EntryText(memory_id="a", title="", text="")):
+    for keyword in learnt(counts, EntryText(memory_id="a", title="", text="")):
         assert 0 < len(keyword) <= MAX_KEYWORD_CHARACTERS
         assert set(query_terms(keyword)) <= said
