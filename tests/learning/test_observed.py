@@ -30,14 +30,14 @@ def learnt(counts: Observed, entry: EntryText) -> tuple[str, ...]:
     return found.keywords + found.hints
 
 
-def test_words_of_turns_that_used_an_entry_become_its_keylearnt() -> None:
+def test_words_of_turns_that_used_an_entry_become_its_keywords() -> None:
     """S3-01, S3-14."""
     counts = observed(("那块硬木头是怎么来的？", (CORE.memory_id,)), ("硬木头能防水吗", (CORE.memory_id,)))
     assert learnt(counts, CORE) == ("硬木头",)
     assert learnt(counts, LAMP) == ()
 
 
-def test_words_that_go_with_other_entries_as_well_are_no_keylearnt() -> None:
+def test_words_that_go_with_other_entries_as_well_are_no_keywords() -> None:
     """S3-01."""
     turns = [
         ("用硬木头修码头", (CORE.memory_id,)),
