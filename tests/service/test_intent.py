@@ -116,7 +116,7 @@ def test_the_language_model_of_intents_learns_as_well_where_nothing_else_is_set(
         "codex",
         pb.MemoryInput(id="木芯", kind=pb.MEMORY_KIND_ENTRY, payload=pb.MemoryPayload(content="沉在海底三百年。")),
     )
-    asked.says({"keywords": ["硬木头"]})
+    asked.says({"entries": [{"number": 1, "keywords": ["硬木头"]}]})
     asking.learning.UpdateSettings(learning.LearningServiceUpdateSettingsRequest(project="codex", enabled=True))
     request = learning.LearningServiceLearnKeywordsRequest(project="codex", memory_ids=["木芯"])
     told = list(asking.learning.LearnKeywords(request))
