@@ -138,6 +138,11 @@ def _words(said: Gloss, own: tuple[str, ...]) -> tuple[dict[str, float], dict[st
     return weights, stands_for
 
 
+def in_own_language(found: Candidates, space: EmbeddingSpace) -> NDArray[np.bool_] | None:
+    """The candidates that the query's own token vectors are for, (n,); None where these are for all."""
+    return ~found.bridged.is_foreign if found.bridged is not None and space.token_mark else None
+
+
 def crossed(
     found: Candidates, late: NDArray[np.float32], features: QueryFeatures, space: EmbeddingSpace
 ) -> tuple[Candidates, NDArray[np.float32]]:
@@ -152,7 +157,7 @@ def crossed(
         return found, late
     by_words = said.is_foreign & np.isnan(said.cosine)
     by_both = said.is_foreign & ~by_words
-    of_gloss = late_scores(found, replace(features, tokens=features.bridge_tokens), space.token_mark)
+    of_gloss = late_scores(found, replace(features, tokens=features.bridge_tokens), space.token_mark, by_both)
     found_by = found.found_by.copy()
     found_by[by_both & (found.keyword == 0)] &= ~np.uint8(FoundBy.KEYWORD)
     found_by[by_both] |= np.uint8(FoundBy.VECTOR)

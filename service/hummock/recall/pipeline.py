@@ -29,7 +29,7 @@ from hummock.core.recall import (
 )
 from hummock.ports.models import Clock, Embedder, EmbeddingLate
 from hummock.ports.store import Recallable
-from hummock.recall.bridge import crossed, gloss_of, glossed_terms, query_gloss, with_bridge
+from hummock.recall.bridge import crossed, gloss_of, glossed_terms, in_own_language, query_gloss, with_bridge
 from hummock.recall.diversify import Picked, pick
 from hummock.recall.evidence import best_cosine
 from hummock.recall.fuse import Fused, fuse
@@ -199,7 +199,8 @@ class Recall:
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._embedder.space
-        late = [late_scores(found, features, space.token_mark) for found in gathered.groups]
+        mark = space.token_mark
+        late = [late_scores(found, features, mark, in_own_language(found, space)) for found in gathered.groups]
         if features.bridge is not None:
             pairs = zip(gathered.groups, late, strict=True)
             over = [crossed(found, scores, features, space) for found, scores in pairs]

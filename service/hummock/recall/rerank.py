@@ -34,21 +34,25 @@ LONGEST_S = 10.0
 """Time that there is where the caller sets no deadline."""
 
 
-def late_scores(found: Candidates, features: QueryFeatures, token_mark: float = 0.0) -> NDArray[np.float32]:
+def late_scores(
+    found: Candidates, features: QueryFeatures, token_mark: float = 0.0, among: NDArray[np.bool_] | None = None
+) -> NDArray[np.float32]:
     """Max-sim of each candidate's best chunk, (n,) float32 in [-1, 1].
 
-    NaN for candidates without token vectors, for all of them when the query has none, and where two models make one
-    space and the query's token vectors are one's, the candidate's the other's.
+    NaN for candidates without token vectors and those that are not asked about, for all of them when the query has
+    none, and where two models make one space and the query's token vectors are one's, the candidate's the other's.
 
     Args:
         found: The candidates.
         features: The query.
         token_mark: Of the space. It adds its square to each product of one model's token vectors, takes as much from
             one of different models', and of the length of a token vector it leaves the rest to the words.
+        among: (n,) those that are asked about; None stands for all.
     """
     if found.tokens is None or not len(features.tokens):
         return np.full(len(found), np.nan, np.float32)
-    scores = max_sims(features.tokens, found.tokens.values, found.tokens.start)
+    tokens = found.tokens if among is None else found.tokens.among(among)
+    scores = max_sims(features.tokens, tokens.values, tokens.start)
     if not token_mark:
         return scores
     marked = np.float32(token_mark**2)

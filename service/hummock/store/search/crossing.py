@@ -28,7 +28,6 @@ class Crossing:
         self._stored = stored
         self._bridge = bridge
         self._asked = asked_of(view, stored, bridge.terms, bridge.weights) if bridge.terms else None
-        self._known_foreign: dict[int, bool] = {}
 
     def best(self, allowed: Flags, pool: int) -> tuple[Ordinals, Ordinals]:
         """The best of the other language by words and by vector, at most `pool` of each, best first."""
@@ -51,28 +50,21 @@ class Crossing:
 
     def _are_foreign(self, at: Ordinals) -> NDArray[np.bool_]:
         """Which are in the other language, by whose token vectors their first chunks have; code where nothing tells."""
-        if not self._bridge.foreign_mark:
-            is_code: NDArray[np.bool_] = self._view.columns.kind.values[at] == MemoryKind.CODE_FRAGMENT
+        columns, mark = self._view.columns, self._bridge.foreign_mark
+        is_code: NDArray[np.bool_] = columns.kind.values[at] == MemoryKind.CODE_FRAGMENT
+        if not mark:
             return is_code
-        return np.array([self._is_foreign(ordinal) for ordinal in at.tolist()], np.bool_)
+        signs = self._view.kept_marks.of(at, len(columns), self._sign)
+        # What waits for its vectors is known by words alone, and a caller's vector says nothing of the text.
+        is_untold: NDArray[np.bool_] = is_code | (columns.chunk_count.values[at] == 0)
+        is_foreign: NDArray[np.bool_] = np.where(signs == 0, is_untold, signs == np.sign(mark))
+        # The language of code is English, however much Chinese its tables and comments hold.
+        return is_foreign & ~is_code if mark > 0 else is_foreign
 
-    def _is_foreign(self, ordinal: int) -> bool:
-        known = self._known_foreign.get(ordinal)
-        if known is None:
-            columns = self._view.columns
-            is_code = columns.kind.values[ordinal] == MemoryKind.CODE_FRAGMENT
-            tokens = self._stored.tokens(int(columns.doc.values[ordinal]), 0)
-            if is_code and self._bridge.foreign_mark > 0:
-                # Its language is English, however much Chinese its tables and comments hold.
-                known = False
-            elif tokens:
-                # The last component of every token vector, an int8, is its model's mark.
-                known = (tokens[-1] > _LARGEST_INT8) == (self._bridge.foreign_mark < 0)
-            else:
-                # What waits for its vectors is known by words alone, and a caller's vector says nothing of the text.
-                known = bool(is_code or not columns.chunk_count.values[ordinal])
-            self._known_foreign[ordinal] = known
-        return known
+    def _sign(self, ordinal: int) -> int:
+        """Of the last component of every token vector, an int8: its model's mark."""
+        tokens = self._stored.tokens(int(self._view.columns.doc.values[ordinal]), 0)
+        return (-1 if tokens[-1] > _LARGEST_INT8 else 1) if tokens else 0
 
 
 _LARGEST_INT8 = 127

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -46,6 +47,37 @@ class KeptFlags:
         return flags
 
 
+class KeptMarks:
+    """Whose token vectors the memories of one view have, where that was asked: a byte a memory, which no budget counts.
+
+    Safe to use from several threads: all of them find the same.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: NDArray[np.int8] | None = None
+
+    def of(self, at: NDArray[np.int64], count: int, read: Callable[[int], int]) -> NDArray[np.int8]:
+        """1 or -1, the sign of each one's mark; 0 where it has no token vectors.
+
+        Args:
+            at: Ordinals.
+            count: Memories of the view.
+            read: Gives the sign of one.
+        """
+        kept = self._kept
+        if kept is None:
+            kept = self._kept = np.full(count, _NOT_READ, np.int8)
+        unread = at[kept[at] == _NOT_READ]
+        if len(unread):
+            kept[unread] = [read(ordinal) for ordinal in unread.tolist()]
+        return kept[at]
+
+
+_NOT_READ = np.int8(2)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProjectView:
     """A project's memories, searchable.
@@ -65,6 +97,7 @@ class ProjectView:
         settings: What the project sets for itself.
         superseding: What its memories say that they replace.
         kept_flags: Of filters; every view begins without any.
+        kept_marks: Of token vectors; likewise.
     """
 
     number: int
@@ -81,6 +114,7 @@ class ProjectView:
     settings: ProjectSettings = NO_SETTINGS
     superseding: Superseding = field(default_factory=Superseding)
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
+    kept_marks: KeptMarks = field(default_factory=KeptMarks, init=False)
     _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
 
     def superseded(self, stored: StoredProject) -> Superseded | None:
