@@ -84,6 +84,7 @@ class Entry:
     session_id: str = ""
     speaker: str = ""
     create_time: float = 1_700_000_000.0
+    event_time: float | None = None
     seeds: tuple[int, ...] = (1,)
     detail: Detail = None
     domain_names: tuple[str, ...] = field(default=())
@@ -119,7 +120,7 @@ class Entry:
             payload=Payload(content=self.text, raw="raw", detail=self.detail),
             session_id=self.session_id,
             speaker=self.speaker,
-            event_time=None,
+            event_time=self.event_time,
             emotion_label="calm",
             trust=0.5,
             supersedes=self.supersedes,

@@ -12,9 +12,12 @@ from bench.eval.history import history
 from bench.eval.noise import facts
 from bench.eval.sets import Corpus
 from bench.eval.siblings import siblings
+from bench.eval.talk import talk
 
 CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     **sets.CORPORA,
+    "talk-zh": lambda datasets: talk(datasets, "zh"),
+    "talk-en": lambda datasets: talk(datasets, "en"),
     "facts": facts,
     "diary": diary,
     "siblings": siblings,

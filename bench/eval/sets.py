@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.eval.made import drawn, function_names, is_chinese_of_two, mixed_sentence, two_character_words
-from bench.eval.ways import PATHS_COMPARED, Way
+from bench.eval.ways import CHAT, PATHS_COMPARED, Way
 from hummock.v1 import memory_pb2 as pb
 
 Record = Mapping[str, Any]
@@ -137,7 +137,7 @@ class Corpus:
 def xquad(datasets: Path, language: str) -> Corpus:
     """Encyclopaedic paragraphs of one language ("zh", "en"); the Chinese ones with words of two characters."""
     folder = datasets / "xquad-en-zh"
-    corpus, relevant = records(folder / f"corpus.{language}.jsonl"), _relevant(folder / "qrels.tsv")
+    corpus, relevant = records(folder / f"corpus.{language}.jsonl"), relevant_of(folder / "qrels.tsv")
     project = f"xquad-{language}"
     asked = {each: records(folder / f"queries.{each}.jsonl") for each in ("zh", "en")}
     slices = [_slice("xquad", language, project, asked[language], relevant)]
@@ -160,7 +160,7 @@ def xquad_mixed(datasets: Path) -> Corpus:
         for each in records(folder / "queries.zh.jsonl")
     ]
     project = "xquad-mixed"
-    slices = (_slice("xquad", "mixed", project, asked, _relevant(folder / "qrels.tsv")),)
+    slices = (_slice("xquad", "mixed", project, asked, relevant_of(folder / "qrels.tsv")),)
     return Corpus(name=project, projects={project: tuple(map(note, stored))}, slices=slices)
 
 
@@ -169,7 +169,7 @@ def cmrc(datasets: Path) -> Corpus:
     folder, project = datasets / "cmrc2018-dev-zh", "cmrc-zh"
     corpus, asked = records(folder / "corpus.jsonl"), records(folder / "queries.jsonl")
     slices = (
-        _slice("cmrc", "zh", project, asked, _relevant(folder / "qrels.tsv")),
+        _slice("cmrc", "zh", project, asked, relevant_of(folder / "qrels.tsv")),
         _words("cmrc", project, corpus, asked),
     )
     return Corpus(name=project, projects={project: tuple(map(note, corpus))}, slices=slices)
@@ -181,7 +181,7 @@ def cosqa(datasets: Path) -> Corpus:
     corpus = records(folder / "corpus.jsonl")
     names = function_names({each["_id"]: each["text"] for each in corpus}, _MOST_MADE)
     slices = (
-        _slice("cosqa", "code", project, records(folder / "queries.jsonl"), _relevant(folder / "qrels.tsv")),
+        _slice("cosqa", "code", project, records(folder / "queries.jsonl"), relevant_of(folder / "qrels.tsv")),
         _made("cosqa", "identifiers", project, names),
     )
     return Corpus(name=project, projects={project: tuple(map(code, corpus))}, slices=slices)
@@ -199,7 +199,7 @@ def memorybank(datasets: Path, language: str) -> Corpus:
     for record in sorted(records(folder / f"corpus.{language}.jsonl"), key=lambda each: str(each["day"])):
         by_project.setdefault(f"{name}-{record['user']}", []).append(exchange(record))
         asked_at[record["user"]] = day_after(record)
-    relevant = _relevant(folder / f"qrels.{language}.tsv")
+    relevant = relevant_of(folder / f"qrels.{language}.tsv")
     questions = tuple(
         Question(
             id=each["_id"],
@@ -210,7 +210,10 @@ def memorybank(datasets: Path, language: str) -> Corpus:
         )
         for each in records(folder / f"queries.{language}.jsonl")
     )
-    slices = (Slice(set="memorybank", name=language, questions=questions),)
+    slices = tuple(
+        Slice(set="memorybank", name=way.named(language), questions=questions, way=way)
+        for way in (PATHS_COMPARED, CHAT)
+    )
     return Corpus(name=name, projects={each: tuple(of) for each, of in by_project.items()}, slices=slices)
 
 
@@ -254,7 +257,7 @@ def records(path: Path) -> list[Record]:
         return [json.loads(line) for line in lines]
 
 
-def _relevant(path: Path) -> dict[str, frozenset[str]]:
+def relevant_of(path: Path) -> dict[str, frozenset[str]]:
     """Ids of the relevant memories by question."""
     found: dict[str, set[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines()[1:]:

@@ -33,9 +33,9 @@ VECTOR, KEYWORD, NAMED, KEY_FILE, HOLDER = 1, 2, 4, 8, 16
 """Bits of `found_by`: the paths; NAMED is a domain that the query names, KEY_FILE a fragment of such a domain, HOLDER
 one of the few that hold the name which the query is."""
 
-CODE, SAID, AGELESS, SENTENCE, ASKING = 1, 2, 4, 8, 16
+CODE, SAID, AGELESS, SENTENCE, ASKING, ASKING_FIRST = 1, 2, 4, 8, 16, 32
 """Bits of `marks`: code; said by a user or a model; does not age; a sentence, which those beside it speak for; a text
-that ends in a question."""
+that ends in a question; one that asks, and says something besides."""
 
 
 _EXEMPT = NAMED | KEY_FILE | HOLDER
@@ -51,7 +51,7 @@ class Pool(NamedTuple):
         evidence: (n,) what its words say for it; 1 and more is enough without any similarity.
         late: (n,) max-sim of the token vectors; NaN without any.
         found_by: (n,) bits VECTOR, KEYWORD, NAMED, KEY_FILE and HOLDER.
-        marks: (n,) bits CODE, SAID, AGELESS, SENTENCE and ASKING.
+        marks: (n,) bits CODE, SAID, AGELESS, SENTENCE, ASKING and ASKING_FIRST.
         text_hash: (n,) equal for equal texts.
         create_time: (n,) Unix seconds.
         session: (n,) equal for sentences of one session; 0 without one.
@@ -98,8 +98,9 @@ class Weights(NamedTuple):
         late_full: That from which on it has its largest.
         neighbour_weight: How much of a sentence's score those beside it in its session gain; 0 switches lending off.
         answer_weight: How much of it the one after it gains where it asks something.
-        asking_loss: How much of its own score it then loses.
+        asking_loss: How much of its own score it then loses, where it ends in that.
         time_share: Share of `time_match`, in [0, 1].
+        decay_floor: Share of a score that no age takes away, in [0, 1].
     """
 
     unrelated: float
@@ -123,6 +124,7 @@ class Weights(NamedTuple):
     answer_weight: float
     asking_loss: float
     time_share: float
+    decay_floor: float
 
 
 _POOL = named(
@@ -166,8 +168,14 @@ def _has_newer_copy(row: int, near: Indices, pool: Pool, tally: Indices) -> bool
 
 
 @helper(borrows=True)
+def _is_of_the_time(row: int, time_match: Vector) -> bool:
+    """Whether it is told of the very time that the query names."""
+    return time_match.shape[0] > 0 and bool(time_match[row] >= np.float32(1))
+
+
+@helper(borrows=True)
 def _is_far(row: int, similarity: Vector, pool: Pool, weights: Weights) -> bool:
-    if pool.found_by[row] & _EXEMPT or pool.evidence[row] >= np.float32(1):
+    if pool.found_by[row] & _EXEMPT or pool.evidence[row] >= np.float32(1) or _is_of_the_time(row, pool.time_match):
         return False
     # A cosine that is not there is less than any.
     is_best = pool.cosine[row] >= np.float32(weights.best_cosine)
@@ -271,7 +279,7 @@ def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean:
 def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
     """Sentences gain from those beside them in their session; the best of them keeps its score, others follow suit.
 
-    One that asks something lends more to the one after it, if that is there, and loses of its own.
+    One that asks something lends more to the one after it, if that is there; if it ends so, it loses of its own.
     """
     marks, session, position = pool.marks, pool.session, pool.position
     weight, answer_weight = np.float32(weights.neighbour_weight), np.float32(weights.answer_weight)
@@ -291,7 +299,8 @@ def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
             if session[other] != session[row] or abs(position[other] - position[row]) != 1:
                 continue
             is_behind = position[row] > position[other]
-            joined[places[i]] += (answer_weight if is_behind and marks[other] & ASKING else weight) * own[j]
+            asks = marks[other] & (ASKING | ASKING_FIRST) != 0
+            joined[places[i]] += (answer_weight if is_behind and asks else weight) * own[j]
             is_answered |= not is_behind
         if marks[row] & ASKING and is_answered:
             joined[places[i]] -= np.float32(weights.asking_loss) * own[i]
@@ -343,6 +352,9 @@ def _aged(joined: Vector, rows: Indices, pool: Pool, has_holders: bool, weights:
         if weights.decay_rate > 0 and not pool.marks[rows[i]] & AGELESS:
             age_days = max(0.0, (weights.as_of - pool.create_time[rows[i]]) / 86400.0)
             log_decay[i] = -weights.decay_rate * age_days
+            if weights.decay_floor > 0:
+                left = weights.decay_floor + (1.0 - weights.decay_floor) * math.exp(log_decay[i])
+                log_decay[i] = math.log(left)
         order[i] = (math.log(lifted[i]) if lifted[i] > 0 else -np.inf) + log_decay[i]
     return _Aged(first, lifted, log_decay, order)
 
@@ -412,13 +424,13 @@ def rank(
     """Candidates by relevance: echoes, too dissimilar ones and older copies left out, paths joined, ages counted.
 
     Left out are, in this order: what was said and equals the query; what is below the minimum and has neither a name
-    nor words that speak for it; of equal texts all but the newest. What is left scores the convex sum of its similarity
-    and its keyword score, each divided by the best of the pool; how much either weighs follows from how similar the
-    best of the pool is, and from how many of the query's terms the best of it holds. Late interaction has its share of
-    that in the same way. Sentences gain from those beside them in their session; then the query's times have their
-    share. Fragments of key files are raised. Domains that the query names come first, then the holders of the name
-    that it is, then the others, by the logarithm of the score less the loss by age. Ties go to the more similar, then
-    to the smaller `tie`.
+    nor words nor the very time that speak for it; of equal texts all but the newest. What is left scores the convex
+    sum of its similarity and its keyword score, each divided by the best of the pool; how much either weighs follows
+    from how similar the best of the pool is, and from how many of the query's terms the best of it holds. Late
+    interaction has its share of that in the same way. Sentences gain from those beside them in their session; then
+    the query's times have their share. Fragments of key files are raised. Domains that the query names come first,
+    then the holders of the name that it is, then the others, by the logarithm of the score less the loss by age. Ties
+    go to the more similar, then to the smaller `tie`.
 
     Args:
         pool: The candidates.

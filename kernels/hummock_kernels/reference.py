@@ -11,7 +11,19 @@ from hummock_kernels._types import Bytes, Counts, Docs, Doubles, Flags, Halves, 
 from hummock_kernels.bm25 import Query, Saturation
 from hummock_kernels.cosine import Chunks
 from hummock_kernels.postings import Delta, Index, Presence
-from hummock_kernels.rank import AGELESS, ASKING, CODE, HOLDER, KEY_FILE, NAMED, SAID, SENTENCE, Pool, Weights
+from hummock_kernels.rank import (
+    AGELESS,
+    ASKING,
+    ASKING_FIRST,
+    CODE,
+    HOLDER,
+    KEY_FILE,
+    NAMED,
+    SAID,
+    SENTENCE,
+    Pool,
+    Weights,
+)
 
 analyse = reference_text.analyse
 token_estimates = reference_text.token_estimates
@@ -75,7 +87,8 @@ def rank(
     # A cosine that is not there is less than any.
     is_best = cosine >= np.float32(weights.best_cosine)
     minimum = np.where(is_best, weights.min_of_best, weights.min_similarity).astype(np.float32)
-    is_exempt = (found_by & (NAMED | KEY_FILE | HOLDER) != 0) | (evidence >= 1)
+    is_of_the_time = time_match >= 1 if len(time_match) else np.zeros(len(cosine), np.bool_)
+    is_exempt = (found_by & (NAMED | KEY_FILE | HOLDER) != 0) | (evidence >= 1) | is_of_the_time
     is_far = ~is_echo & ~is_exempt & (similarity < minimum)
     near = np.flatnonzero(~is_echo & ~is_far).tolist()
     age = {row: (-create_time[row], tie[row]) for row in near}
@@ -108,6 +121,8 @@ def rank(
     is_first = np.where(is_named, 2, is_holder)
     age_days = np.maximum(0, weights.as_of - create_time[rows]) / 86400
     log_decay = np.where(marks[rows] & AGELESS, 0.0, -weights.decay_rate * age_days)
+    if weights.decay_floor > 0:
+        log_decay = np.log(weights.decay_floor + (1 - weights.decay_floor) * np.exp(log_decay))
     with np.errstate(divide="ignore"):
         order = np.log(lifted) + log_decay
     best_first = np.lexsort((tie[rows], -similarity[rows], -order, -is_first))
@@ -128,9 +143,9 @@ def rank(
 
 def _lent(joined: Doubles, session: Longs, position: Docs, marks: Flags, weights: Weights) -> Doubles:
     same = (session[:, None] == session) & (session != 0)
-    asks = marks & ASKING != 0
+    asks, lends_more = marks & ASKING != 0, marks & (ASKING | ASKING_FIRST) != 0
     after, before = (same & (position[:, None] == position + step) for step in (1, -1))
-    lends = np.where(after & asks, weights.answer_weight, weights.neighbour_weight * (after | before))
+    lends = np.where(after & lends_more, weights.answer_weight, weights.neighbour_weight * (after | before))
     lent = joined + lends @ joined - weights.asking_loss * asks * before.any(axis=1) * joined
     before, after = (scores[session != 0].max(initial=0) for scores in (joined, lent))
     return np.where(session != 0, lent * (before / after if after > before else 1), joined)

@@ -22,6 +22,8 @@ SLICES = {
     "cosqa-identifiers",
     "memorybank-zh",
     "memorybank-en",
+    "memorybank-zh@chat",
+    "memorybank-en@chat",
 }
 
 

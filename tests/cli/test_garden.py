@@ -43,6 +43,14 @@ def test_a_list_names_memories_and_the_next_page(run: Run, fake: FakeService) ->
     assert list(request.filter.origins) == [memory_pb2.ORIGIN_MANUAL]
 
 
+def test_a_list_may_be_of_a_time(run: Run, fake: FakeService) -> None:
+    run("memories", "ls", "--since", "2023-05-02")
+    request = fake.asked[0]
+    assert isinstance(request, memory_pb.MemoryServiceListRequest)
+    assert request.filter.event_after.ToJsonString() == "2023-05-02T00:00:00Z"
+    assert not request.filter.HasField("event_before")
+
+
 def test_a_stored_text_cannot_command_the_terminal(run: Run) -> None:
     shown = run("memories", "get", "世界.图鉴.物品.潮汐木芯")
     assert "先息后本" in shown.stdout

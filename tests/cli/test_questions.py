@@ -16,7 +16,7 @@ from tests.cli.fake_service import EXPLAINED, RECALLED, RENDERED, SEARCHED, Fake
 def test_recall_shows_scores_kind_title_reason_and_age(run: Run) -> None:
     result = run("recall", "增加先本后息的还款方式", "--preset", "code")
     assert result.exit_code == 0
-    for expected in ("0.83", "0.61", "4.2", "note", "还款方式", "vector+keyword", "twin", "12 d"):
+    for expected in ("0.83", "0.61", "4.2", "note", "还款方式", "vector+keyword", "another", "12 d"):
         assert expected in result.stdout
     assert "RepaymentService.java:7" in result.stdout
     assert "3.1 ms: embed 2.1 ms · gather 0.5 ms · 300 searched" in result.stderr
@@ -31,6 +31,33 @@ def test_recall_sends_what_was_asked(run: Run, fake: FakeService) -> None:
     assert list(request.filter.tags) == ["还款", "code"]
     assert request.HasField("top_k")
     assert request.top_k == 0
+
+
+@pytest.mark.parametrize("command", [("recall", "x"), ("render", "x"), ("search", "x"), ("explain", "x", "--id", "m1")])
+def test_a_question_may_be_of_a_time(run: Run, fake: FakeService, command: tuple[str, ...]) -> None:
+    assert run(*command, "--since", "2023-05-02", "--until", "2023-05-03").exit_code == 0
+    request = fake.asked[0]
+    where = request.filter if isinstance(request, context_pb.SearchRequest) else _recall_of(request).filter
+    assert where.event_after.ToJsonString() == "2023-05-02T00:00:00Z"
+    assert where.event_before.ToJsonString() == "2023-05-04T00:00:00Z"
+
+
+def _recall_of(request: Message) -> recall_pb2.RecallRequest:
+    if isinstance(request, context_pb.RenderRequest | explain_pb2.ExplainRequest):
+        return request.recall
+    assert isinstance(request, recall_pb2.RecallRequest)
+    return request
+
+
+def test_a_time_of_day_ends_there_and_an_offset_counts(run: Run, fake: FakeService) -> None:
+    run("recall", "x", "--until", "2023-05-02T09:30+08:00")
+    assert _recall_of(fake.asked[0]).filter.event_before.ToJsonString() == "2023-05-02T01:30:00Z"
+
+
+def test_what_is_no_time_is_refused(run: Run) -> None:
+    result = run("recall", "x", "--since", "last week")
+    assert result.exit_code == 2
+    assert "2023-05-02" in result.stderr
 
 
 def test_what_is_not_given_is_left_to_the_service(run: Run, fake: FakeService) -> None:

@@ -6,11 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 
 from hummock_kernels import reference
 from hummock_kernels.rank import (
     AGELESS,
     ASKING,
+    ASKING_FIRST,
     CODE,
     HOLDER,
     KEY_FILE,
@@ -47,6 +49,7 @@ PLAIN = Weights(
     answer_weight=0.6,
     asking_loss=0.2,
     time_share=0.0,
+    decay_floor=0.0,
 )
 SIMILAR = st.floats(-1, 1, width=32) | st.just(float("nan"))
 PATHS = st.sampled_from([VECTOR, KEYWORD, VECTOR | KEYWORD, NAMED, KEY_FILE, KEYWORD | HOLDER])
@@ -69,6 +72,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         best_cosine=draw(st.sampled_from([-float("inf"), 0.25, 2.0])),
         vector_share=draw(st.sampled_from([0.0, 0.5, 1.0])),
         decay_rate=draw(st.sampled_from([0.0, 0.1])),
+        decay_floor=draw(st.sampled_from([0.0, 0.9])),
         name_odds=draw(st.sampled_from([0.1, 1.0])),
         neighbour_weight=draw(st.sampled_from([0.0, 0.4])),
         time_share=draw(st.sampled_from([0.0, 0.4])),
@@ -81,7 +85,12 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         column(np.float32, st.sampled_from([0.0, 0.5, 1.0, 2.0])),
         column(np.float32, SIMILAR),
         column(np.uint8, PATHS),
-        column(np.uint8, st.sampled_from([0, CODE, SENTENCE, SENTENCE | ASKING, SENTENCE | SAID, SAID | AGELESS])),
+        column(
+            np.uint8,
+            st.sampled_from(
+                [0, CODE, SENTENCE, SENTENCE | ASKING, SENTENCE | ASKING_FIRST, SENTENCE | SAID, SAID | AGELESS]
+            ),
+        ),
         column(np.uint64, st.integers(1, 7)),
         column(np.float64, st.integers(0, 20).map(lambda days: NOW + 86_400 - 86_400 * days)),
         column(np.uint64, st.integers(0, 2)),
@@ -169,6 +178,37 @@ def test_a_question_lends_its_answer_more_than_it_keeps_before_it() -> None:
     assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **TALK)[0] == [0, 1, 2, 3]
 
 
+def test_a_question_in_the_midst_lends_as_much_and_keeps_its_own() -> None:
+    cosine = np.array([0.6, 0.5, 0.2, 0.3], np.float32)
+    position = np.array([5, 6, 4, 9], np.int32)
+    within = {**TALK, "marks": np.array([SENTENCE | ASKING_FIRST, SENTENCE, SENTENCE, SENTENCE], np.uint8)}
+    ends = {**TALK, "marks": np.array([SENTENCE | ASKING, SENTENCE, SENTENCE, SENTENCE], np.uint8)}
+    given = [rank_scores(cosine, position, marks) for marks in (TALK, within, ends)]
+    assert given[0][1] / given[0][0] < given[1][1] / given[1][0] < given[2][1] / given[2][0]
+
+
+def rank_scores(cosine: NDArray[np.float32], position: NDArray[np.int32], talk: dict[str, Any]) -> list[float]:
+    """Relevance of each row of a talk."""
+    n = len(cosine)
+    pool = Pool(
+        cosine=cosine,
+        keyword=np.zeros(n, np.float32),
+        matched=np.zeros(n, np.uint32),
+        evidence=np.zeros(n, np.float32),
+        late=np.full(n, np.nan, np.float32),
+        found_by=np.full(n, VECTOR, np.uint8),
+        marks=talk["marks"],
+        text_hash=np.arange(n, dtype=np.uint64),
+        create_time=np.full(n, NOW),
+        session=talk["session"],
+        position=position,
+        time_match=np.empty(0, np.float32),
+        tie=np.arange(n, dtype=np.int32),
+    )
+    rows, (_, _, relevance, _, _), *_ = rank(pool, np.empty(0, np.uint64), 1, talk["weights"])
+    return [float(relevance[place]) for place in np.argsort(rows)]
+
+
 def test_a_question_without_an_answer_loses_nothing() -> None:
     cosine = np.array([0.5, 0.45, 0.3, 0.3], np.float32)
     position = np.array([3, 6, 0, 9], np.int32)
@@ -210,6 +250,15 @@ def test_a_time_of_the_query_ranks_higher() -> None:
     given: dict[str, Any] = {"cosine": np.array([0.5, 0.45], np.float32), "weights": PLAIN._replace(time_share=0.4)}
     assert ranked(2, [0, 1], time_match=np.array([0, 1], np.float32), **given)[0] == [1, 0]
     assert ranked(2, [0, 1], **given)[0] == [0, 1]
+
+
+def test_what_is_of_the_very_time_needs_no_similarity() -> None:
+    given: dict[str, Any] = {
+        "cosine": np.array([0.1, 0.1, 0.1], np.float32),
+        "weights": PLAIN._replace(time_share=0.4, min_similarity=0.3),
+    }
+    assert ranked(3, [0, 1, 2], time_match=np.array([0.9, 1, 0], np.float32), **given)[0] == [1]
+    assert ranked(3, [0, 1, 2], **given)[0] == []
 
 
 def test_the_few_holders_of_a_name_come_first_whatever_their_age() -> None:

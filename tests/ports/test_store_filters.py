@@ -19,6 +19,7 @@ from tests.strategies import IDS, SESSIONS, TAGS, Entry, delete_request, entries
 PATHS = ("src/A.java", "test/A.java", "A.java", "src/main/B.kt", "目录/还款.py")
 ENDS = ("A.java", "src/A.java", "main/B.kt", "B.kt", "还款.py", "a.java", "va")
 SPEAKERS = ("", "Ada", "小明")
+TIMES = (1_700_000_000.0, 1_700_000_050.0, 1_700_000_100.0)
 MANY_IDS = (*IDS, *(f"m{number}" for number in range(8)))
 
 
@@ -26,11 +27,12 @@ def dressed() -> st.SearchStrategy[Entry]:
     """Memories with all that a filter may ask for."""
     details = st.sampled_from(PATHS).map(lambda path: CodeFragment(path=path))
 
-    def dress(entry: Entry, speaker: str, detail: CodeFragment | None) -> Entry:
+    def dress(entry: Entry, speaker: str, detail: CodeFragment | None, event_time: float | None) -> Entry:
         kind = entry.kind if detail is None else MemoryKind.CODE_FRAGMENT
-        return replace(entry, speaker=speaker, detail=detail, kind=kind)
+        return replace(entry, speaker=speaker, detail=detail, kind=kind, event_time=event_time)
 
-    return st.builds(dress, entries(MANY_IDS), st.sampled_from(SPEAKERS), st.none() | details)
+    times = st.none() | st.sampled_from(TIMES)
+    return st.builds(dress, entries(MANY_IDS), st.sampled_from(SPEAKERS), st.none() | details, times)
 
 
 def some(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...]]:
@@ -39,7 +41,7 @@ def some(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...]]:
 
 def filters() -> st.SearchStrategy[Filter]:
     """Filters of which most let something through."""
-    times = st.none() | st.sampled_from([1_700_000_000.0, 1_700_000_050.0, 1_700_000_100.0])
+    times = st.none() | st.sampled_from(TIMES)
     return st.builds(
         Filter,
         kinds=st.frozensets(st.sampled_from(list(MemoryKind)), max_size=3),
@@ -50,11 +52,14 @@ def filters() -> st.SearchStrategy[Filter]:
         speakers=some(SPEAKERS[1:]),
         created_after=times,
         created_before=times,
+        event_after=times,
+        event_before=times,
         excluded_ids=some((*MANY_IDS, "unknown")),
     )
 
 
 def passes(entry: Entry, where: Filter) -> bool:
+    told = entry.create_time if entry.event_time is None and entry.session_id else entry.event_time
     path = entry.detail.path if isinstance(entry.detail, CodeFragment) else None
     return (
         (not where.kinds or entry.kind in where.kinds)
@@ -65,6 +70,8 @@ def passes(entry: Entry, where: Filter) -> bool:
         and (not where.speakers or entry.speaker in where.speakers)
         and (where.created_after is None or entry.create_time >= where.created_after)
         and (where.created_before is None or entry.create_time < where.created_before)
+        and (where.event_after is None or (told is not None and told >= where.event_after))
+        and (where.event_before is None or (told is not None and told < where.event_before))
         and entry.id not in where.excluded_ids
     )
 

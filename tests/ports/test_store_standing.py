@@ -80,6 +80,8 @@ def test_every_condition_that_it_does_not_meet_is_named(store: Store) -> None:
         created_after=101.0,
         created_before=100.0,
         excluded_ids=("a",),
+        event_after=101.0,
+        event_before=100.0,
     )
     found = known(store, "a", where=where, vector=unit_vector(1))
     assert found.failed == (
@@ -90,6 +92,8 @@ def test_every_condition_that_it_does_not_meet_is_named(store: Store) -> None:
         "created_after",
         "created_before",
         "excluded_ids",
+        "event_after",
+        "event_before",
     )
     assert (found.searched, found.vector_rank) == (0, 1)
 

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates, FoundBy, TokenVectors
 from hummock.core.embedding import Calibration
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.recall import Decay, GroupPlan, Intent, MmrRelevance, Plan, Preset, RecallPath, TimeInterval
+from hummock.core.recall import Decay, GroupPlan, Intent, MmrRelevance, Plan, Preset, RecallPath, TimeInterval, Wanted
 from hummock.recall.evidence import best_cosine
 from hummock.recall.fuse import Fused, fuse
+from hummock.recall.plan import TIME_SHARE
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.rerank import late_scores
+from hummock.store.views.columns import speaker_hash
 
 NOW = 1_750_000_000.0
 DAY = 86_400.0
@@ -41,7 +43,8 @@ class Row:
     event_time: float = math.nan
     session: int = 0
     session_position: int = -1
-    asks: bool = False
+    traits: int = 0
+    speaker: str = ""
     name: int = 0
 
 
@@ -61,7 +64,8 @@ def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Can
         event_time=np.array([row.event_time for row in rows], np.float64),
         session=np.array([row.session for row in rows], np.uint64),
         session_position=np.array([row.session_position for row in rows], np.int32),
-        asks=np.array([row.asks for row in rows], np.uint8),
+        traits=np.array([row.traits for row in rows], np.uint8),
+        speaker=np.array([speaker_hash(row.speaker) for row in rows], np.uint32),
         name_hash=np.array([row.name for row in rows], np.uint64),
         text_hash=np.array(hashes, np.uint64),
         cosine=np.array([row.cosine for row in rows], np.float32),
@@ -106,6 +110,7 @@ def plan(
     as_of: float = NOW,
     neighbours: bool = True,
     times: tuple[TimeInterval, ...] = (),
+    wanted: Wanted = Wanted.NOTHING,
 ) -> Plan:
     group = GroupPlan(name="main", kinds=frozenset(MemoryKind), top_k=10, paths=frozenset(RecallPath), pool=50)
     return Plan(
@@ -123,6 +128,8 @@ def plan(
         neighbours=neighbours,
         substrings=(),
         times=times,
+        time_share=TIME_SHARE,
+        wanted=wanted,
         intent=Intent(),
         as_of=as_of,
     )

@@ -17,12 +17,35 @@ def planned(query: RecallQuery) -> Plan:
 
 def test_chat_has_the_chat_documents_numbers() -> None:
     """S4-19, S4-20, S4-21, S4-22, S4-23, S4-51."""
-    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CHAT))
+    literal = RecallQuery(project="p", text="x", preset=Preset.CHAT, paths=frozenset({RecallPath.VECTOR}))
+    plan = planned(literal)
     (main,) = plan.groups
     assert (main.pool, main.top_k) == (20, 5)
-    assert (plan.min_similarity, plan.min_of_best) == (0.17, 0.08)
+    assert (plan.min_similarity, plan.min_of_best) == (0.30, 0.30)
     assert plan.decay == Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0)
     assert plan.filter.origins == {Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}
+
+
+def test_chat_that_joins_paths_looks_further_and_forgets_less() -> None:
+    """S4-20, S4-21, S4-22, S4-23, S4-46, S4-51, 1.1-10."""
+    asked = RecallQuery(project="p", text="x", preset=Preset.CHAT)
+    plan = planned(asked)
+    (main,) = plan.groups
+    assert (main.pool, main.top_k) == (50, 5)
+    assert (plan.min_similarity, plan.min_of_best) == (0.17, 0.08)
+    assert plan.decay == Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0, floor=0.9)
+    assert planned(replace(asked, decay_floor=0.0)).decay.floor == 0
+    assert plan.filter.origins == {Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}
+
+
+@pytest.mark.parametrize("text", ["你上次推荐的那家店叫什么", "What did you suggest for the roof?"])
+def test_what_a_model_said_answers_where_it_is_asked_for(text: str) -> None:
+    """S4-51, S4-53."""
+    asked = RecallQuery(project="p", text=text, preset=Preset.CHAT)
+    assert Origin.AI_OUTPUT in planned(asked).filter.origins
+    assert Origin.AI_OUTPUT not in planned(replace(asked, paths=frozenset({RecallPath.VECTOR}))).filter.origins
+    chosen = Filter(origins=frozenset({Origin.MANUAL}))
+    assert planned(replace(asked, filter=chosen)).filter.origins == {Origin.MANUAL}
 
 
 def test_the_chat_documents_own_minimum_goes_with_its_own_algorithm() -> None:

@@ -198,7 +198,7 @@ def test_as_of_is_the_now_of_ages_and_min_seq_a_condition(desk: Desk) -> None:
     """1.1-3."""
     desk.teach(note("the harbour is deep", "a"))
     then = desk.clock.now() + 14 * DAY
-    answer = desk.recall("harbour", preset=Preset.CHAT, as_of=then, min_seq=1)
+    answer = desk.recall("harbour", preset=Preset.CHAT, as_of=then, min_seq=1, decay_floor=0.0)
     assert (answer.receipt.as_of, answer.seq) == (then, 1)
     assert answer.hits[0].decay == pytest.approx(math.exp(-1))
     with pytest.raises(SeqNotReached):

@@ -103,7 +103,8 @@ def learnt(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: st
             learn(service, PROJECT, each)
         learn(service, OTHER, *memories())
         found = answered(service, requests())
-        assert all(recall.RecallResponse.FromString(reply).hits for reply in found[: 3 * 5])
+        # The other presets leave out what is unlike the query.
+        assert all(recall.RecallResponse.FromString(reply).hits for reply in found[: 3 * 5 : 3])
         assert not any(recall.RecallResponse.FromString(reply).degraded for reply in found)
         return directory, found
 

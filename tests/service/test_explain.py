@@ -239,7 +239,8 @@ def test_what_resembles_a_better_hit_is_told_so(service: Stubs, project: str) ->
 def test_age_that_costs_a_place_is_told(service: Stubs, project: str) -> None:
     """S4-26."""
     learn(service, project, note(HARBOUR, id="m", create_time=LONG_AGO), note("the harbour is shallow"))
-    explained = explain(service, project, HARBOUR, "m", preset=recall.PRESET_CHAT, top_k=1)
+    asked: dict[str, Any] = {"preset": recall.PRESET_CHAT, "top_k": 1, "decay": recall.Decay(floor=0.0)}
+    explained = explain(service, project, HARBOUR, "m", **asked)
     assert explained.stage == pb.LOSS_STAGE_RANK
     assert explained.numbers.age_days > 1000
     assert explained.numbers.decay < 1e-6

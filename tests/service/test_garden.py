@@ -51,7 +51,7 @@ def garden(service: Stubs, project: str) -> str:
         note("种下一颗星星", id="star", create_time=at(0), index=pb.MemoryIndex(tags=["花园", "夜"])),
         note("我今天很开心", id="said", origin=pb.ORIGIN_USER_INPUT, session_id="s1", create_time=at(1)),
         note("那真好", id="answer", origin=pb.ORIGIN_AI_OUTPUT, session_id="s1", create_time=at(1)),
-        note("The user planted a star", id="summary", origin=pb.ORIGIN_SUMMARY, create_time=at(2)),
+        note("The user planted a star", id="summary", origin=pb.ORIGIN_SUMMARY, create_time=at(2), event_time=at(0)),
         code,
     )
     return project
@@ -67,6 +67,8 @@ def garden(service: Stubs, project: str) -> str:
         ({"filter": pb.Filter(session_ids=["s1"])}, ["said", "answer"]),
         ({"filter": pb.Filter(tags=["#花园"])}, ["star"]),
         ({"filter": pb.Filter(created_after=at(1), created_before=at(2))}, ["said", "answer"]),
+        ({"filter": pb.Filter(event_after=at(0), event_before=at(1))}, ["summary"]),
+        ({"filter": pb.Filter(event_after=at(1))}, ["said", "answer"]),
         ({"contains": "STAR"}, ["summary"]),
         ({"contains": "种下"}, ["star", "code"]),
         ({"contains": "种下", "filter": pb.Filter(tags=["夜"])}, ["star"]),

@@ -72,12 +72,13 @@ def test_a_setting_is_followed_by_the_next_recall_and_unset_again(service: Stubs
     assert len(chat(service, harbour, "tide harbour")) == 5
 
 
-def test_the_defaults_are_the_documents(service: Stubs, harbour: str) -> None:
-    """S4-19, S4-20, S4-21, S4-22, S4-23, S2-06, S2-08, S0-20, S0-33, 1.1-3, 1.1-4, 1.1-5."""
+def test_the_defaults_are_the_documents_but_where_measured_otherwise(service: Stubs, harbour: str) -> None:
+    """S4-20, S4-21, S4-22, S4-23, S2-06, S2-08, S0-20, S0-33, 1.1-3, 1.1-4, 1.1-5."""
     shown = values(service, harbour)
     assert not any(is_own for _, is_own in shown.values())
     expected = {
-        "chat.candidates": 20,
+        "chat.candidates": 50,
+        "chat.decay_floor": 0.9,
         "chat.top_k": 5,
         "chat.min_similarity": 0.17,
         "chat.half_life_days": 14,

@@ -105,6 +105,7 @@ def test_age_is_counted_from_as_of(service: Stubs, project: str, age_days: float
     learn(service, project, note("the harbour is deep"))
     now = ask(service, project, "harbour").receipt.as_of
     now.FromNanoseconds(now.ToNanoseconds() + int(age_days * 86_400e9))
-    hit = ask(service, project, "how deep is the harbour", preset=recall.PRESET_CHAT, as_of=now).hits[0]
+    asked = {"preset": recall.PRESET_CHAT, "as_of": now, "decay": recall.Decay(floor=0.0)}
+    hit = ask(service, project, "how deep is the harbour", **asked).hits[0]
     assert hit.age_days == pytest.approx(age_days, abs=0.01)
     assert hit.decay == pytest.approx(2.718281828 ** (-age_days / 14), rel=0.01)

@@ -153,7 +153,9 @@ def test_step_3_the_reranker_orders_them_by_the_users_own_words(example: Example
     assert example.queries == {SENTENCE}
     first = [(hit.memory.payload.learning_record.question, round(hit.score, 2)) for hit in example.recalled.hits[:3]]
     assert first == [(TYPES, 0.95), (CORE, 0.93), (INTEREST_FIRST, 0.90)]
-    assert len(example.recalled.hits) == 10
+    # Of at most ten; what bears on something else is left out.
+    assert {TYPES, CORE, MODULES, INTEREST_FIRST} <= set(questions(example))
+    assert len(example.recalled.hits) <= 10
 
 
 def test_step_4_the_section_is_the_documents(example: Example) -> None:

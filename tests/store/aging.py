@@ -8,13 +8,18 @@ import lmdb
 import msgspec
 
 from hummock.store.lmdb import record_codec
+from hummock.store.views.columns import ROW
 from tests.store.opening import MIB
 
 FIRST_ANALYZER = 1
+_NEWER_FIELDS = ("traits", "name_hash", "supersedes", "speaker")
 
 
 def made_old(directory: Path) -> None:
-    """Makes the directory one of the first analyzer, whose terms were others: here fewer, and of other lengths."""
+    """Makes the directory one of the first analyzer, whose terms were others: here fewer, and of other lengths.
+
+    Its rows said nothing of speakers and of what texts are like.
+    """
     with lmdb.open(str(directory), max_dbs=64, map_size=256 * MIB) as env:
         meta, lists, columns = (env.open_db(name) for name in (b"meta", b"terms", b"column"))
         with env.begin(write=True) as txn:
@@ -25,4 +30,11 @@ def made_old(directory: Path) -> None:
                 txn.put(key, b"", db=lists)
                 row = bytearray(txn.get(key, db=columns) or b"")
                 row[50:54] = b"\xff\0\0\0"
-                txn.put(key, bytes(row), db=columns)
+                txn.put(key, _shorter(bytes(row)), db=columns)
+
+
+def _shorter(row: bytes) -> bytes:
+    """A row without its last fields, and the id behind it."""
+    size = int.from_bytes(row[:2], "little")
+    kept = size - sum(ROW[name].itemsize for name in _NEWER_FIELDS)
+    return kept.to_bytes(2, "little") + row[2 : 2 + kept] + row[2 + size :]

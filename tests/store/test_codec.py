@@ -29,6 +29,7 @@ from hummock.store.views import columns, forward_lists
 from hummock.store.views.forward_lists import TermDictionary
 from hummock.text.analyzer import document_terms
 from hummock.text.terms import terms_of
+from hummock.text.traits import Trait
 from hummock_kernels.analyzer import BODY
 from tests.strategies import IDS, Entry, domain, entries, exact_terms, fragment, record
 
@@ -166,13 +167,14 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
     """S4-44: rows of before sessions stood in them belong to none, ask nothing and replace nothing."""
     row = columns.pack_row(Entry(id="世界", words=("谁？",), session_id="s").memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
-    added = ("session", "asks", "name_hash", "supersedes")
+    added = ("session", "traits", "name_hash", "supersedes", "speaker")
     before = size - sum(columns.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
     rows, ids = columns.unpack_rows([older, row])
     assert rows["doc"].tolist() == [7, 7]
     assert rows["session"].tolist() == [0, columns.id_hash("s")]
-    assert rows["asks"].tolist() == [0, 1]
+    assert rows["traits"].tolist() == [0, int(Trait.ASKS | Trait.ASKS_WITHIN)]
+    assert rows["speaker"].tolist() == [0, 0]
     assert rows["name_hash"].tolist() == [0, 0]
     assert rows["supersedes"].tolist() == [0, 1]
     assert ids == ["世界", "世界"]

@@ -11,7 +11,7 @@ from hummock.core.settings import NO_SETTINGS, HistorySettings, PresetSettings, 
 from hummock.store.lmdb.record_codec import pack, unpack
 from tests.strategies import project_settings
 
-PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None, None]
+PRESET = [20, 5, None, None, 0.3, [1, 4], 2, 14.0, None, None, None, None]
 
 
 @given(project_settings())

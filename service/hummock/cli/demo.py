@@ -96,7 +96,7 @@ def _ask(service: Service, project: str, text: str, preset: PresetName, form: Fo
 
 
 def _ask_and_print(service: Service, project: str, text: str, preset: PresetName, form: FormName) -> None:
-    recall = recall_request(project, text, preset, None, None)
+    recall = recall_request(project, text, preset, None)
     recalled = service.context.Recall(recall, timeout=CALL_TIMEOUT_S)
     rendered = service.context.Render(
         context_service_pb2.RenderRequest(

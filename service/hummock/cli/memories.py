@@ -22,8 +22,10 @@ from hummock.cli.options import (
     OriginName,
     PageOption,
     ProjectOption,
+    SinceOption,
     TagOption,
     TargetOption,
+    UntilOption,
     filter_of,
     origin_value,
     unsigned,
@@ -177,6 +179,8 @@ def watch(
     kind: KindsOption = None,
     origin: OriginsOption = None,
     tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     after: Annotated[
         int | None,
         typer.Option("--after", help="Begin behind this write; the newest one if unset.", callback=unsigned(64)),
@@ -186,7 +190,7 @@ def watch(
 ) -> None:
     """Show memories as they are stored, changed and removed, until Ctrl-C."""
     request = memory_service_pb2.MemoryServiceWatchRequest(
-        project=project, after_seq=after, filter=filter_of(tag, kind, origin)
+        project=project, after_seq=after, filter=filter_of(tag, kind, origin, since=since, until=until)
     )
     seq = 0
     with connect(target) as service:
@@ -211,6 +215,8 @@ def ls(
     kind: KindsOption = None,
     origin: OriginsOption = None,
     tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     session: Annotated[list[str] | None, typer.Option("--session", help="Of this session; repeatable.")] = None,
     contains: Annotated[str, typer.Option("--contains", help="Only with this string in title, tags or text.")] = "",
     newest: Annotated[bool, typer.Option("--newest", help="What was written last first.")] = False,
@@ -222,7 +228,7 @@ def ls(
     """List memories, oldest write first."""
     request = memory_service_pb2.MemoryServiceListRequest(
         project=project,
-        filter=filter_of(tag, kind, origin, session),
+        filter=filter_of(tag, kind, origin, session, since, until),
         page_size=limit,
         page_token=page,
         order=memory_service_pb2.LIST_ORDER_NEWEST_FIRST if newest else memory_service_pb2.LIST_ORDER_UNSPECIFIED,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import memory_pb2, recall_pb2
 
@@ -66,6 +68,26 @@ def count_option(name: str, help: str) -> Any:
     return typer.Option(name, help=help, callback=unsigned(32))
 
 
+_A_DAY_CHARACTERS = len("2023-05-02")
+
+
+def _since(text: str | datetime) -> datetime:
+    """The moment that a day or a time begins at; without an offset it is of UTC."""
+    if isinstance(text, datetime):
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text} is no day or time such as 2023-05-02 or 2023-05-02T09:30") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _until(text: str | datetime) -> datetime:
+    """The same, of a day its end."""
+    moment = _since(text)
+    return moment + timedelta(days=1) if isinstance(text, str) and len(text) <= _A_DAY_CHARACTERS else moment
+
+
 # HUMMOCK_TARGET and HUMMOCK_PROJECT say where to call and are read by typer; config.py reads the service's settings.
 TargetOption = Annotated[
     str,
@@ -80,6 +102,14 @@ PageOption = Annotated[str, typer.Option("--page", help="The token that the page
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", callback=utf8)]
 PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The kind of caller; agent if unset.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag that memories must have; repeatable.")]
+SinceOption = Annotated[
+    datetime | None,
+    typer.Option("--since", help="Told of this day (UTC) or later: 2023-05-02, or 2023-05-02T09:30.", parser=_since),
+]
+UntilOption = Annotated[
+    datetime | None,
+    typer.Option("--until", help="Told of this day (UTC) or earlier; with a time of day, before it.", parser=_until),
+]
 TopKOption = Annotated[int | None, count_option("--top-k", "How many memories; the preset decides if unset.")]
 DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
 ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
@@ -100,14 +130,26 @@ def origin_value(name: OriginName) -> memory_pb2.Origin.ValueType:
     return memory_pb2.Origin.Value(f"ORIGIN_{name.name}")
 
 
+def _timestamp(moment: datetime | None) -> Timestamp | None:
+    if moment is None:
+        return None
+    stamp = Timestamp()
+    stamp.FromDatetime(moment)
+    return stamp
+
+
 def filter_of(
     tags: Sequence[str] | None,
     kinds: Sequence[KindName] | None = None,
     origins: Sequence[OriginName] | None = None,
     sessions: Sequence[str] | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> memory_pb2.Filter:
-    """Memories with all of these tags, and any of each of the others; None sets no condition."""
+    """Memories with all of these tags, told at these times, and any of each of the others; None sets no condition."""
     return memory_pb2.Filter(
+        event_after=_timestamp(since),
+        event_before=_timestamp(until),
         tags=tags or (),
         kinds=[_kind_value(kind) for kind in kinds or ()],
         origins=[origin_value(origin) for origin in origins or ()],
@@ -116,9 +158,13 @@ def filter_of(
 
 
 def recall_request(
-    project: str, text: str, preset: PresetName | None, top_k: int | None, tags: Sequence[str] | None
+    project: str,
+    text: str,
+    preset: PresetName | None,
+    top_k: int | None,
+    where: memory_pb2.Filter | None = None,
 ) -> recall_pb2.RecallRequest:
     """What to recall; what is None is left to the preset."""
     return recall_pb2.RecallRequest(
-        project=project, query_text=text, preset=_preset_value(preset), top_k=top_k, filter=filter_of(tags)
+        project=project, query_text=text, preset=_preset_value(preset), top_k=top_k, filter=where
     )

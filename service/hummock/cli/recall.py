@@ -20,9 +20,11 @@ from hummock.cli.options import (
     PresetOption,
     ProjectOption,
     QueryArgument,
+    SinceOption,
     TagOption,
     TargetOption,
     TopKOption,
+    UntilOption,
     count_option,
     filter_of,
     recall_request,
@@ -80,12 +82,17 @@ def recall(
     preset: PresetOption = None,
     top_k: TopKOption = None,
     tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Find the memories that bear on a text, and why."""
     with connect(target) as service:
-        response = service.context.Recall(recall_request(project, text, preset, top_k, tag), timeout=CALL_TIMEOUT_S)
+        response = service.context.Recall(
+            recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until)),
+            timeout=CALL_TIMEOUT_S,
+        )
     if json:
         print_json(response)
     else:
@@ -103,6 +110,8 @@ def render(
     preset: PresetOption = None,
     top_k: TopKOption = None,
     tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
@@ -121,7 +130,7 @@ def render(
     if memory_id:
         request.memories.ids.extend(memory_id)
     else:
-        request.recall.CopyFrom(recall_request(project, text, preset, top_k, tag))
+        request.recall.CopyFrom(recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until)))
     with connect(target) as service:
         response = service.context.Render(request, timeout=CALL_TIMEOUT_S)
     if json:
@@ -139,6 +148,8 @@ def search(
     scope: Annotated[ScopeName, typer.Option("--scope", help="What to look through.")] = ScopeName.BOTH,
     top_k: TopKOption = None,
     tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     session: Annotated[
         str, typer.Option("--session", help="A conversation: what leans on its earlier searches is read with them.")
     ] = "",
@@ -154,7 +165,7 @@ def search(
         query_text=text,
         top_k=top_k,
         scope=context_service_pb2.SearchScope.Value(f"SEARCH_SCOPE_{scope.name}"),
-        filter=filter_of(tag),
+        filter=filter_of(tag, since=since, until=until),
         session_id=session,
         unseen_first=unseen_first,
     )
@@ -177,11 +188,16 @@ def explain(
     preset: PresetOption = None,
     top_k: TopKOption = None,
     tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     json: JsonFlag = False,
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Say why a recall brings back a memory or loses it, and what would bring it back."""
-    request = explain_pb2.ExplainRequest(recall=recall_request(project, text, preset, top_k, tag), memory_id=memory_id)
+    request = explain_pb2.ExplainRequest(
+        recall=recall_request(project, text, preset, top_k, filter_of(tag, since=since, until=until)),
+        memory_id=memory_id,
+    )
     with connect(target) as service:
         response = service.context.Explain(request, timeout=CALL_TIMEOUT_S)
     if json:

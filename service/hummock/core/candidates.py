@@ -18,7 +18,7 @@ class FoundBy(IntFlag):
     """Which paths found a candidate.
 
     HOLDER comes with KEYWORD: one of the few that hold all of the name which the query is. NEIGHBOUR stands beside one
-    of the best in its session.
+    of the best in its session. TIME is told of a time that the query names.
     """
 
     VECTOR = 1
@@ -27,6 +27,7 @@ class FoundBy(IntFlag):
     KEY_FILE = 8
     HOLDER = 16
     NEIGHBOUR = 32
+    TIME = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
         substrings: Strings to look for in the texts themselves, newest first, in place of terms; at most 32.
         domain_names: Names of domains to look up exactly, normalised as prose.
         domain_text: A text that may hold names of domains (`text.windows`); looked through as well.
+        times: Intervals that the query names, start and end (exclusive) in Unix seconds: what is told of them.
         pool: Candidates per path.
         with_key_files: Also fragments of the key files of the domains that any group before found by name.
         with_neighbours: Also what stands beside the best of each path in a session.
@@ -89,6 +91,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     substrings: tuple[str, ...] = ()
     domain_names: frozenset[str] = frozenset()
     domain_text: str = ""
+    times: tuple[tuple[float, float], ...] = ()
     pool: int = 50
     with_key_files: bool = False
     with_neighbours: bool = False
@@ -145,8 +148,9 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         event_time: (n,) float64 Unix seconds; NaN when not known.
         session: (n,) uint64, equal for memories of one session; 0 without one.
         session_position: (n,) int32, ascending in a session; -1 without one.
-        asks: (n,) uint8, 1 where the text ends in a question.
+        traits: (n,) uint8, `text.traits.Trait`.
         name_hash: (n,) uint64, equal for what may be versions of one thing; 0 for what has no name.
+        speaker: (n,) uint32, equal for memories of one speaker; 0 without one.
         text_hash: (n,) uint64, the first 8 bytes of the content hash, little-endian.
         cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
         keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found. With
@@ -176,8 +180,9 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     event_time: NDArray[np.float64]
     session: NDArray[np.uint64]
     session_position: NDArray[np.int32]
-    asks: NDArray[np.uint8]
+    traits: NDArray[np.uint8]
     name_hash: NDArray[np.uint64]
+    speaker: NDArray[np.uint32]
     text_hash: NDArray[np.uint64]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
@@ -216,8 +221,9 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
             event_time=np.empty(0, np.float64),
             session=np.empty(0, np.uint64),
             session_position=np.empty(0, np.int32),
-            asks=np.empty(0, np.uint8),
+            traits=np.empty(0, np.uint8),
             name_hash=np.empty(0, np.uint64),
+            speaker=np.empty(0, np.uint32),
             text_hash=np.empty(0, np.uint64),
             cosine=np.empty(0, np.float32),
             keyword=np.empty(0, np.float32),

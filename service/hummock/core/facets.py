@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from hashlib import blake2b
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, Memory
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, Memory, told_time
 
 _LONGEST = 120
 
@@ -80,9 +80,21 @@ def passes(memory: Memory, where: Filter) -> bool:
         and (not where.speakers or memory.speaker in where.speakers)
         and (where.created_after is None or memory.create_time >= where.created_after)
         and (where.created_before is None or memory.create_time < where.created_before)
+        and _is_told_within(memory, where)
         and memory.id not in where.excluded_ids
         and _has_tags(memory, where.tags)
         and _is_at(memory, where.paths)
+    )
+
+
+def _is_told_within(memory: Memory, where: Filter) -> bool:
+    if where.event_after is None and where.event_before is None:
+        return True
+    told = told_time(memory)
+    return (
+        told is not None
+        and (where.event_after is None or told >= where.event_after)
+        and (where.event_before is None or told < where.event_before)
     )
 
 

@@ -176,11 +176,19 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True):
     payload: Payload | None
 
 
+def told_time(memory: Memory) -> float | None:
+    """When what a memory tells happened, in Unix seconds: its event, or its saying where it stands in a session."""
+    if memory.event_time is None and memory.session_id:
+        return memory.create_time
+    return memory.event_time
+
+
 class Filter(Struct, frozen=True, kw_only=True):
     """Which memories may answer; conditions of different fields must all hold, empty means no condition.
 
     `kinds`, `origins`, `session_ids`, `paths` and `speakers` ask for any of theirs, `tags` for all. A path matches
-    whole or as an end ("RepaymentService.java"). Times are Unix seconds, `created_before` exclusive.
+    whole or as an end ("RepaymentService.java"). Times are Unix seconds, `created_before` and `event_before` exclusive;
+    those of events are told times (`told_time`), and a memory without one passes neither.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -192,6 +200,8 @@ class Filter(Struct, frozen=True, kw_only=True):
     created_after: float | None = None
     created_before: float | None = None
     excluded_ids: tuple[str, ...] = ()
+    event_after: float | None = None
+    event_before: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

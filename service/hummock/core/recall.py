@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -78,12 +78,31 @@ class IntentMode(IntEnum):
     """A language model; the words where it fails or is late."""
 
 
+class Wanted(IntFlag):
+    """What a question asks for; a question may ask for more than one thing.
+
+    SEVERAL is an answer of more than one piece. FROM_ASSISTANT is what a model has said before, whatever it was.
+    """
+
+    NOTHING = 0
+    WHEN = 1
+    WHO = 2
+    WHERE = 4
+    HOW_MANY = 8
+    SEVERAL = 16
+    FROM_ASSISTANT = 32
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decay:
-    """How scores fall with age; `half_life_days` is above 0."""
+    """How scores fall with age; `half_life_days` is above 0.
+
+    `floor`, in [0, 1], is the share of a score that no age takes away: a factor of floor + (1 - floor)·exp(...).
+    """
 
     mode: DecayMode = DecayMode.OFF
     half_life_days: float = 14.0
+    floor: float = 0.0
     exempt_origins: frozenset[Origin] = frozenset()
 
 
@@ -145,6 +164,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
     paths: frozenset[RecallPath] = frozenset(RecallPath)
     decay_mode: DecayMode | None = None
     half_life_days: float | None = None
+    decay_floor: float | None = None
     decay_exempt_origins: frozenset[Origin] = frozenset()
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
@@ -208,6 +228,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         neighbours: Whether sentences gain from those beside them in their session.
         substrings: What the keyword path looks for in the texts themselves; empty when it looks for terms.
         times: What the query speaks of.
+        time_share: Share in the order of how far a memory's time is one of these, in [0, 1].
+        wanted: What kind of answer it wants.
         window: The turns that need not be recalled; None for none.
         echo_window_s: The age up to which what was said and equals the query is left out.
         as_of: Unix seconds.
@@ -229,6 +251,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     times: tuple[TimeInterval, ...]
     intent: Intent
     as_of: float
+    time_share: float = 0.0
+    wanted: Wanted = Wanted.NOTHING
     window: SessionWindow | None = None
     echo_window_s: float | None = None
 

@@ -45,6 +45,7 @@ class PresetSettings(Struct, array_like=True, frozen=True, kw_only=True):
     relevance_weight: float | None = None
     near_twin_bar: float | None = None
     window_turns: int | None = None
+    decay_floor: float | None = None
 
 
 class FormBudgets(Struct, array_like=True, frozen=True, kw_only=True):

@@ -146,6 +146,7 @@ def _preset(preset: Preset, near_twin_bar: float) -> PresetSettings:
         origins=frozenset[Origin](usual.origins),
         decay_mode=usual.decay_mode,
         half_life_days=usual.half_life_days,
+        decay_floor=usual.decay_floor,
         relevance_weight=usual.relevance_weight,
         near_twin_bar=near_twin_bar,
         window_turns=usual.window_turns,

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
-from hummock.core.recall import Decay, DecayMode, Plan, TimeInterval
+from hummock.core.recall import Decay, DecayMode, Plan, TimeInterval, Wanted
 from hummock.recall.evidence import evidence
-from hummock.recall.plan import minimum_of
+from hummock.recall.plan import ONLY_TIME_SHARE, minimum_of
 from hummock.recall.query_features import QueryFeatures
-from hummock_kernels.rank import AGELESS, ASKING, CODE, SAID, SENTENCE, Pool, Weights, rank
+from hummock.text.traits import Trait
+from hummock_kernels.rank import AGELESS, ASKING, ASKING_FIRST, CODE, SAID, SENTENCE, Pool, Weights, rank
 
 EVEN_SIMILARITY = 0.5
 """The pool's best similarity at which the vector path weighs as much as the keyword path, in a script that it knows.
@@ -56,8 +57,8 @@ likely to say what was asked."""
 ASKING_LOSS = 0.2
 """How much of its own score such a sentence loses, for the same reason."""
 
-TIME_SHARE = 0.4
-"""Share of how far a memory's time is one that the query speaks of, where it speaks of any."""
+WHEN_LENDING = (0.1, 0.1, 0.0)
+"""The three where the query asks when something was: the turn that says it is wanted, and not what was said to it."""
 
 VAGUE_MATCH = 0.5
 """The most that a time matches which the words leave open ("recently")."""
@@ -202,6 +203,7 @@ def fuse(
 
 
 def _weights(group: str, plan: Plan, features: QueryFeatures, calibration: Calibration, best_cosine: float) -> Weights:
+    neighbour_weight, answer_weight, asking_loss = _lending(plan)
     return Weights(
         unrelated=calibration.unrelated_han if features.is_han else calibration.unrelated_latin,
         min_similarity=minimum_of(plan, group, han=features.is_han),
@@ -220,11 +222,19 @@ def _weights(group: str, plan: Plan, features: QueryFeatures, calibration: Calib
         late_share=LATE_SHARE,
         late_from=UNTRUSTED_SIMILARITY,
         late_full=TRUSTED_SIMILARITY,
-        neighbour_weight=NEIGHBOUR_WEIGHT if plan.neighbours else 0.0,
-        answer_weight=ANSWER_WEIGHT,
-        asking_loss=ASKING_LOSS,
-        time_share=TIME_SHARE,
+        neighbour_weight=neighbour_weight,
+        answer_weight=answer_weight,
+        asking_loss=asking_loss,
+        time_share=plan.time_share,
+        decay_floor=plan.decay.floor,
     )
+
+
+def _lending(plan: Plan) -> tuple[float, float, float]:
+    """Weights of a neighbour and of an answer, and the loss of a question."""
+    if not plan.neighbours:
+        return 0.0, 0.0, 0.0
+    return WHEN_LENDING if Wanted.WHEN in plan.wanted else (NEIGHBOUR_WEIGHT, ANSWER_WEIGHT, ASKING_LOSS)
 
 
 def _decay_rate(decay: Decay) -> float:
@@ -239,7 +249,7 @@ def _marks(found: Candidates, plan: Plan) -> NDArray[np.uint8]:
     """What each candidate is, by tables over kinds and origins; echoes are looked for up to the plan's age (1.1-2)."""
     exempt = plan.decay.exempt_origins
     ageless = _BY_ORIGIN if not exempt else _table(exempt, AGELESS) | _BY_ORIGIN
-    marks: NDArray[np.uint8] = _BY_KIND[found.kind] | ageless[found.origin] | found.asks * np.uint8(ASKING)
+    marks: NDArray[np.uint8] = _BY_KIND[found.kind] | ageless[found.origin] | _ASKING[found.traits]
     if plan.echo_window_s is not None:
         # Nothing else depends on who said it.
         marks[plan.as_of - found.create_time > plan.echo_window_s] &= ~np.uint8(SAID)
@@ -248,7 +258,11 @@ def _marks(found: Candidates, plan: Plan) -> NDArray[np.uint8]:
 
 def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
     """How far the time of each is one of the query's; (0,) where none is anywhere near: then all stay as they are."""
-    match = time_match(plan.times, _told_time(found)) if plan.times else _NO_TIME
+    if not plan.times:
+        return _NO_TIME
+    # Where a question is of nothing else, what it leaves open is all that it says.
+    vague = 1.0 if plan.time_share >= ONLY_TIME_SHARE else VAGUE_MATCH
+    match = time_match(plan.times, _told_time(found), vague)
     return match if match.any() else _NO_TIME
 
 
@@ -258,17 +272,19 @@ def _told_time(found: Candidates) -> NDArray[np.float64]:
     return np.where(is_untold, found.create_time, found.event_time)
 
 
-def time_match(times: Sequence[TimeInterval], event_time: NDArray[np.float64]) -> NDArray[np.float32]:
+def time_match(
+    times: Sequence[TimeInterval], event_time: NDArray[np.float64], vague_match: float = VAGUE_MATCH
+) -> NDArray[np.float32]:
     """How far each time is one of these: (n,) Unix seconds, NaN when not known -> (n,) in [0, 1].
 
-    It is 1 inside an interval (a half inside a vague one) and halves with distance; 0 for a time that is not known.
+    It is 1 inside an interval (`vague_match` inside a vague one) and halves with distance; 0 where it is not known.
     """
     best = np.zeros(len(event_time), np.float32)
     for interval in times:
         distance_s = np.maximum(0.0, np.maximum(interval.start - event_time, event_time - interval.end))
         length_s = interval.end - interval.start
         halving_s = max(SHORTEST_HALVING_S, length_s / 2) if np.isfinite(length_s) else SHORTEST_HALVING_S
-        match = (VAGUE_MATCH if interval.is_vague else 1.0) * np.exp2(-distance_s / halving_s)
+        match = (vague_match if interval.is_vague else 1.0) * np.exp2(-distance_s / halving_s)
         best = np.fmax(best, match.astype(np.float32))
     return best
 
@@ -288,4 +304,9 @@ def _places(memory_ids: tuple[str, ...]) -> NDArray[np.int32]:
 
 _NO_TIME: NDArray[np.float32] = np.empty(0, np.float32)
 _BY_KIND = _table(frozenset({MemoryKind.CODE_FRAGMENT}), CODE) | _table(frozenset({MemoryKind.NOTE}), SENTENCE)
+_TRAITS = np.arange(256)
+_ASKING: NDArray[np.uint8] = np.select(
+    [_TRAITS & int(Trait.ASKS) != 0, _TRAITS & int(Trait.ASKS_WITHIN) != 0], [ASKING, ASKING_FIRST], 0
+).astype(np.uint8)
+"""The marks of what asks, by traits."""
 _BY_ORIGIN = _table(ECHO_ORIGINS, SAID)

@@ -23,7 +23,7 @@ MOST_BYTES = 14 * 1024 * 1024
 besides; what stands beside several hits is sent with each."""
 
 # A look-up is a tenth of a call of the enum.
-_FOUND_BY = tuple(FoundBy(bits) for bits in range(64))
+_FOUND_BY = tuple(FoundBy(bits) for bits in range(128))
 _PATHS = (FoundBy.VECTOR, FoundBy.KEYWORD, FoundBy.DOMAIN | FoundBy.KEY_FILE)
 _IN_PATH = np.array([[bits & path != 0 for bits in range(len(_FOUND_BY))] for path in _PATHS], np.int64)
 """Which marks count for the vector, the keyword and the domain path."""

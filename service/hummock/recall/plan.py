@@ -22,8 +22,10 @@ from hummock.core.recall import (
     RecallPath,
     RecallQuery,
     TimeInterval,
+    Wanted,
 )
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
+from hummock.text.questions import is_only_of_times, wanted_by
 from hummock.text.time_words import time_intervals
 
 MAIN, CODE, DOMAINS = "main", "code", "domains"
@@ -34,6 +36,15 @@ ALL_ORIGINS = frozenset(Origin)
 SECONDS_A_DAY: Final = 86_400.0
 NO_TWINS = 2.0
 """A bar that no cosine reaches."""
+
+TIME_SHARE: Final = 0.4
+"""Share of how far a memory's time is one that the query speaks of, where it speaks of any."""
+
+ONLY_TIME_SHARE: Final = 0.8
+"""The same where it speaks of nothing else: what is told of the time comes before all that only sounds like it."""
+
+LITERAL_CANDIDATES: Final = 20
+"""Of the chat document (S4-19)."""
 
 KEEPS_ALL: Final = -1.0
 """A minimum that every similarity reaches."""
@@ -70,6 +81,7 @@ class Defaults:
     min_of_best: float = KEEPS_ALL
     decay_mode: DecayMode = DecayMode.OFF
     half_life_days: float = 14.0
+    decay_floor: float = 0.0
     relevance_weight: float = 0.7
     window_turns: int = 0
 
@@ -77,11 +89,12 @@ class Defaults:
 PRESETS: Mapping[Preset, Defaults] = {
     Preset.CHAT: Defaults(
         origins=frozenset({Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}),
-        candidates=20,
+        candidates=50,
         top_k=5,
         min_similarity=0.17,
         min_of_best=0.08,
         decay_mode=DecayMode.EXPONENTIAL,
+        decay_floor=0.9,
         relevance_weight=1.0,
         window_turns=10,
     ),
@@ -132,11 +145,12 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     is_to_the_letter = _is_literal_chat(query) or _is_newest_first(query)
     as_of = _or(query.as_of, now)
     times = times_of(query, as_of, joins_paths=joins_paths(query))
+    wanted = wanted_by(query.text) if joins_paths(query) else Wanted.NOTHING
     min_similarity, min_of_code, min_of_best = _minima(query, defaults)
     return Plan(
         preset=query.preset,
         groups=_groups(query, defaults, intent),
-        filter=_filter(query.filter, defaults.origins),
+        filter=_filter(query.filter, _answering(query, defaults.origins, wanted)),
         min_similarity=min_similarity,
         min_of_code=min_of_code,
         min_of_best=min_of_best,
@@ -148,6 +162,8 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
         neighbours=joins_paths(query),
         substrings=_substrings(query, intent),
         times=times,
+        time_share=_time_share(query.text, times),
+        wanted=wanted,
         intent=replace(intent, times=times) if times else intent,
         as_of=as_of,
         window=_window(query, defaults),
@@ -182,7 +198,8 @@ def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[Gro
     top_k = _or(query.top_k, defaults.top_k)
     domain_top_k = _or(query.domain_top_k, defaults.domain_top_k)
     code_top_k = _or(query.code_top_k, defaults.code_top_k)
-    pool = max(_or(query.candidates, defaults.candidates), top_k)
+    usual = LITERAL_CANDIDATES if _is_literal_chat(query) else defaults.candidates
+    pool = max(_or(query.candidates, usual), top_k)
     domain_kinds = frozenset({MemoryKind.DOMAIN_KNOWLEDGE} if domain_top_k else ())
     code_kinds = frozenset({MemoryKind.CODE_FRAGMENT} if code_top_k else ())
     by_name = frozenset({RecallPath.DOMAIN}) & query.paths if intent.domains else frozenset()
@@ -217,6 +234,15 @@ def _filter(asked: Filter, origins: frozenset[Origin]) -> Filter:
     return asked if asked.origins or origins == ALL_ORIGINS else replace(asked, origins=origins)
 
 
+def _answering(query: RecallQuery, origins: frozenset[Origin], wanted: Wanted) -> frozenset[Origin]:
+    """A preset's origins, and what a model has said where that is what the query asks for."""
+    return origins | {Origin.AI_OUTPUT} if Wanted.FROM_ASSISTANT in wanted else origins
+
+
+def _time_share(text: str, times: tuple[TimeInterval, ...]) -> float:
+    return ONLY_TIME_SHARE if times and is_only_of_times(text, (each.phrase for each in times)) else TIME_SHARE
+
+
 def _window(query: RecallQuery, defaults: Defaults) -> SessionWindow | None:
     """What was said last need not be recalled: whoever asks has it in the history (S4-55)."""
     turns = _or(query.window_turns, defaults.window_turns)
@@ -229,6 +255,7 @@ def decay_of(query: RecallQuery) -> Decay:
     return Decay(
         mode=_or(query.decay_mode, defaults.decay_mode),
         half_life_days=_or(query.half_life_days, defaults.half_life_days),
+        floor=_or(query.decay_floor, defaults.decay_floor if joins_paths(query) else 0.0),
         exempt_origins=query.decay_exempt_origins,
     )
 

@@ -100,6 +100,8 @@ def _loosen(query: RecallQuery, failed: Sequence[str], memory: Memory) -> Recall
         "speakers": lambda: replace(where, speakers=_with(where.speakers, memory.speaker)),
         "created_after": lambda: replace(where, created_after=None),
         "created_before": lambda: replace(where, created_before=None),
+        "event_after": lambda: replace(where, event_after=None),
+        "event_before": lambda: replace(where, event_before=None),
         "excluded_ids": lambda: replace(
             where, excluded_ids=tuple(name for name in where.excluded_ids if name != memory.id)
         ),

@@ -43,7 +43,7 @@ _PATH_OF = (
     (FoundBy.KEYWORD, recall_pb2.RECALL_PATH_KEYWORD),
     (FoundBy.DOMAIN | FoundBy.KEY_FILE, recall_pb2.RECALL_PATH_DOMAIN),
 )
-_PATHS_OF = {FoundBy(bits): [path for flag, path in _PATH_OF if bits & flag] for bits in range(64)}
+_PATHS_OF = {FoundBy(bits): [path for flag, path in _PATH_OF if bits & flag] for bits in range(128)}
 
 
 def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None, prefix: str = "") -> RecallQuery:
@@ -75,6 +75,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         paths=frozenset(map(RecallPath, request.paths)) if "paths" in given else _EVERY_PATH,
         decay_mode=DecayMode(decay.mode) if decay.mode else None,
         half_life_days=decay.half_life_days if decay.HasField("half_life_days") else None,
+        decay_floor=decay.floor if decay.HasField("floor") else None,
         decay_exempt_origins=frozenset(map(Origin, decay.exempt_origins)) if "decay" in given else frozenset(),
         relevance_weight=given.get("relevance_weight"),
         near_twin_bar=given.get("near_twin_bar"),

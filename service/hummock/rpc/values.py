@@ -141,6 +141,8 @@ def memory_filter(field: str, sent: memory_pb2.Filter) -> Filter:
         created_after=time(f"{field}.created_after", sent, "created_after") if "created_after" in given else None,
         created_before=time(f"{field}.created_before", sent, "created_before") if "created_before" in given else None,
         excluded_ids=identifiers(f"{field}.excluded_ids", given.get("excluded_ids", ())),
+        event_after=time(f"{field}.event_after", sent, "event_after") if "event_after" in given else None,
+        event_before=time(f"{field}.event_before", sent, "event_before") if "event_before" in given else None,
     )
 
 

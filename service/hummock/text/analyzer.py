@@ -22,9 +22,9 @@ from hummock_kernels.analyzer import (
     MIN_STEM_CHARACTERS,
 )
 
-ANALYZER_VERSION: Final = 2
-"""Moves when the same text gives other terms or names: `store/lmdb/reanalyse.py` makes those of earlier versions
-anew."""
+ANALYZER_VERSION: Final = 3
+"""Moves when the same memory gives other terms, names or traits: `store/lmdb/reanalyse.py` makes those of earlier
+versions anew."""
 
 MAX_TERM_CHARACTERS: Final = 64
 

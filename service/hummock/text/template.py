@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec.structs import replace
 
 from hummock.core.facets import facets_of
@@ -19,7 +17,7 @@ from hummock.core.memory import (
 )
 from hummock.text.normalise import prose
 from hummock.text.terms import A_FACET, Piece
-from hummock_kernels.analyzer import BODY, TAGS, TITLE
+from hummock_kernels.analyzer import BODY, NAMELESS, TAGS, TITLE
 
 TEMPLATE_VERSION = 1
 """Moves when vectors of texts that are put together before and after may not be compared. What else of a memory stands
@@ -27,8 +25,6 @@ in its text is no reason: such vectors say more or less of it, in the same space
 
 _TITLE_CHARACTERS = 120
 _SUMMARY_CHARACTERS = 200
-_ASKS = re.compile(r"[?？][\s\"'”’」』)）]*\Z")
-_END_CHARACTERS = 16
 
 
 def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
@@ -55,7 +51,9 @@ def pieces_of(draft: Draft) -> list[Piece]:
     """What a memory is searched by: its facets, and its words by field."""
     title, body = _searched(draft)
     facets = [(facet, A_FACET) for facet in facets_of(draft, _domain_names(draft))]
-    return [*facets, (title, TITLE), (" ".join(draft.index.tags), TAGS), (body, BODY)]
+    # Who speaks is found by name; a name by itself is not what the memory is about, as a name of code would be.
+    speaker = [(draft.speaker, TAGS | NAMELESS)] if draft.speaker else []
+    return [*facets, (title, TITLE), (" ".join(draft.index.tags), TAGS), *speaker, (body, BODY)]
 
 
 def _searched(draft: Draft) -> tuple[str, str]:
@@ -159,11 +157,6 @@ def as_draft(memory: Memory) -> Draft:
             source_hash=memory.source_hash,
         )
     )
-
-
-def asks(text: str) -> bool:
-    """Whether a text ends in a question, so that its answer is to be expected in what is said next."""
-    return _ASKS.search(text, max(0, len(text) - _END_CHARACTERS)) is not None
 
 
 def _lines(*parts: str) -> str:

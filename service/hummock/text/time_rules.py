@@ -168,6 +168,18 @@ def _month(now: datetime, offset: int) -> datetime:
 Resolve = Callable[[re.Match[str], datetime], Span | None]
 
 
+class Said(NamedTuple):
+    """Words that mean a span: where they stand in a text, from `start` to `end`."""
+
+    start: int
+    end: int
+    span: Span
+
+
+Lean = Callable[[str, Said], Said]
+"""What stands beside the words for a time and counts from it ("two weeks before", 前两天): all of it together."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One form of words.
@@ -193,7 +205,14 @@ class Rules:
     """A table of rules; of those that match at one place the first counts."""
 
     def __init__(
-        self, rules: Sequence[Rule], *, hints: Sequence[str] = (), hint: str, before: str = "", after: str = ""
+        self,
+        rules: Sequence[Rule],
+        *,
+        hints: Sequence[str] = (),
+        hint: str,
+        before: str = "",
+        after: str = "",
+        lean: Lean | None = None,
     ) -> None:
         """Opens a table.
 
@@ -203,12 +222,14 @@ class Rules:
             hint: A pattern, where a word says too little.
             before: What must stand before each match (an assertion of width 0).
             after: What must stand behind it.
+            lean: Looks for what counts from a match.
         """
         self._rules = rules
         self._hints = hints
         self._hint = re.compile(hint)
         self._before = before
         self._after = after
+        self._lean = lean
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -222,18 +243,24 @@ class Rules:
         joint = "|".join(f"(?P<rule{number}>{pattern})" for number, pattern in enumerate(bare))
         return Compiled(joint=surrounded(joint), each=[surrounded(rule.pattern) for rule in self._rules])
 
-    def find(self, text: str, now: datetime) -> Iterator[tuple[re.Match[str], Span]]:
-        """Matches that mean a span, in the order of the text, without overlaps."""
+    def find(self, text: str, now: datetime) -> Iterator[Said]:
+        """Words that mean a span, in the order of the text, without overlaps."""
         small = text.lower()
         if not any(hint in small for hint in self._hints) and not self._hint.search(small):
             return
         compiled = self.compiled
+        read = 0
         for found in compiled.joint.finditer(text):
             number = int((found.lastgroup or "").removeprefix("rule"))
             match = compiled.each[number].match(text, found.start())
             span = None if match is None else _resolved(self._rules[number].resolve, match, now)
-            if match is not None and span is not None:
-                yield match, span
+            if match is None or span is None or match.start() < read:
+                continue
+            said = Said(match.start(), match.end(), span)
+            if self._lean is not None:
+                said = self._lean(text, said)
+            read = said.end
+            yield said
 
 
 def _resolved(resolve: Resolve, match: re.Match[str], now: datetime) -> Span | None:

@@ -13,7 +13,16 @@ from typing import Final
 
 from hummock.core.recall import TimeInterval
 from hummock.text.normalise import CJK, nfkc
-from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Span, day_span, month_span
+from hummock.text.time_rules import (
+    NOT_BEFORE_A_NAME,
+    NOT_INSIDE_A_NAME,
+    Rule,
+    Rules,
+    Said,
+    Span,
+    day_span,
+    month_span,
+)
 from hummock.text.time_words_en import ENGLISH
 from hummock.text.time_words_zh import CHINESE
 
@@ -21,6 +30,7 @@ MAX_CHARACTERS: Final = 512
 """Only the first ones of a text are looked at."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ANY_DAY: Final = datetime(2024, 6, 15, 12, tzinfo=UTC)
 _HAS_CJK: Final = re.compile(f"[{CJK}]")
 
 
@@ -61,15 +71,24 @@ def time_intervals(text: str, as_of: float) -> tuple[TimeInterval, ...]:
     except OverflowError:
         return ()
     looked_at = nfkc(text[:MAX_CHARACTERS])
-    tables = (_DIGITS, ENGLISH, CHINESE) if _HAS_CJK.search(looked_at) else (_DIGITS, ENGLISH)
-    found = [_interval(match, span) for table in tables for match, span in table.find(looked_at, now)]
+    found = [_interval(looked_at, said) for table in _tables(looked_at) for said in table.find(looked_at, now)]
     return tuple({(interval.start, interval.end): interval for interval in reversed(found)}.values())
 
 
-def _interval(match: re.Match[str], span: Span) -> TimeInterval:
+def speaks_of_a_time(text: str) -> bool:
+    """Whether a text has any words for a time, whenever it was written."""
+    looked_at = nfkc(text[:MAX_CHARACTERS])
+    return any(True for table in _tables(looked_at) for _ in table.find(looked_at, _ANY_DAY))
+
+
+def _tables(text: str) -> tuple[Rules, ...]:
+    return (_DIGITS, ENGLISH, CHINESE) if _HAS_CJK.search(text) else (_DIGITS, ENGLISH)
+
+
+def _interval(text: str, said: Said) -> TimeInterval:
     return TimeInterval(
-        start=(span.start - _EPOCH).total_seconds(),
-        end=(span.end - _EPOCH).total_seconds(),
-        phrase=match.group().strip(),
-        is_vague=span.is_vague,
+        start=(said.span.start - _EPOCH).total_seconds(),
+        end=(said.span.end - _EPOCH).total_seconds(),
+        phrase=text[said.start : said.end].strip(),
+        is_vague=said.span.is_vague,
     )

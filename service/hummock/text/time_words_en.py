@@ -6,9 +6,12 @@ import re
 from datetime import datetime
 from typing import Final
 
-from hummock.text import time_rules
-from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Span, Unit, any_of
+from hummock.text import time_parts, time_rules
+from hummock.text.time_holidays import ENGLISH_HOLIDAYS, holiday_span
+from hummock.text.time_parts import Part, Season
+from hummock.text.time_rules import NOT_BEFORE_A_NAME, NOT_INSIDE_A_NAME, Rule, Rules, Said, Span, Unit, any_of
 
+_HOLIDAY_NAMES: Final = [name.replace("'", "['’]").replace(".", r"\.") for name in ENGLISH_HOLIDAYS]
 _UNITS: Final = {"hour": Unit.HOUR, "day": Unit.DAY, "week": Unit.WEEK, "month": Unit.MONTH, "year": Unit.YEAR}
 _COUNTED: Final = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _NUMBERS: Final = {"a": 1, "an": 1, "couple": 2} | {word: number for number, word in enumerate(_COUNTED, 1)}
@@ -21,6 +24,25 @@ _WEEKDAY_NAMES: Final = ["monday", "tuesday", "wednesday", "thursday", "friday",
 _WEEKDAYS: Final = {name: number for number, name in enumerate(_WEEKDAY_NAMES)}
 _OFFSETS: Final = {"last": -1, "previous": -1, "this": 0, "next": 1}
 _HOURS: Final = {"morning": (4, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
+_PARTS: Final = {
+    "early": Part.EARLY,
+    "beginning of": Part.EARLY,
+    "start of": Part.EARLY,
+    "mid": Part.MIDDLE,
+    "middle of": Part.MIDDLE,
+    "late": Part.LATE,
+    "end of": Part.END,
+    "first half of": Part.FIRST_HALF,
+    "second half of": Part.SECOND_HALF,
+}
+_SEASONS: Final = {
+    "spring": Season.SPRING,
+    "summer": Season.SUMMER,
+    "autumn": Season.AUTUMN,
+    "fall": Season.AUTUMN,
+    "winter": Season.WINTER,
+}
+_WEEKS: Final = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 _DAYS: Final = {"day before yesterday": -2, "yesterday": -1, "today": 0, "day after tomorrow": 2, "tomorrow": 1}
 
 
@@ -92,6 +114,76 @@ def _of_year(match: re.Match[str], now: datetime) -> Span:
     return time_rules.year_span(now, int(match["year"]))
 
 
+def _half_ago(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.half_ago(now, _UNITS[match["unit"].lower()])
+
+
+def _more_than_ago(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.more_than_ago(now, _UNITS[match["unit"].lower()], _count(match["count"]))
+
+
+def _fortnight_ago(_: re.Match[str], now: datetime) -> Span:
+    return time_parts.half_ago(now, Unit.MONTH)
+
+
+def _week_of_a_month(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.week_of_month(_month(match, now), _WEEKS[match["number"].lower()])
+
+
+def _before_last(match: re.Match[str], now: datetime) -> Span:
+    return time_rules.unit_span(now, _UNITS[match["unit"].lower()], -2)
+
+
+def _part_of_a_month(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.part_of_month(_month(match, now), _PARTS[match["which_part"].lower()])
+
+
+def _part_of_a_unit(match: re.Match[str], now: datetime) -> Span:
+    unit, part = _UNITS[match["unit"].lower()], _PARTS[match["which_part"].lower()]
+    whole = time_rules.unit_span(now, unit, _OFFSETS[(match["which"] or "this").lower()])
+    return time_parts.part_of_month(whole, part) if unit is Unit.MONTH else time_parts.part_of_year(whole, part)
+
+
+def _part_of_a_year(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.part_of_year(_of_year(match, now), _PARTS[match["which_part"].lower()])
+
+
+def _season(match: re.Match[str], now: datetime) -> Span:
+    season = _SEASONS[match["season"].lower()]
+    which = (match["which"] or "").lower()
+    if which == "last":
+        # Said in summer, "last summer" is a year ago.
+        last = time_parts.season_span(now, season, None)
+        return last if last.end <= now else time_parts.season_span(now, season, last.start.year - 1)
+    year = now.year + _OFFSETS[which] if which else _year(match, now)
+    return time_parts.season_span(now, season, year)
+
+
+def _holiday(match: re.Match[str], now: datetime) -> Span:
+    holiday = ENGLISH_HOLIDAYS[match["holiday"].lower().replace("’", "'")]
+    which = (match["which"] or "").lower()
+    if which in ("this", "next"):
+        coming = holiday(now.year)
+        return holiday(now.year + 1) if which == "next" and coming.end <= now else coming
+    return holiday_span(holiday, now, _year(match, now))
+
+
+def _leaning(text: str, said: Said) -> Said:
+    """With "two weeks before" and the like, where it stands before the words."""
+    own = _PREPOSITION.match(text, said.start, said.end)
+    found = _BESIDE.search(text[max(0, said.start - _LONGEST_LEAN) : own.end() if own else said.start])
+    if found is None:
+        return said
+    unit, is_before = _UNITS[found["unit"].lower()], found["side"].lower() not in ("after", "following")
+    count = _count(found["count"] or "a")
+    lies = time_parts.away if found["count"] and not found["within"] else time_parts.beside
+    try:
+        span = lies(said.span, unit, count, is_before=is_before)
+    except (OverflowError, ValueError):
+        return said
+    return Said(max(0, said.start - _LONGEST_LEAN) + found.start(), said.end, span)
+
+
 def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
     part = match["part"]
     return time_rules.hours_of(day, *_HOURS[part.lower()], now) if part else day
@@ -123,8 +215,20 @@ _IS_MONTH = rf"(?:{_CAPITAL}|(?!(?:may|march|mar|jan|sep|dec)\b))"
 _HAS_ORDINAL = rf"(?=[a-z]+\.? \d\d?{_ORDINAL})"
 _MAYBE_YEAR = rf"(?:{_YEAR_BEHIND})?"
 _REST = rf"{_ORDINAL}?{_MAYBE_YEAR}{_MAYBE_PART}"
+_A_SEASON = rf"(?P<season>{any_of(_SEASONS)})(?:time)?"
+_UNIT_OR_NAME = rf"(?:{any_of(_UNITS)}|[A-Za-z])"
+_WHICH_PART = rf"(?:the )?(?P<which_part>{any_of(_PARTS)})[ -](?:the )?"
+_A_HOLIDAY = rf"(?P<holiday>{any_of(_HOLIDAY_NAMES)})(?! (?:eggs?|trees?|cards?|movies?|songs?|resolutions?)\b)"
+_MAYBE_WHICH = r"(?:(?P<which>last|this|next) )?"
+_LONGEST_LEAN = 48
+_PREPOSITION: Final = re.compile(r"(?:before|after) ", re.IGNORECASE)
+_BESIDE: Final = re.compile(
+    rf"\b(?:(?P<within>(?:in|during|over|within) the )?(?:a )?(?P<count>{any_of(_NUMBERS)}|[1-9]\d?)(?: of)?|the) "
+    rf"(?P<unit>{any_of(_UNITS)})s? (?P<side>before|after|prior to|following) (?:the )?(?:on )?\Z",
+    re.IGNORECASE,
+)
 _UP_TO_NOW = r"(?:the|these|over|in|within|during)(?: the)?"
-_IN = r"(?:in|since|during|until|before|after|from|by|around)(?: (?:early|mid|late))?"
+_IN = r"(?:in|since|during|until|before|after|from|by|around)"
 
 ENGLISH: Final = Rules(
     [
@@ -132,9 +236,25 @@ ENGLISH: Final = Rules(
         Rule(pattern=r"last night", resolve=_last_night),
         Rule(pattern=r"tonight", resolve=_tonight),
         Rule(pattern=rf"this {_PART}", resolve=_part_of_today),
+        Rule(pattern=r"a fortnight (?:ago|back)", resolve=_fortnight_ago),
+        Rule(
+            pattern=rf"(?:the )?(?P<number>{any_of(_WEEKS)}) week of {_A_MONTH}{_MAYBE_YEAR}", resolve=_week_of_a_month
+        ),
+        Rule(pattern=rf"half an? {_UNIT} (?:ago|back)", resolve=_half_ago),
+        Rule(
+            pattern=rf"(?:more than|over) (?P<count>{any_of(_NUMBERS)}|[1-9]\d?) {_UNIT}s? (?:ago|back)",
+            resolve=_more_than_ago,
+        ),
+        Rule(pattern=rf"(?:the )?{_UNIT} before last(?! {_UNIT_OR_NAME})", resolve=_before_last),
         Rule(pattern=rf"(?:{_A_COUNT}) {_UNIT}s? (?:ago|back)", resolve=_ago),
         Rule(pattern=rf"{_UP_TO_NOW} last (?:{_A_COUNT}) {_UNIT}s?", resolve=_up_to_now),
         Rule(pattern=rf"{_UP_TO_NOW} past (?:(?:{_A_COUNT}) )?{_UNIT}s?", resolve=_up_to_now),
+        Rule(pattern=rf"{_WHICH_PART}{_MAYBE_WHICH}(?P<unit>month|year)", resolve=_part_of_a_unit),
+        Rule(pattern=rf"{_WHICH_PART}{_A_MONTH}{_MAYBE_YEAR}", resolve=_part_of_a_month),
+        Rule(pattern=rf"{_WHICH_PART}{_YEAR}", resolve=_part_of_a_year),
+        Rule(pattern=rf"(?:the )?{_MAYBE_WHICH}{_A_HOLIDAY}{_MAYBE_YEAR}", resolve=_holiday),
+        Rule(pattern=rf"(?P<which>last|this|next) {_A_SEASON}", resolve=_season),
+        Rule(pattern=rf"(?:the )?(?P<which>){_A_SEASON}{_YEAR_BEHIND}", resolve=_season),
         Rule(pattern=r"(?P<which>last|this|next|the) weekend", resolve=_weekend),
         Rule(pattern=rf"(?P<which>last|previous|this|next) {_UNIT}", resolve=_calendar_unit),
         Rule(pattern=rf"(?:(?P<which>last|this|next)|on|since|until|by) {_A_WEEKDAY}", resolve=_weekday),
@@ -142,7 +262,7 @@ ENGLISH: Final = Rules(
         Rule(pattern=rf"(?:on |{_IS_MONTH}|{_HAS_ORDINAL}){_A_MONTH} (?:the )?{_A_DAY}{_REST}", resolve=_date),
         Rule(pattern=rf"{_A_DAY}{_ORDINAL}?(?: of)? {_IS_MONTH}{_A_MONTH}{_MAYBE_YEAR}{_MAYBE_PART}", resolve=_date),
         Rule(pattern=rf"last {_IS_MONTH}{_A_MONTH}", resolve=_last_month),
-        Rule(pattern=rf"(?:{_IN}|this) {_A_MONTH}{_MAYBE_YEAR}", resolve=_month),
+        Rule(pattern=rf"(?:{_IN}|this) {_A_MONTH}(?! (?:the )?\d\d?(?!\d)){_MAYBE_YEAR}", resolve=_month),
         Rule(pattern=rf"{_A_MONTH}{_YEAR_BEHIND}", resolve=_month),
         Rule(pattern=rf"(?:{_IN}|the year|year) {_YEAR}", resolve=_of_year),
         Rule(pattern=r"recently|lately", resolve=time_rules.recently),
@@ -152,8 +272,22 @@ ENGLISH: Final = Rules(
     hints=(
         *("day", "tomorrow", "night", "morning", "afternoon", "evening", *_UNITS, "recently", "lately", "just now"),
         *(name[:3] for name in _MONTH_NAMES.split("|")),
+        *(
+            *_SEASONS,
+            "fortnight",
+            "mas",
+            "new year",
+            "easter",
+            "patrick",
+            "july",
+            "autumn",
+            "festival",
+            "halloween",
+            "thanksgiving",
+        ),
     ),
     hint=r"[a-z] (?:19|20)\d\d",
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,
+    lean=_leaning,
 )

@@ -6,8 +6,10 @@ import re
 from datetime import datetime
 from typing import Final
 
-from hummock.text import time_rules
-from hummock.text.time_rules import Rule, Rules, Span, Unit, any_of
+from hummock.text import time_parts, time_rules
+from hummock.text.time_holidays import CHINESE_HOLIDAYS, holiday_span
+from hummock.text.time_parts import Part, Season
+from hummock.text.time_rules import Rule, Rules, Said, Span, Unit, any_of
 
 _DIGITS: Final = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _TEN: Final = "十"
@@ -48,6 +50,26 @@ _HOURS: Final = {
 }
 _OFFSETS: Final = {"上上": -2, "上": -1, "这": 0, "本": 0, "下": 1, "下下": 2}
 _YEARS: Final = {"大前": -3, "前": -2, "去": -1, "今": 0, "明": 1, "后": 2}
+_PARTS: Final = {
+    "初": Part.EARLY,
+    "上旬": Part.EARLY,
+    "中旬": Part.MIDDLE,
+    "中": Part.MIDDLE,
+    "下旬": Part.LATE,
+    "底": Part.END,
+    "末": Part.END,
+    "上半月": Part.FIRST_HALF,
+    "下半月": Part.SECOND_HALF,
+}
+_PARTS_OF_YEAR: Final = {
+    "年初": Part.EARLY,
+    "年中": Part.MIDDLE,
+    "年底": Part.LATE,
+    "年末": Part.LATE,
+    "上半年": Part.FIRST_HALF,
+    "下半年": Part.SECOND_HALF,
+}
+_SEASONS: Final = {"春": Season.SPRING, "夏": Season.SUMMER, "秋": Season.AUTUMN, "冬": Season.WINTER}
 _WEEKDAYS: Final = {character: value for value, character in enumerate("一二三四五六日")} | {"天": 6}
 
 
@@ -108,6 +130,75 @@ def _month(match: re.Match[str], now: datetime) -> Span:
 def _of_year(match: re.Match[str], now: datetime) -> Span | None:
     year = _year(match, now)
     return None if year is None else time_rules.year_span(now, year)
+
+
+def _half_ago(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.half_ago(now, _UNITS[match["unit"]])
+
+
+def _more_than_ago(match: re.Match[str], now: datetime) -> Span:
+    unit, count = _UNITS[match["unit"]], _number(match["count"])
+    # 十多天 is ten to twenty.
+    if match["count"].endswith(_TEN):
+        return time_rules.some_ago(now, unit, count, count + 9)
+    return time_parts.more_than_ago(now, unit, count)
+
+
+def _part_of_a_month(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.part_of_month(_month(match, now), _PARTS[match["which_part"]])
+
+
+def _part_of_this_month(match: re.Match[str], now: datetime) -> Span:
+    whole = time_rules.unit_span(now, Unit.MONTH, _OFFSETS[match["which"] or "这"])
+    part = time_parts.part_of_month(whole, _PARTS[match["which_part"]])
+    if match["which"] or part.start <= now:
+        return part
+    return time_parts.part_of_month(time_rules.unit_span(now, Unit.MONTH, -1), _PARTS[match["which_part"]])
+
+
+def _part_of_a_month_ago(match: re.Match[str], now: datetime) -> Span:
+    whole = time_rules.unit_span(now, Unit.MONTH, -_number(match["count"]))
+    return time_parts.part_of_month(whole, _PARTS[match["which_part"]])
+
+
+def _part_of_a_year(match: re.Match[str], now: datetime) -> Span:
+    year, part = _year(match, now), _PARTS_OF_YEAR[match["which_part"]]
+    span = time_parts.part_of_year(time_rules.year_span(now, now.year if year is None else year), part)
+    if year is not None or span.start <= now:
+        return span
+    return time_parts.part_of_year(time_rules.unit_span(now, Unit.YEAR, -1), part)
+
+
+def _season(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.season_span(now, _SEASONS[match["season"]], _year(match, now))
+
+
+def _holiday(match: re.Match[str], now: datetime) -> Span:
+    return holiday_span(CHINESE_HOLIDAYS[match["holiday"]], now, _year(match, now))
+
+
+def _leaning(text: str, said: Said) -> Said:
+    """With 前两周, 后三天, 两周前, 前后 and the like, where it stands behind the words."""
+    found = _BESIDE.match(text, said.end)
+    if found is None:
+        return said
+    try:
+        span = _beside(said.span, found)
+    except (LookupError, OverflowError, ValueError):
+        return said
+    return Said(said.start, found.end(), span)
+
+
+def _beside(span: Span, found: re.Match[str]) -> Span:
+    if found["around"]:
+        days = _DAYS_AROUND
+        return Span(start=span.start - days, end=span.end if found["around"] == "前夕" else span.end + days)
+    is_before = (found["side"] or found["side_behind"]) == "前"
+    if found["side"]:
+        unit, count = _UNITS[found["unit"]], _number(found["count"])
+        return time_parts.beside(span, unit, count, is_before=is_before)
+    unit, count = _UNITS[found["unit_before"]], _number(found["count_before"])
+    return time_parts.away(span, unit, count, is_before=is_before)
 
 
 def _part_of(day: Span, match: re.Match[str], now: datetime) -> Span:
@@ -171,10 +262,26 @@ _YEAR = (
     r"(?:(?<!\d)(?P<year>(?:19|20)\d\d|[一二][零〇一二三四五六七八九]{3})|(?<!过)(?P<of_year>大前|前|去|今|明|后))年"
 )
 _MAYBE_YEAR = rf"(?:{_YEAR}的?)?"
+_YEAR_STEM = _YEAR.removesuffix("年")
+_MAYBE_WHICH = rf"(?<![\d{_NUMERALS}])(?:{_WHICH})?"
+_NO_OTHER_WORD = "(?![央间国文学层])"
+
+_A_SEASON = "(?P<season>[春夏秋冬])[天季]"
+_A_HOLIDAY = rf"(?P<holiday>{any_of(CHINESE_HOLIDAYS)})节?(?![路街村树帽老广大山])"
+_HOLIDAY_TIME = "(?:(?:小?长)?假期?|期间|那天|当天)?"
+_DAYS_AROUND: Final = 3 * time_rules.DAY
+_COUNT = rf"\d{{1,2}}|[{_NUMERALS}]{{1,2}}"
+_BESIDE: Final = re.compile(
+    rf"的?[之以]?(?P<side>[前后])的?(?P<count>{_COUNT})个?(?P<unit>{any_of(_UNITS)})(?!前|后)"
+    rf"|的?(?P<count_before>{_COUNT})个?(?P<unit_before>{any_of(_UNITS)})[之以]?(?P<side_behind>[前后])"
+    r"|的?(?P<around>前后|前夕)"
+)
 
 # Every rule needs one of these. Single characters would be found in every other text: 日志, 前端, 说明.
 _HINT = (
-    r"[昨今]|[前去明后][天日年早晚夜]|前[几些两段阵不]|不久前|[时头期拜天日周年月][以之]?前|过去|最近"
+    rf"{'|'.join(sorted({name[:2] for name in CHINESE_HOLIDAYS} - {'十一', '大年', '过年'}))}"
+    rf"|大年[三初]|过年|十一[假长]|[春夏秋冬][天季]|月[初中底末]|[上中下]旬|[上下]半[年月]|年[初中底末]|半个?[小钟天月年前]|多个?[小钟天月年周星礼前]"
+    r"|[昨今]|[前去明后][天日年早晚夜]|前[几些两段阵不]|不久前|[时头期拜天日周年月][以之]?前|过去|最近"
     rf"|近[来期日的这几些\d{_NUMERALS}]|刚[才刚]|这[阵段几两]|[上下这本]一?个?[周星礼月]"
     rf"|[周期拜][一二三四五六日天末]|[\d{_NUMERALS}]月|[\d零〇{_NUMERALS}]年"
 )
@@ -183,6 +290,13 @@ CHINESE: Final = Rules(
     [
         Rule(pattern=rf"(?<![当以之])(?P<name>{any_of(_DAYS)})[天日](?![天气空]){_PART}", resolve=_named_day),
         Rule(pattern=r"(?P<name>[昨今明])(?P<part>[早晚夜])", resolve=_named_day),
+        Rule(pattern=r"(?<!个)半个?多?(?P<unit>小时|钟头|天|月|年)[以之]?前", resolve=_half_ago),
+        Rule(
+            pattern=rf"{_A_COUNT}个月[以之]?前的?(?:那个月)?月?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}",
+            resolve=_part_of_a_month_ago,
+        ),
+        Rule(pattern=rf"{_A_COUNT}(?:个?多个?|个半)(?P<unit>{any_of(_UNITS)})[以之]?前", resolve=_more_than_ago),
+        Rule(pattern=rf"{_A_COUNT}{_UNIT}[多半][以之]?前", resolve=_more_than_ago),
         Rule(pattern=rf"{_A_COUNT}{_UNIT}[以之]?前", resolve=_ago),
         Rule(pattern=rf"[几些]{_UNIT}[以之]?前", resolve=_few_ago),
         Rule(pattern=r"前[几些两]天|前段时间|前阵子|前不久|不久前", resolve=time_rules.few_days_ago),
@@ -190,6 +304,18 @@ CHINESE: Final = Rules(
         Rule(pattern=rf"{_WHICH}{_A_WEEKDAY}{_PART}", resolve=_weekday),
         Rule(pattern=rf"(?<![每\d{_NUMERALS}几])(?P<which>){_A_WEEKDAY}{_PART}", resolve=_weekday),
         Rule(pattern=rf"(?:{_WHICH})?(?<!每){_WEEK}末", resolve=_weekend),
+        Rule(pattern=rf"{_MAYBE_YEAR}{_A_HOLIDAY}{_HOLIDAY_TIME}", resolve=_holiday),
+        Rule(
+            pattern=rf"{_MAYBE_WHICH}月份?的?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}",
+            resolve=_part_of_this_month,
+        ),
+        Rule(
+            pattern=rf"{_MAYBE_YEAR}{_A_MONTH}的?(?P<which_part>{any_of(_PARTS)}){_NO_OTHER_WORD}",
+            resolve=_part_of_a_month,
+        ),
+        Rule(pattern=rf"(?:{_YEAR}的?)?(?P<which_part>{any_of(_PARTS_OF_YEAR)})(?![级学])", resolve=_part_of_a_year),
+        Rule(pattern=rf"{_YEAR_STEM}(?P<which_part>年[初中底末])(?![级学])", resolve=_part_of_a_year),
+        Rule(pattern=rf"{_YEAR}的?{_A_SEASON}", resolve=_season),
         Rule(pattern=rf"{_WHICH}月(?:的|份)?{_A_DAY}{_PART}", resolve=_day_of_month),
         Rule(pattern=r"(?P<which>上上|下下|上|这|本|下)一?个?(?P<unit>周|星期|礼拜|月)", resolve=_calendar_unit),
         Rule(pattern=rf"{_MAYBE_YEAR}{_A_MONTH}的?{_A_DAY}{_PART}", resolve=_date),
@@ -199,4 +325,5 @@ CHINESE: Final = Rules(
         Rule(pattern=r"刚才|刚刚", resolve=time_rules.just_now),
     ],
     hint=_HINT,
+    lean=_leaning,
 )

@@ -553,6 +553,8 @@ class Filter(_message.Message):
     CREATED_AFTER_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     EXCLUDED_IDS_FIELD_NUMBER: _builtins.int
+    EVENT_AFTER_FIELD_NUMBER: _builtins.int
+    EVENT_BEFORE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[Global___MemoryKind.ValueType]:
         """Any of these kinds. Empty means all."""
@@ -589,6 +591,16 @@ class Filter(_message.Message):
     def excluded_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """None of these ids. Empty means no condition; at most 512."""
 
+    @_builtins.property
+    def event_after(self) -> _timestamp_pb2.Timestamp:
+        """Tells of this time or a later one: its event_time, or without one its create_time where it stands in a session. A
+        memory without either does not pass. Unset means no condition.
+        """
+
+    @_builtins.property
+    def event_before(self) -> _timestamp_pb2.Timestamp:
+        """Tells of a time before this one, counted in the same way. Unset means no condition."""
+
     def __init__(
         self,
         *,
@@ -601,10 +613,12 @@ class Filter(_message.Message):
         created_after: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
         excluded_ids: _abc.Iterable[_builtins.str] | None = ...,
+        event_after: _timestamp_pb2.Timestamp | None = ...,
+        event_before: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_after", b"event_after", "event_before", b"event_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "excluded_ids", b"excluded_ids", "kinds", b"kinds", "origins", b"origins", "paths", b"paths", "session_ids", b"session_ids", "speakers", b"speakers", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_after", b"event_after", "event_before", b"event_before", "excluded_ids", b"excluded_ids", "kinds", b"kinds", "origins", b"origins", "paths", b"paths", "session_ids", b"session_ids", "speakers", b"speakers", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -31,8 +31,10 @@ class _PresetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Preset.ValueTy
     PRESET_UNSPECIFIED: _Preset.ValueType  # 0
     """Not said. Means AGENT."""
     PRESET_CHAT: _Preset.ValueType  # 1
-    """Conversations: 20 candidates, 5 hits, similarity of at least 0.17, decay with age; MANUAL, SUMMARY and USER_INPUT.
-    With paths of VECTOR alone the minimum is 0.30, and the algorithm that of the chat document.
+    """Conversations: 50 candidates, 5 hits, similarity of at least 0.17, decay with age down to nine tenths; MANUAL,
+    SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
+    recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
+    the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT.
     """
     PRESET_CODE: _Preset.ValueType  # 2
     """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.17,
@@ -49,8 +51,10 @@ class Preset(_Preset, metaclass=_PresetEnumTypeWrapper):
 PRESET_UNSPECIFIED: Preset.ValueType  # 0
 """Not said. Means AGENT."""
 PRESET_CHAT: Preset.ValueType  # 1
-"""Conversations: 20 candidates, 5 hits, similarity of at least 0.17, decay with age; MANUAL, SUMMARY and USER_INPUT.
-With paths of VECTOR alone the minimum is 0.30, and the algorithm that of the chat document.
+"""Conversations: 50 candidates, 5 hits, similarity of at least 0.17, decay with age down to nine tenths; MANUAL,
+SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
+recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
+the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT.
 """
 PRESET_CODE: Preset.ValueType  # 2
 """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.17,
@@ -240,11 +244,16 @@ class Decay(_message.Message):
 
     MODE_FIELD_NUMBER: _builtins.int
     HALF_LIFE_DAYS_FIELD_NUMBER: _builtins.int
+    FLOOR_FIELD_NUMBER: _builtins.int
     EXEMPT_ORIGINS_FIELD_NUMBER: _builtins.int
     mode: Global___DecayMode.ValueType
     """Unset means what the preset says."""
     half_life_days: _builtins.float
     """Days, above 0 and at most 36500. Unset means 14."""
+    floor: _builtins.float
+    """Share of a score that no age takes away, in [0, 1]: the score is multiplied by floor + (1 − floor) × the factor of
+    mode. Unset means 0.9 under CHAT where the vector and the keyword path are joined, and 0 otherwise.
+    """
     @_builtins.property
     def exempt_origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
         """Memories of these origins do not decay. Empty means none."""
@@ -254,14 +263,20 @@ class Decay(_message.Message):
         *,
         mode: Global___DecayMode.ValueType = ...,
         half_life_days: _builtins.float | None = ...,
+        floor: _builtins.float | None = ...,
         exempt_origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_half_life_days", b"_half_life_days", "half_life_days", b"half_life_days"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_floor", b"_floor", "_half_life_days", b"_half_life_days", "floor", b"floor", "half_life_days", b"half_life_days"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_half_life_days", b"_half_life_days", "exempt_origins", b"exempt_origins", "half_life_days", b"half_life_days", "mode", b"mode"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_floor", b"_floor", "_half_life_days", b"_half_life_days", "exempt_origins", b"exempt_origins", "floor", b"floor", "half_life_days", b"half_life_days", "mode", b"mode"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__floor: _TypeAlias = _typing.Literal["floor"]  # noqa: Y015
+    _WhichOneofArgType__floor: _TypeAlias = _typing.Literal["_floor", b"_floor"]  # noqa: Y015
     _WhichOneofReturnType__half_life_days: _TypeAlias = _typing.Literal["half_life_days"]  # noqa: Y015
     _WhichOneofArgType__half_life_days: _TypeAlias = _typing.Literal["_half_life_days", b"_half_life_days"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__floor) -> _WhichOneofReturnType__floor | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__half_life_days) -> _WhichOneofReturnType__half_life_days | None: ...
 
 Global___Decay: _TypeAlias = Decay  # noqa: Y015

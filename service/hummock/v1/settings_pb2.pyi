@@ -65,6 +65,7 @@ class PresetSettings(_message.Message):
     RELEVANCE_WEIGHT_FIELD_NUMBER: _builtins.int
     NEAR_TWIN_BAR_FIELD_NUMBER: _builtins.int
     WINDOW_TURNS_FIELD_NUMBER: _builtins.int
+    DECAY_FLOOR_FIELD_NUMBER: _builtins.int
     candidates: _builtins.int
     """Candidates per path before ranking, 1 to 1000; raised to top_k when below it."""
     top_k: _builtins.int
@@ -87,6 +88,8 @@ class PresetSettings(_message.Message):
     """
     window_turns: _builtins.int
     """Last turns of the session that a recall names which are left out, 0 to 1000."""
+    decay_floor: _builtins.float
+    """Share of a score that no age takes away, in [0, 1]."""
     @_builtins.property
     def origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
         """Memories of these origins answer, each named at most once; AI_OUTPUT among them lets CHAT recall what a model said.
@@ -107,15 +110,18 @@ class PresetSettings(_message.Message):
         relevance_weight: _builtins.float | None = ...,
         near_twin_bar: _builtins.float | None = ...,
         window_turns: _builtins.int | None = ...,
+        decay_floor: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_mode", b"decay_mode", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "origins", b"origins", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "decay_mode", b"decay_mode", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "origins", b"origins", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
     _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
     _WhichOneofReturnType__code_top_k: _TypeAlias = _typing.Literal["code_top_k"]  # noqa: Y015
     _WhichOneofArgType__code_top_k: _TypeAlias = _typing.Literal["_code_top_k", b"_code_top_k"]  # noqa: Y015
+    _WhichOneofReturnType__decay_floor: _TypeAlias = _typing.Literal["decay_floor"]  # noqa: Y015
+    _WhichOneofArgType__decay_floor: _TypeAlias = _typing.Literal["_decay_floor", b"_decay_floor"]  # noqa: Y015
     _WhichOneofReturnType__domain_top_k: _TypeAlias = _typing.Literal["domain_top_k"]  # noqa: Y015
     _WhichOneofArgType__domain_top_k: _TypeAlias = _typing.Literal["_domain_top_k", b"_domain_top_k"]  # noqa: Y015
     _WhichOneofReturnType__half_life_days: _TypeAlias = _typing.Literal["half_life_days"]  # noqa: Y015
@@ -134,6 +140,8 @@ class PresetSettings(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__candidates) -> _WhichOneofReturnType__candidates | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__code_top_k) -> _WhichOneofReturnType__code_top_k | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__decay_floor) -> _WhichOneofReturnType__decay_floor | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__domain_top_k) -> _WhichOneofReturnType__domain_top_k | None: ...
     @_typing.overload

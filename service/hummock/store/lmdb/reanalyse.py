@@ -22,7 +22,7 @@ from hummock.store.lmdb.environment import DIRECTORY_KEY, Environment, unusable
 from hummock.store.lmdb.learning_log import StoredRows
 from hummock.store.lmdb.write_batch import WriteBatch
 from hummock.store.views import forward_lists
-from hummock.store.views.columns import relengthened
+from hummock.store.views.columns import reanalysed
 from hummock.store.views.forward_lists import TermDictionary, with_learned
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.template import as_draft, pieces_of
@@ -117,7 +117,7 @@ class _Reanalysis:
                 stored = with_learned(stored, learned)
             txn.put(key, stored, db=tables.terms)
             row = txn.get(key, b"", db=tables.column)
-            txn.put(key, relengthened(row, forward_lists.length(one)), db=tables.column)
+            txn.put(key, reanalysed(row, memory, forward_lists.length(one)), db=tables.column)
         txn.put(keys.project_number_key(number), record_codec.encode(record), db=tables.project)
         next_doc = keys.doc_of_doc_key(memories[-1][0]) + 1
         noted = record_codec.Reanalysed(project=number, doc=next_doc)

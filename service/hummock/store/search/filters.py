@@ -42,6 +42,8 @@ def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
         allowed &= columns.create_time.values >= where.created_after
     if where.created_before is not None:
         allowed &= columns.create_time.values < where.created_before
+    if where.event_after is not None or where.event_before is not None:
+        allowed &= _told_within(view, where)
     for tag in where.tags:
         allowed &= holding(view, [facets.tag(tag)], stored)
     for facet, names in (
@@ -53,6 +55,14 @@ def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
             allowed &= holding(view, [facet(name) for name in names], stored)
     _exclude(view, where.excluded_ids, allowed)
     return allowed
+
+
+def _told_within(view: ProjectView, where: Filter) -> Flags:
+    start = -np.inf if where.event_after is None else where.event_after
+    end = np.inf if where.event_before is None else where.event_before
+    out = np.zeros(len(view.columns), np.uint8)
+    out[view.told_times.between(view.columns, start, end)] = 1
+    return out
 
 
 def failed_conditions(view: ProjectView, where: Filter, stored: StoredProject, ordinal: int) -> tuple[str, ...]:

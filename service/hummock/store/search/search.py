@@ -148,6 +148,8 @@ class Search:
             FoundBy.DOMAIN: by_domain,
             FoundBy.KEY_FILE: key_files,
         }
+        if query.times:
+            found[FoundBy.TIME] = self._by_time(query, allowed, asked)
         if query.with_neighbours:
             found[FoundBy.NEIGHBOUR] = self._neighbours([by_vector, by_keyword], allowed)
         searched = int(np.count_nonzero(allowed))
@@ -183,6 +185,23 @@ class Search:
         # float16 rows are not quite of length 1, so that a cosine may fall a little below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
+
+    def _by_time(self, query: GroupQuery, allowed: Flags, asked: AskedTerms | None) -> Ordinals:
+        """What is told of the query's times; of more than a pool the nearest, else the best by words and the newest."""
+        columns = self._view.columns
+        intervals = [self._view.told_times.between(columns, start, end) for start, end in query.times]
+        of_any = np.unique(np.concatenate(intervals))
+        found: Ordinals = of_any[allowed[of_any] != 0]
+        if len(found) <= query.pool:
+            return found
+        within = np.zeros(len(columns), np.uint8)
+        within[found] = 1
+        if query.vector is not None:
+            return nearest(self._view, within, query.vector, _NO_MINIMUM, query.pool)
+        by_words = _NOTHING if asked is None else asked.best(within, query.pool)
+        rest = np.setdiff1d(found, by_words, assume_unique=True)
+        chosen: Ordinals = np.concatenate([by_words, rest[len(rest) + len(by_words) - query.pool :]])
+        return chosen
 
     def _newest_holding(self, scan: SubstringScan, query: GroupQuery, allowed: Flags) -> Ordinals:
         """The newest that hold a substring, by the time at which they were made (S0-11)."""
@@ -310,8 +329,9 @@ class Search:
             event_time=columns.event_time.values[at],
             session=columns.session.values[at],
             session_position=columns.session_position.values[at],
-            asks=columns.asks.values[at],
+            traits=columns.traits.values[at],
             name_hash=columns.name_hash.values[at],
+            speaker=columns.speaker.values[at],
             text_hash=columns.text_hash.values[at],
             cosine=cosine,
             keyword=keyword,

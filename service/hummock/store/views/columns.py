@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.memory import Memory
+from hummock.core.memory import Memory, MemoryKind
 from hummock.store.views.growing import Growing
-from hummock.text.normalise import short_hash
-from hummock.text.template import asks
+from hummock.text.normalise import prose, short_hash
+from hummock.text.traits import traits_of
 from hummock.text.versions import name_of
 from hummock_kernels.turns import FREE, add_turns, neighbours
 
@@ -76,9 +77,10 @@ ROW = np.dtype(
         ("kind", "u1"),
         ("origin", "u1"),
         ("session", "<u8"),
-        ("asks", "u1"),
+        ("traits", "u1"),
         ("name_hash", "<u8"),
         ("supersedes", "u1"),
+        ("speaker", "<u4"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
@@ -86,9 +88,7 @@ ROW = np.dtype(
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
-_ROW = struct.Struct("<HqdddQQIiHBBQBQB")
-_LENGTH = struct.Struct("<I")
-_LENGTH_AT = struct.calcsize("<HqdddQQ")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQBI")
 _CHUNKS = struct.Struct("<H")
 _CHUNKS_AT = struct.calcsize("<HqdddQQIi")
 
@@ -110,21 +110,34 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
         memory.kind,
         memory.origin,
         id_hash(memory.session_id) if memory.session_id else 0,
-        memory.payload is not None and asks(memory.payload.content),
+        _traits(memory),
         id_hash(name) if name else 0,
         bool(memory.supersedes),
+        speaker_hash(memory.speaker),
     )
     return row + memory.id.encode()
+
+
+def _traits(memory: Memory) -> int:
+    """Of what may be said; a document or a function is no turn of a conversation."""
+    return int(traits_of(memory.payload.content)) if memory.payload and memory.kind is MemoryKind.NOTE else 0
+
+
+def speaker_hash(name: str) -> int:
+    """32 bits of a speaker's name, whatever its case and spaces; 0 of none."""
+    folded = prose(name)
+    return zlib.crc32(folded.encode("utf-8", "surrogatepass")) or 1 if folded else 0
+
+
+def reanalysed(value: bytes, memory: Memory, length: int) -> bytes:
+    """A stored row and id with all that an analyzer tells of the memory; its places and vectors stay."""
+    (row,), _ = unpack_rows([value])
+    return pack_row(memory, int(row["doc"]), length, int(row["session_position"]), int(row["chunk_count"]))
 
 
 def renumbered(value: bytes, doc: int) -> bytes:
     """A stored row and id under another document's number."""
     return value[: _SIZE.size] + _DOC.pack(doc) + value[_SIZE.size + _DOC.size :]
-
-
-def relengthened(value: bytes, length: int) -> bytes:
-    """A stored row and id with another count of terms."""
-    return value[:_LENGTH_AT] + _LENGTH.pack(length) + value[_LENGTH_AT + _LENGTH.size :]
 
 
 def rechunked(value: bytes, chunk_count: int) -> bytes:
@@ -173,9 +186,10 @@ class Columns:
         length: float32, terms with repetitions.
         session: uint64 of the session's id, 0 without one.
         session_position: int32, -1 without a session.
-        asks: uint8, 1 where the text ends in a question.
+        traits: uint8, `text.traits.Trait` of what was said.
         name_hash: uint64 of the name that its versions share, 0 without one.
         supersedes: uint8, 1 where it says that it replaces others.
+        speaker: uint32 of the speaker's name, 0 without one.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -197,9 +211,10 @@ class Columns:
     length: Growing[np.float32]
     session: Growing[np.uint64]
     session_position: Growing[np.int32]
-    asks: Growing[np.uint8]
+    traits: Growing[np.uint8]
     name_hash: Growing[np.uint64]
     supersedes: Growing[np.uint8]
+    speaker: Growing[np.uint32]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]

@@ -19,6 +19,7 @@ from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.postings import Postings
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 from hummock.store.views.superseded import LazySuperseded, Superseded, Superseding
+from hummock.store.views.told_times import ToldTimes
 from hummock_kernels.cosine import Chunks
 
 _FLAGS_KEPT = 4
@@ -96,6 +97,7 @@ class ProjectView:
         lineage: The same in views that have the same memories in the same places, but for those added at the end.
         settings: What the project sets for itself.
         superseding: What its memories say that they replace.
+        told_times: Finds memories by when what they tell happened; of the lineage.
         kept_flags: Of filters; every view begins without any.
         kept_marks: Of token vectors; likewise.
     """
@@ -113,6 +115,7 @@ class ProjectView:
     lineage: object = field(default_factory=object)
     settings: ProjectSettings = NO_SETTINGS
     superseding: Superseding = field(default_factory=Superseding)
+    told_times: ToldTimes = field(default_factory=ToldTimes)
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
     kept_marks: KeptMarks = field(default_factory=KeptMarks, init=False)
     _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
@@ -296,6 +299,7 @@ def _compacted(view: ProjectView) -> ProjectView:
     return replace(
         view,
         lineage=object(),
+        told_times=ToldTimes(),
         columns=view.columns.compacted(),
         vectors=vectors,
         signs=SignBits.of(vectors.values) if vectors.size >= view.plans.sign_rows else None,

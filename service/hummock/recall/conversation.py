@@ -1,0 +1,106 @@
+"""What a question about a conversation prefers: turns of the speaker it names, and of a time where it asks for one."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from hummock.core.candidates import FoundBy
+from hummock.core.memory import Origin
+from hummock.core.recall import Plan, Wanted
+from hummock.recall.fuse import Fused
+from hummock.text.normalise import CJK, prose
+from hummock.text.traits import Trait
+
+SPEAKER_GAIN = 1.12
+"""Factor of the relevance of what was said by the one speaker that a question names."""
+
+ASSISTANT_GAIN = 1.06
+"""The same of what a model has said, where a question asks for that: much of it is in what it was asked."""
+
+WHEN_GAIN = 1.3
+"""The same of what speaks of a time, where a question asks when."""
+
+MAX_CHARACTERS = 256
+"""Of a question that are looked through for names."""
+
+_LONGEST_NAME_WORDS = 3
+_CJK_NAME_CHARACTERS = range(2, 5)
+_UNIT = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
+_IS_CJK = re.compile(f"[{CJK}]").match
+_BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
+
+
+def favoured(fused: Fused, plan: Plan, text: str) -> Fused:
+    """A group with such turns raised; the best keeps its relevance, so that others fall behind it.
+
+    What is looked up by name stays as it is, and so does a group in which no session speaks.
+
+    Args:
+        fused: Best first.
+        plan: What was asked for.
+        text: The question.
+    """
+    found = fused.candidates
+    if not plan.neighbours or not len(fused) or not found.session.any() or (found.found_by & _BY_NAME).any():
+        return fused
+    factor = _factors(fused, plan, text)
+    if factor is None:
+        return fused
+    raised = fused.relevance * factor
+    scale = fused.relevance.max() / max(raised.max(), np.finfo(np.float32).tiny)
+    order = np.argsort(-raised, kind="stable")
+    return replace(
+        fused,
+        row=fused.row[order],
+        joined=fused.joined[order],
+        similarity=fused.similarity[order],
+        relevance=(raised * scale)[order],
+        score=(fused.score * factor * scale)[order],
+        log_decay=fused.log_decay[order],
+    )
+
+
+def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:
+    """One for each candidate, in order; None where the question prefers none."""
+    found, rows = fused.candidates, fused.row
+    factor = np.ones(len(rows), np.float32)
+    speaker = named_speaker(text, found.speaker)
+    if speaker:
+        factor[found.speaker[rows] == speaker] *= SPEAKER_GAIN
+    if Wanted.FROM_ASSISTANT in plan.wanted:
+        factor[found.origin[rows] == Origin.AI_OUTPUT] *= ASSISTANT_GAIN
+    if Wanted.WHEN in plan.wanted:
+        factor[found.traits[rows] & Trait.TELLS_TIME != 0] *= WHEN_GAIN
+    return factor if (factor != 1).any() else None
+
+
+def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
+    """The one speaker that a question names; 0 where it names none, or several.
+
+    Args:
+        text: The question.
+        speakers: Those who may be meant, as `Candidates.speaker` has them, repeats and zeros included.
+    """
+    known = frozenset(np.unique(speakers).tolist()) - {0}
+    if not known:
+        return 0
+    named = {code for name in _names(text) if (code := zlib.crc32(name.encode("utf-8", "surrogatepass")) or 1) in known}
+    return named.pop() if len(named) == 1 else 0
+
+
+def _names(text: str) -> Iterator[str]:
+    """All that may be a name in a text, folded as speakers are: one to three words, two to four Chinese characters."""
+    words: list[str] = []
+    for unit in _UNIT.findall(prose(text[:MAX_CHARACTERS])):
+        if _IS_CJK(unit):
+            words.clear()
+            yield from (unit[at : at + count] for count in _CJK_NAME_CHARACTERS for at in range(len(unit) - count + 1))
+        else:
+            words.append(unit)
+            yield from (" ".join(words[-count:]) for count in range(1, min(len(words), _LONGEST_NAME_WORDS) + 1))

@@ -1,0 +1,87 @@
+"""When what memories tell happened: their told times, and these in order, so that an interval is two look-ups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hummock.store.views.columns import Columns
+
+_FEWEST_BEHIND = 4096
+_BEHIND_ONE_IN = 16
+"""Memories that are newer than the order are looked through one by one, so many and such a share of all at most."""
+
+Ordinals = NDArray[np.int64]
+
+
+def told_times(columns: Columns, first: int = 0) -> NDArray[np.float64]:
+    """Unix seconds of each memory from ordinal `first` on: of its event, or of its saying where it stands in a session.
+
+    NaN for a memory without either.
+    """
+    event_time = columns.event_time.values[first:]
+    is_untold = np.isnan(event_time) & (columns.session.values[first:] != 0)
+    return np.where(is_untold, columns.create_time.values[first:], event_time)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Order:
+    """The memories with a told time among the first `size`.
+
+    Attributes:
+        times: (m,) float64, ascending.
+        ordinals: (m,) int32 of the same memories.
+        size: Ordinals from here on are not in it.
+    """
+
+    times: NDArray[np.float64]
+    ordinals: NDArray[np.int32]
+    size: int
+
+
+_NO_ORDER = _Order(times=np.empty(0, np.float64), ordinals=np.empty(0, np.int32), size=0)
+
+
+class ToldTimes:
+    """Finds memories by their told times. Views of one lineage share it.
+
+    The order is made when a query first names a time, and again when too many memories are newer. Safe to use from
+    several threads: it is replaced at once, and the ordinals of a lineage stay.
+    """
+
+    __slots__ = ("_order",)
+
+    def __init__(self) -> None:
+        self._order = _NO_ORDER
+
+    def between(self, columns: Columns, start: float, end: float) -> Ordinals:
+        """The memories told from `start` to `end`, exclusive, by their times; removed ones too.
+
+        Args:
+            columns: Of a view of the lineage.
+            start: Unix seconds; may be infinite, as `end`.
+            end: Unix seconds.
+        """
+        order = self._of(columns)
+        first, last = np.searchsorted(order.times, (start, end))
+        found = order.ordinals[first:last].astype(np.int64)
+        if order.size >= len(columns):
+            return found[found < len(columns)]
+        newer = told_times(columns, order.size)
+        return np.concatenate([found, order.size + np.flatnonzero((newer >= start) & (newer < end))])
+
+    def _of(self, columns: Columns) -> _Order:
+        order = self._order
+        behind = len(columns) - order.size
+        if behind > max(_FEWEST_BEHIND, len(columns) // _BEHIND_ONE_IN):
+            self._order = order = _ordered(columns)
+        return order
+
+
+def _ordered(columns: Columns) -> _Order:
+    times = told_times(columns)
+    ordinals = np.flatnonzero(~np.isnan(times)).astype(np.int32)
+    places = np.argsort(times[ordinals], kind="stable")
+    return _Order(times=times[ordinals][places], ordinals=ordinals[places], size=len(columns))

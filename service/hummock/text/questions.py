@@ -1,0 +1,134 @@
+"""What kind of answer a question wants, told from its words: a time, a person, a place, several things, what was said.
+
+Tables of words, one a language, as for times: what is not understood changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from hummock.core.recall import Wanted
+from hummock.text.normalise import CJK, is_han, nfkc
+from hummock.text.word_lists import ENGLISH_STOP_WORDS
+
+MAX_CHARACTERS: Final = 512
+"""Only the first ones of a text are looked at."""
+
+
+_AUXILIARY = r"(?:did|do|does|is|are|was|were|will|would|has|have|had|can|could|should|shall|might)(?:n['’]t)?"
+_SAID = (
+    "recommend(?:ed)?|suggest(?:ed)?|sa(?:y|id)|tell|told|mention(?:ed)?|advised?|g[ai]ve|given|explain(?:ed)?|teach|"
+    "taught|wr[io]te|written|proposed?|shared?|list(?:ed)?|answer(?:ed)?|repl(?:y|ied)|describe[d]?|offer(?:ed)?|promised?"
+)
+_ENGLISH: Final = {
+    Wanted.WHEN: (
+        rf"\bwhen(?:['’]s\b| {_AUXILIARY}\b)|\bsince when\b|\bhow long (?:ago|since|has|have|had)\b"
+        r"|\b(?:what|which) (?:\w+ )?(?:date|day|time|year|month|week|weekday|season)\b"
+        r"|\b(?:what|which) (?:was|is|were) (?:the )?(?:\w+ )?(?:date|day|time|year|month)\b"
+    ),
+    Wanted.WHO: r"\bwho(?:m|se)?\b(?! (?:i|we|he|she|they|likes?|lives?|works?) )",
+    Wanted.WHERE: (
+        rf"\bwhere(?:['’]s\b| {_AUXILIARY}\b)|\b(?:what|which) (?:place|city|country|town|street|room|shop|store)\b"
+    ),
+    Wanted.HOW_MANY: r"\bhow (?:many|much|often)\b",
+    Wanted.SEVERAL: (
+        r"\bhow many\b|\bboth\b|\bwhat are (?:some|the)\b|\bwhich (?:ones|of)\b|\beach of\b|\bwho (?:all|else)\b"
+        r"|\ball (?:of )?(?:the|my|his|her|their)\b|\bwhat (?:kinds?|types?|sorts?|other|all|else)\b|\bin common\b"
+        r"|\blist\b|\b(?:what|which) (?:\w+ ){0,2}(?:\w{3,}[^su\W]s|\w+(?:ies|ches|shes|sses|xes)) "
+        r"(?:has|have|had|do|does|did|are|were|can|will)\b"
+    ),
+    Wanted.FROM_ASSISTANT: (
+        rf"\b(?:did|have|had|were|was) you (?:\w+ ){{0,2}}(?:{_SAID}|recommending|suggesting|saying|telling)\b"
+        rf"|\byou(?:['’](?:ve|d))? (?:have |had )?(?:once |previously |already |just |earlier |ever |also )*"
+        r"(?:recommended|suggested|said|told|mentioned|advised|gave|given|explained|taught|wrote|written|proposed|shared|"
+        r"listed|answered|replied|described|offered|promised)\b"
+        r"|\byour (?:\w+ )?(?:recommendations?|suggestions?|advice|answers?|explanations?|repl(?:y|ies)|tips?)\b"
+    ),
+}
+_ZH_SAID = (
+    "推荐|建议|说|告诉|提到|提过|提出|讲|回答|回复|介绍|分享|教|给|列|提议|提供|解释|写|安利|答应|描述|提醒|答|夸|问"
+)
+_CHINESE: Final = {
+    Wanted.WHEN: (
+        r"什么时[候间]|何时|啥时候?|几时|哪一?[天年月周]|哪一?个(?:月|星期|周|季节|年)|几[月号点]|[多几][久天年]以?[之]?前|星期几|周几"
+        r"|多少号|(?:日期|时间|日子)(?:是|在|为)?(?:什么|哪|几|多|[?？]|$)|什么(?:日期|日子|年份|月份)|多久(?:没|之前|以前)"
+    ),
+    Wanted.WHO: r"谁|哪一?(?:位|个人)|什么人|何人|哪些人(?!物)",
+    Wanted.WHERE: r"哪[里儿]|在哪|去哪|到哪|[什啥]么?地方|何[处地]|哪一?个?(?:国家|城市|地方|地点|公园|餐厅|商店|房间)",
+    Wanted.HOW_MANY: r"多少|几[个次本位只张部家种条件杯岁遍回天年人名台辆套]|多[大高长远重快]",
+    Wanted.SEVERAL: (
+        r"哪些|哪几|都有[谁什哪]|[都还](?:和|跟|与)?谁|都(?:\w{0,3}?)(?:了|过)?(?:什么|哪)|分别|各(?:是|有|自)|有多少|几[个次本位只张部家种条件]"
+        r"|有哪|所有|列[出举]|两[个部本家种次位](?:都|分别|是)|共同|什么和什么|还有什么|以及"
+    ),
+    Wanted.FROM_ASSISTANT: (
+        rf"(?<![和跟向给对与同教诉])你们?(?!能|可|会|觉|认|知|帮|请|再|应|想|最|喜|是|叫|有没有|怎么)[^，。？！,?!你]{{0,8}}?(?:{_ZH_SAID})(?:[^，。？！,?!]{{0,3}}?)(?:过|了|的)"
+        rf"|(?<![和跟向给对与同教诉])你(?:曾经?|之前|上次|以前|刚才|当时|那时|先前|昨天|前天|上周)[^，。？！,?!]{{0,10}}?(?:{_ZH_SAID})"
+        rf"|(?:上次|之前|以前|刚才|当时|那次|昨天|前天|上周)你[^，。？！,?!]{{0,8}}?(?:{_ZH_SAID})"
+        r"|你的(?:建议|推荐|回答|意见|解释|答复|看法|方案)"
+    ),
+}
+
+
+def _compiled(table: dict[Wanted, str]) -> tuple[tuple[Wanted, re.Pattern[str]], ...]:
+    return tuple((wanted, re.compile(pattern, re.IGNORECASE)) for wanted, pattern in table.items())
+
+
+_OF_ENGLISH: Final = _compiled(_ENGLISH)
+_OF_CHINESE: Final = _compiled(_CHINESE)
+
+
+def wanted_by(text: str) -> Wanted:
+    """What a question wants, as far as its words say."""
+    looked_at = nfkc(text[:MAX_CHARACTERS])
+    tables = (*_OF_ENGLISH, *_OF_CHINESE) if is_han(looked_at) else _OF_ENGLISH
+    found = Wanted.NOTHING
+    for wanted, pattern in tables:
+        if not wanted & found and pattern.search(looked_at):
+            found |= wanted
+    return found
+
+
+_SAY_LITTLE: Final = ENGLISH_STOP_WORDS | frozenset(
+    _word
+    for _line in (
+        "did done doing happen happened happening went go going gone remember remind recall tell told say said talk",
+        "talked talking about discuss discussed then day days date time times diary journal diaries journals entry",
+        "entries note notes noted record records recorded plan plans planned been there any topic topics anything",
+        "something everything else some all during around us me am thing things up get got spend spent busy keep kept",
+        "write wrote written look looking see show find give back over events event life like much so just he she him",
+        "her his let know s d ll re ve m",
+    )
+    for _word in _line.split()
+)
+_SAY_LITTLE_ZH: Final = re.compile(
+    "聊天|天(?!气)|话题|内容|日记|日志|记录|日程|安排|计划|活动|情况|时候|期间|印象|生活"
+    "|[我你您他她它们的地得了着过在是有没去来做干搞忙些啥都记忆回想看说聊谈提到讲吗呢吧啊呀么什怎样如何哪里儿这那个一下请帮让给和跟与"
+    "日当时发生事情经历还又曾能可以会要翻查找出告诉知道谁]"
+)
+_HAN_OR_WORD: Final = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+_FIRST_CJK: Final = "\u1100"
+_LEAST_CHINESE: Final = 2
+"""Characters that make a word."""
+
+
+def is_only_of_times(text: str, phrases: Iterable[str]) -> bool:
+    """Whether a question names times and nothing else to look for: "what did I do on May 2nd", 11月19日我做了什么.
+
+    Args:
+        text: The question.
+        phrases: The words in it that name the times; none of an interval that the caller gave.
+    """
+    left = nfkc(text)
+    named = False
+    for phrase in phrases:
+        named |= bool(phrase)
+        left = left.replace(phrase, " ") if phrase else left
+    if not named:
+        return False
+    units = _HAN_OR_WORD.findall(_SAY_LITTLE_ZH.sub("", left))
+    characters = sum(unit[0] >= _FIRST_CJK for unit in units)
+    return characters < _LEAST_CHINESE and all(
+        unit[0] >= _FIRST_CJK or unit.casefold() in _SAY_LITTLE for unit in units
+    )

@@ -1,0 +1,93 @@
+"""What kind of answer a question wants."""
+
+from __future__ import annotations
+
+import pytest
+
+from hummock.core.recall import Wanted
+from hummock.text.questions import is_only_of_times, wanted_by
+from hummock.text.time_words import time_intervals
+from hummock.text.traits import Trait, traits_of
+
+NOON = 1_684_319_400.0
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("When did Mia move to Porto?", Wanted.WHEN),
+        ("What date was the concert?", Wanted.WHEN),
+        ("How long ago did he start?", Wanted.WHEN),
+        ("我什么时候买的相机？", Wanted.WHEN),
+        ("那次体检的具体日期是？", Wanted.WHEN),
+        ("上次团建是哪天", Wanted.WHEN),
+        ("Who helped her with the boat?", Wanted.WHO),
+        ("谁帮她修的船？", Wanted.WHO),
+        ("Where did they meet?", Wanted.WHERE),
+        ("他们在哪里见面的", Wanted.WHERE),
+        ("Which instruments does he play?", Wanted.SEVERAL),
+        ("我喜欢哪些菜系？", Wanted.SEVERAL),
+        ("都有谁来了", Wanted.SEVERAL | Wanted.WHO),
+        ("How many cats do they have?", Wanted.HOW_MANY | Wanted.SEVERAL),
+        ("我有多少本书", Wanted.HOW_MANY | Wanted.SEVERAL),
+        ("What did you suggest for the headache?", Wanted.FROM_ASSISTANT),
+        ("what was your advice on the roof", Wanted.FROM_ASSISTANT),
+        ("你上次推荐的餐厅叫什么", Wanted.FROM_ASSISTANT),
+        ("上周你教我的那道菜怎么做", Wanted.FROM_ASSISTANT),
+    ],
+)
+def test_the_words_of_a_question_say_what_it_wants(text: str, wanted: Wanted) -> None:
+    assert wanted_by(text) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "When I was in the library I read a novel, remind me of it",
+        "retry when the server is down",
+        "the person who likes tea",
+        "你能推荐一家餐厅吗",
+        "我给你推荐过一本书",
+        "Can you recommend a book?",
+        "当时间到了就关闭",
+        "parse_date",
+    ],
+)
+def test_other_texts_want_nothing_in_particular(text: str) -> None:
+    assert wanted_by(text) == Wanted.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("text", "is_only"),
+    [
+        ("11月19日我做了什么", True),
+        ("上周五我在忙些什么？", True),
+        ("帮我看看国庆节那天记了什么", True),
+        ("What did I do on May 2nd?", True),
+        ("How did I spend my time last weekend?", True),
+        ("anything in my diary about last Tuesday", True),
+        ("5月2日我买的裙子是什么颜色", False),
+        ("上周五天气怎么样", False),
+        ("Which movie did I watch on May 2nd?", False),
+        ("我做了什么", False),
+    ],
+)
+def test_a_question_may_be_of_a_time_and_of_nothing_else(text: str, is_only: bool) -> None:
+    assert is_only_of_times(text, [each.phrase for each in time_intervals(text, NOON)]) == is_only
+
+
+@pytest.mark.parametrize(
+    ("text", "traits"),
+    [
+        ("Where to?", Trait.ASKS | Trait.ASKS_WITHIN),
+        ("你还好吗？我昨天去了医院。", Trait.ASKS_WITHIN | Trait.TELLS_TIME),
+        ("Did you go? Last Friday was fun.", Trait.ASKS_WITHIN | Trait.TELLS_TIME),
+        ("How are you?\nFine.", Trait(0)),
+        ("GET /a?b=c", Trait(0)),
+        ("x = a ? b : c", Trait(0)),
+        ("我喜欢川菜。", Trait(0)),
+    ],
+)
+def test_a_turn_asks_or_tells_a_time(text: str, traits: Trait) -> None:
+    assert traits_of(text) == traits
