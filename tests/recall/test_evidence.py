@@ -17,7 +17,7 @@ BOUNDED = plan(min_similarity=0.2, min_of_best=0.1)
 
 
 def left(rows: list[Row], rarity: tuple[float, ...] = (0.5, 0.5), **how: object) -> list[str]:
-    return list(ranked(candidates(rows, rarity), BOUNDED, features(**how)).memory_ids)  # type: ignore[arg-type]
+    return list(ranked(candidates(rows, rarity), BOUNDED, features(**how)).memory_ids)  # type: ignore[arg-type] # its own fields
 
 
 def test_a_shared_stop_word_exempts_nobody() -> None:

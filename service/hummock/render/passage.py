@@ -53,11 +53,15 @@ class Passage:
         return not (self.is_cut_before or self.is_cut_behind)
 
 
+def told_terms(query: str) -> list[str]:
+    """Terms of the words that tell what a query is about, in its order, repeats included."""
+    return query_terms(" ".join(keywords(query, _KEYWORDS)))
+
+
 def words_of(query: str) -> tuple[str, ...]:
     """What to look for in texts, folded: stems of the words that tell what a query is about, and pairs of Chinese."""
-    terms = query_terms(" ".join(keywords(query, _KEYWORDS)))
     # The stem of "query" is "queri", which no text holds.
-    stems = (term[:-1] if term.endswith("i") and len(term) > 3 else term for term in terms)
+    stems = (term[:-1] if term.endswith("i") and len(term) > 3 else term for term in told_terms(query))
     return tuple(dict.fromkeys(stem for stem in stems if len(stem) > 1 or _CJK.match(stem)))
 
 

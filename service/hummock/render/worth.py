@@ -12,8 +12,7 @@ from typing import Final
 
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Hit
-from hummock.text.analyzer import query_terms
-from hummock.text.keywords import keywords
+from hummock.render.passage import told_terms
 from hummock.text.normalise import is_han
 
 LEAST_SIMILARITY: Final = 0.2
@@ -31,7 +30,6 @@ LEAST_ACROSS: Final = 0.05
 questions asked in the other language it was the answer in 10, at .05 to .40."""
 
 _NAMED: Final = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
-_KEYWORDS: Final = 32
 
 
 def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
@@ -40,7 +38,7 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
     Hits in Chinese and others are compared among themselves. What the query names is shown, and what was found without
     a vector, as there is nothing to hold against it but its words.
     """
-    told = frozenset(query_terms(" ".join(keywords(query, _KEYWORDS))))
+    told = frozenset(told_terms(query))
     is_other = [_is_chinese(hit) != is_han(query) for hit in hits]
     against = [""] * len(hits)
     for side in (False, True):
