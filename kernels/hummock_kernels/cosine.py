@@ -70,6 +70,17 @@ def _dot(row: Halves, query: Vector) -> np.float32:
 
 
 @helper()
+def _asking(query: Vector) -> tuple[int, int]:
+    """From where to where a query asks anything, in whole cache lines: one of two models' halves may be zero."""
+    first, end = 0, query.shape[0]
+    while first < end and query[first] == 0:
+        first += 1
+    while end > first and query[end - 1] == 0:
+        end -= 1
+    return first - first % _LINE, end
+
+
+@helper()
 def _fetch_ahead(rows: Halves, row: int) -> None:
     """Begin to load a row that is needed soon: rows that lie apart are waited for twice as long as they are read."""
     values = rows.reshape(-1)
@@ -89,13 +100,15 @@ def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
     """Similarity of the picked rows to the query, (n, dim), (dim,) and (m,) -> (m,) float32 in the order of picks.
 
     Rows are float16 unit vectors in uint16, the query is a finite unit vector; picks are valid row numbers, repeats
-    allowed. A row that holds a NaN scores NaN.
+    allowed. A row that holds a NaN where the query is not zero scores NaN.
     """
     scores = np.empty(picks.shape[0], np.float32)
+    left, right = _asking(query)
+    asked = query[left:right]
     for i in range(picks.shape[0]):
         if i + _AHEAD < picks.shape[0]:
             _fetch_ahead(rows, picks[i + _AHEAD])
-        scores[i] = _dot(rows[picks[i]], query)
+        scores[i] = _dot(rows[picks[i], left:right], asked)
     return scores
 
 
@@ -111,12 +124,12 @@ def _marked(allowed: Flags) -> Docs:
 
 
 @helper()
-def _best_chunk(rows: Halves, start: int, count: int, query: Vector) -> tuple[np.float32, int]:
+def _best_chunk(rows: Halves, start: int, count: int, asked: Vector, left: int) -> tuple[np.float32, int]:
     """The best finite similarity among a document's rows and its row; minus infinity and -1 without any."""
     best = np.float32(-np.inf)
     best_row = -1
     for row in range(start, start + count):
-        score = _dot(rows[row], query)
+        score = _dot(rows[row, left : left + asked.shape[0]], asked)
         if score > best and np.isfinite(score):
             best = score
             best_row = row
@@ -127,6 +140,8 @@ def _best_chunk(rows: Halves, start: int, count: int, query: Vector) -> tuple[np
 def _best_of_each(rows: Halves, start: Indices, count: Docs, docs: Docs, query: Vector) -> Vector:
     """The best finite similarity among the rows of each of these documents, which ascend; minus infinity for none."""
     best = np.empty(docs.shape[0], np.float32)
+    left, right = _asking(query)
+    asked = query[left:right]
     for i in range(docs.shape[0]):
         # The processor itself looks ahead where nothing is left out.
         if i + _AHEAD < docs.shape[0] and docs[i + _AHEAD] - docs[i] > _AHEAD:
@@ -134,7 +149,7 @@ def _best_of_each(rows: Halves, start: Indices, count: Docs, docs: Docs, query: 
         first = start[docs[i]]
         best[i] = -np.inf
         for row in range(first, first + count[docs[i]]):
-            score = _dot(rows[row], query)
+            score = _dot(rows[row, left:right], asked)
             if best[i] < score < np.inf:
                 best[i] = score
     return best
@@ -185,6 +200,8 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, I
     cosine = np.full(docs.shape[0], np.nan, np.float32)
     number = np.zeros(docs.shape[0], np.int64)
     vectors = np.zeros((docs.shape[0], rows.shape[1]), np.float32)
+    left, right = _asking(query)
+    asked = query[left:right]
     for i in range(docs.shape[0]):
         if i + _AHEAD < docs.shape[0]:
             _fetch_ahead(rows, start[docs[i + _AHEAD]])
@@ -193,7 +210,7 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, I
             continue
         best_row = first
         if query.shape[0] > 0:
-            best, row = _best_chunk(rows, first, count[docs[i]], query)
+            best, row = _best_chunk(rows, first, count[docs[i]], asked, left)
             if row >= 0:
                 # float16 rows are not quite of length 1.
                 cosine[i] = min(max(best, np.float32(-1)), np.float32(1))
@@ -221,17 +238,18 @@ def _best_token(query: Shorts, q: int, tokens: Bytes, start: int, end: int) -> n
     return best
 
 
-@kernel(OUT_F32_1D(I8_2D, I8_2D, I64_1D))
-def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
+@kernel(OUT_F32_1D(I8_2D, I8_2D, I64_1D, U8_1D))
+def max_sims(query: Bytes, tokens: Bytes, start: Indices, asked: Flags) -> Vector:
     """Mean, over a query's tokens, of the best cosine with any token of a candidate.
 
-    (q, dim), (t, dim) and (n + 1,) -> (n,) float32 in [-1, 1], but for rounding. Candidate i has the tokens from
-    start[i] to start[i + 1]; one without any gets NaN, and so do all when the query has none.
+    (q, dim), (t, dim), (n + 1,) and (n,) -> (n,) float32 in [-1, 1], but for rounding. Candidate i has the tokens from
+    start[i] to start[i + 1]; one without any, or that is not asked, gets NaN, and so do all when the query has none.
 
     Args:
         query: Unit vectors times 127, or zeros.
         tokens: The same, of all candidates.
         start: Ascending, from 0 to t.
+        asked: Nonzero for candidates that are asked.
 
     Source: Khattab & Zaharia, SIGIR 2020.
     """
@@ -239,7 +257,7 @@ def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
     sims = np.full(n, np.nan, np.float32)
     wide = query.astype(np.int16)
     for i in range(n):
-        if start[i] == start[i + 1] or query.shape[0] == 0:
+        if start[i] == start[i + 1] or query.shape[0] == 0 or asked[i] == 0:
             continue
         # Whole numbers until the end: the sum is exact and does not depend on its order.
         total = np.int64(0)

@@ -35,7 +35,16 @@ split_lists = reference_text.split_lists
 
 def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
     """Twin of `cosine.score_rows`."""
-    return _decoded(rows[picks]) @ query
+    return _similarity(_decoded(rows[picks]), query)
+
+
+def _similarity(rows: Matrix, query: Vector) -> Vector:
+    """Of each row, where the query asks anything."""
+    asked = np.flatnonzero(query)
+    first, end = (asked[0], asked[-1] + 1) if len(asked) else (len(query), len(query))
+    between = slice(first // 32 * 32, end)
+    similarity: Vector = rows[:, between] @ query[between]
+    return similarity
 
 
 def _decoded(rows: Halves) -> Matrix:
@@ -59,7 +68,7 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector, *, clip: bool = Tr
     vectors = np.zeros((len(docs), rows.shape[1]), np.float32)
     for i, doc in enumerate(docs.tolist()):
         decoded = _decoded(rows[start[doc] : start[doc] + count[doc]])
-        scores = decoded @ query if len(query) else np.full(len(decoded), np.nan, np.float32)
+        scores = _similarity(decoded, query) if len(query) else np.full(len(decoded), np.nan, np.float32)
         finite = np.isfinite(scores)
         if finite.any():
             number[i] = np.argmax(np.where(finite, scores, -np.inf))
@@ -338,11 +347,11 @@ def mark_term(index: Index, delta: Delta, term: int, out: Flags) -> None:
         out[doc] = 1
 
 
-def max_sims(query: Bytes, tokens: Bytes, start: Indices) -> Vector:
+def max_sims(query: Bytes, tokens: Bytes, start: Indices, asked: Flags) -> Vector:
     """Twin of `cosine.max_sims`."""
     sims = np.full(len(start) - 1, np.nan, np.float32)
     for i, (first, end) in enumerate(itertools.pairwise(start.tolist())):
-        if len(query) and first < end:
+        if len(query) and first < end and asked[i]:
             dots = query.astype(np.int64) @ tokens[first:end].astype(np.int64).T
             sims[i] = dots.max(axis=1).sum() / 127**2 / len(query)
     return sims

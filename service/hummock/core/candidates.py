@@ -126,12 +126,6 @@ class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):
     values: NDArray[np.int8]
     start: NDArray[np.int64]
 
-    def among(self, chosen: NDArray[np.bool_]) -> TokenVectors:
-        """The same with none for those that are not chosen, (n,)."""
-        counts = np.diff(self.start)
-        kept = np.concatenate([[0], np.cumsum(np.where(chosen, counts, 0))])
-        return TokenVectors(values=self.values[np.repeat(chosen, counts)], start=kept)
-
 
 class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     """One group's candidates as columns: row i of every column is the same memory. Order is not specified.

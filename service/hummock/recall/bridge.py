@@ -83,15 +83,16 @@ def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gl
     if is_han(query.text):
         if known_share(query.text, _HAN) < MOSTLY:
             return None
-        said, others = _glossed(query.text), list(_ANY_ENGLISH)
+        said, others = _glossed(query.text), _ANY_ENGLISH
     elif space.token_mark and not is_name(query.text):
-        said, others = _inversely_glossed(query.text), []
+        said, others = _inversely_glossed(query.text), ()
     else:
         return None
     if said is None:
         return None
     stems = [stem for concept in said.concepts for stem in concept.stems]
-    return said if store.holds_any(query.project, (*stems, *others)) else None
+    # Most projects in that language hold the first of them.
+    return said if store.holds_any(query.project, (*others, *stems)) else None
 
 
 def query_gloss(said: Gloss | None) -> QueryGloss | None:

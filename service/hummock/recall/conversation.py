@@ -87,7 +87,7 @@ def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
         text: The question.
         speakers: Those who may be meant, as `Candidates.speaker` has them, repeats and zeros included.
     """
-    known = frozenset(np.unique(speakers).tolist()) - {0}
+    known = set(speakers.tolist()) - {0}
     if not known:
         return 0
     named = {code for name in _names(text) if (code := zlib.crc32(name.encode("utf-8", "surrogatepass")) or 1) in known}

@@ -17,7 +17,7 @@ from hummock.recall.plan import ALL_KINDS, KEEPS_ALL
 from hummock.text.analyzer import query_terms
 from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
-from hummock.text.normalise import CJK, is_han, known_share, prose, short_hash, text_hash
+from hummock.text.normalise import CJK, is_han, known_share, normal_hash, prose, short_hash, text_hash
 
 MAX_TERMS = 32
 """Terms of a query that are scored; each has one bit of `Candidates.matched`."""
@@ -146,11 +146,10 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
 
 def echo_hashes(text: str) -> frozenset[int]:
     """Of the query as prose, and of the same with another final mark or none; and of the query as code."""
-    whole = text.strip()
+    whole = prose(text)
     stem = whole.rstrip(_FINAL_MARKS)
-    texts = (whole, *(f"{stem}{mark}" for mark in _MARKS)) if stem else (whole,)
-    hashes = [text_hash(each, is_code=False) for each in texts]
-    return frozenset(map(short_hash, (*hashes, text_hash(text, is_code=True))))
+    forms = (whole, *(f"{stem}{mark}" for mark in _MARKS)) if stem else (whole,)
+    return frozenset(map(short_hash, (*map(normal_hash, forms), text_hash(text, is_code=True))))
 
 
 def _group_bridge(group: GroupPlan, features: QueryFeatures) -> Bridge | None:

@@ -51,8 +51,8 @@ def late_scores(
     """
     if found.tokens is None or not len(features.tokens):
         return np.full(len(found), np.nan, np.float32)
-    tokens = found.tokens if among is None else found.tokens.among(among)
-    scores = max_sims(features.tokens, tokens.values, tokens.start)
+    asked = np.ones(len(found), np.uint8) if among is None else among.view(np.uint8)
+    scores = max_sims(features.tokens, found.tokens.values, found.tokens.start, asked)
     if not token_mark:
         return scores
     marked = np.float32(token_mark**2)

@@ -47,7 +47,11 @@ def code(text: str) -> str:
 
 def text_hash(text: str, *, is_code: bool) -> bytes:
     """16 bytes that are equal for texts of the same normal form (BLAKE2b)."""
-    normal_form = code(text) if is_code else prose(text)
+    return normal_hash(code(text) if is_code else prose(text))
+
+
+def normal_hash(normal_form: str) -> bytes:
+    """The same of a text that is in its normal form."""
     # A lone surrogate cannot come over the wire, and is still no reason to fail here.
     return hashlib.blake2b(normal_form.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES).digest()
 

@@ -204,7 +204,7 @@ class StoreReads:
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         """Whether the project has one of these terms; see `ports.Store`."""
         with self._projects.reading_by_name(project) as stored:
-            return stored is not None and any(number is not None for number in stored.term_numbers(terms))
+            return stored is not None and any(stored.term_numbers([term]) != [None] for term in terms)
 
     def generation(self, project: str) -> Generation:
         """A project's newest generation; see `ports.Store`."""

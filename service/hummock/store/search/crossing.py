@@ -34,7 +34,9 @@ class Crossing:
         by_keyword = _NOTHING if self._asked is None else self._asked.best(allowed, pool)
         vector = self._bridge.vector
         by_vector = _NOTHING if vector is None else nearest(self._view, allowed, vector, _NO_MINIMUM, pool)
-        return by_keyword[self._are_foreign(by_keyword)], by_vector[self._are_foreign(by_vector)]
+        # One question for both: what it costs hardly depends on how many it is about.
+        are_foreign = self._are_foreign(np.concatenate([by_keyword, by_vector]))
+        return by_keyword[are_foreign[: len(by_keyword)]], by_vector[are_foreign[len(by_keyword) :]]
 
     def said(self, at: Ordinals) -> Bridged:
         """What the bridge says of these candidates, which ascend."""
