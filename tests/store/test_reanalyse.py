@@ -50,6 +50,7 @@ def drafts() -> list[Draft]:
         Draft(
             id="turn", kind=MemoryKind.NOTE, payload=Payload(content="昨天去哪了？"), session_id="s", speaker="Mia Wong"
         ),
+        Draft(kind=MemoryKind.NOTE, id="new", payload=Payload(content="Max is old"), supersedes=("titled",)),
         *(Draft(kind=MemoryKind.NOTE, id=f"n{at}", payload=Payload(content=text)) for at, text in enumerate(texts)),
     ]
 
@@ -103,8 +104,8 @@ def test_all_is_as_if_this_analyzer_had_made_it(tmp_path: Path) -> None:
     assert {name: table for name, table in again.items() if name != "terms"} == {
         name: table for name, table in fresh.items() if name != "terms"
     }
-    assert lines[0] == f"the words of up to 18 memories are made anew, for analyzer {ANALYZER_VERSION}"
-    assert lines[-1] == "the words of 18 memories are made anew"
+    assert lines[0] == f"the words of up to 20 memories are made anew, for analyzer {ANALYZER_VERSION}"
+    assert lines[-1] == "the words of 20 memories are made anew"
 
 
 def test_a_directory_of_this_analyzer_is_left_alone(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_a_start_that_is_cut_short_goes_on_where_it_was(
     lines: list[str] = []
     with opened(tmp_path, say=lines.append):
         pass
-    assert lines[-1] == f"the words of {18 - sum(made)} memories are made anew"
+    assert lines[-1] == f"the words of {20 - sum(made)} memories are made anew"
     assert spelt(content(tmp_path)) == spelt(fresh)
     assert content(tmp_path)["column"] == fresh["column"]
     with opened(tmp_path, say=lines.append):
@@ -173,7 +174,7 @@ def test_large_memories_are_made_anew_a_few_at_a_time(tmp_path: Path, monkeypatc
     monkeypatch.setattr(reanalyse, "terms_of", counting)
     with opened(tmp_path):
         pass
-    assert made == [1] * 18
+    assert made == [1] * 20
     assert spelt(content(tmp_path)) == spelt(fresh)
 
 

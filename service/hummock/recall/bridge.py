@@ -80,6 +80,7 @@ def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gl
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
+    others: tuple[str, ...]
     if is_han(query.text):
         if known_share(query.text, _HAN) < MOSTLY:
             return None

@@ -29,6 +29,7 @@ from hummock.core.recall import (
 )
 from hummock.ports.models import Clock, Embedder, EmbeddingLate
 from hummock.ports.store import Recallable
+from hummock.recall.appended import appended
 from hummock.recall.bridge import crossed, gloss_of, glossed_terms, in_own_language, query_gloss, with_bridge
 from hummock.recall.conversation import favoured
 from hummock.recall.diversify import Picked, pick
@@ -210,7 +211,7 @@ class Recall:
             budget.done(_LATE)
         best = best_cosine(gathered.groups, plan, features, space.calibration)
         fused = tuple(
-            favoured(fuse(found, scores, plan, features, space.calibration, best), plan, query.text)
+            appended(favoured(fuse(found, scores, plan, features, space.calibration, best), plan, query.text), plan)
             for found, scores in zip(gathered.groups, late, strict=True)
         )
         budget.done("fuse")

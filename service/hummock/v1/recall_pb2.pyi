@@ -134,8 +134,9 @@ class _KeywordModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_KeywordMo
     """By terms: words, their stems, parts of identifiers, and pairs of Chinese characters."""
     KEYWORD_MODE_SUBSTRING: _KeywordMode.ValueType  # 2
     """Any keyword anywhere in the memory's text, whatever its case: also a single Chinese character, or a part of an
-    identifier. Newest first, as many as there are candidates. Texts are read from the disk, newest first, so a large
-    project may not be read to its end; degraded says so then.
+    identifier. Newest first, as many as there are candidates; what no vector found stands behind what is similar, at a
+    score of 0.5. Texts are read from the disk, newest first, so a large project may not be read to its end; degraded
+    says so then.
     """
 
 class KeywordMode(_KeywordMode, metaclass=_KeywordModeEnumTypeWrapper):
@@ -147,8 +148,9 @@ KEYWORD_MODE_TERMS: KeywordMode.ValueType  # 1
 """By terms: words, their stems, parts of identifiers, and pairs of Chinese characters."""
 KEYWORD_MODE_SUBSTRING: KeywordMode.ValueType  # 2
 """Any keyword anywhere in the memory's text, whatever its case: also a single Chinese character, or a part of an
-identifier. Newest first, as many as there are candidates. Texts are read from the disk, newest first, so a large
-project may not be read to its end; degraded says so then.
+identifier. Newest first, as many as there are candidates; what no vector found stands behind what is similar, at a
+score of 0.5. Texts are read from the disk, newest first, so a large project may not be read to its end; degraded
+says so then.
 """
 Global___KeywordMode: _TypeAlias = KeywordMode  # noqa: Y015
 

@@ -118,6 +118,8 @@ class _Reanalysis:
             txn.put(key, stored, db=tables.terms)
             row = txn.get(key, b"", db=tables.column)
             txn.put(key, reanalysed(row, memory, forward_lists.length(one)), db=tables.column)
+        # Directories of before did not note that either.
+        record.has_superseding |= any(memory.supersedes for _, memory in memories)
         txn.put(keys.project_number_key(number), record_codec.encode(record), db=tables.project)
         next_doc = keys.doc_of_doc_key(memories[-1][0]) + 1
         noted = record_codec.Reanalysed(project=number, doc=next_doc)

@@ -15,6 +15,9 @@ from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import best_chunks
 
+POOL_PARTS = 2
+"""Of a pool one part is looked for by each path of the bridge: twice as many found no answer more."""
+
 _NO_MINIMUM = -np.inf
 _NOTHING: Ordinals = np.empty(0, np.int64)
 
@@ -30,10 +33,11 @@ class Crossing:
         self._asked = asked_of(view, stored, bridge.terms, bridge.weights) if bridge.terms else None
 
     def best(self, allowed: Flags, pool: int) -> tuple[Ordinals, Ordinals]:
-        """The best of the other language by words and by vector, at most `pool` of each, best first."""
-        by_keyword = _NOTHING if self._asked is None else self._asked.best(allowed, pool)
+        """The best of the other language by words and by vector, at most half a `pool` of each, best first."""
+        most = -(-pool // POOL_PARTS)
+        by_keyword = _NOTHING if self._asked is None else self._asked.best(allowed, most)
         vector = self._bridge.vector
-        by_vector = _NOTHING if vector is None else nearest(self._view, allowed, vector, _NO_MINIMUM, pool)
+        by_vector = _NOTHING if vector is None else nearest(self._view, allowed, vector, _NO_MINIMUM, most)
         # One question for both: what it costs hardly depends on how many it is about.
         are_foreign = self._are_foreign(np.concatenate([by_keyword, by_vector]))
         return by_keyword[are_foreign[: len(by_keyword)]], by_vector[are_foreign[len(by_keyword) :]]

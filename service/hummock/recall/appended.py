@@ -1,0 +1,43 @@
+"""Where substrings are looked for beside vectors: what they alone found stands behind, at one score (S0-13).
+
+A substring says that a text holds it, and nothing of how much of the text is about it. So its hits have no score to be
+mixed with: the newest of them follow the last one that is similar.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+
+from hummock.core.candidates import FoundBy
+from hummock.core.recall import Plan
+from hummock.recall.fuse import Fused
+
+KEYWORD_SCORE = 0.5
+"""The document's, of what no vector found."""
+
+_BY_MORE = np.uint8(FoundBy.VECTOR | FoundBy.DOMAIN | FoundBy.KEY_FILE)
+
+
+def appended(fused: Fused, plan: Plan) -> Fused:
+    """A group with what substrings alone found at its end, newest first; as it is where nothing else found anything."""
+    by_more = (fused.candidates.found_by[fused.row] & _BY_MORE) != 0
+    if not plan.substrings or by_more.all() or not by_more.any():
+        return fused
+    similar, held = np.flatnonzero(by_more), np.flatnonzero(~by_more)
+    newest = held[np.argsort(-fused.candidates.create_time[fused.row[held]], kind="stable")]
+    order = np.concatenate([similar, newest])
+    # Below the last one that is similar, and falling, for relevance is what later stages order by.
+    relevance, score = fused.relevance[order], fused.score[order]
+    steps = np.linspace(1, 0, len(newest), endpoint=False, dtype=np.float32)
+    relevance[len(similar) :] = relevance[: len(similar)].min() * steps
+    score[len(similar) :] = KEYWORD_SCORE
+    return replace(
+        fused,
+        row=fused.row[order],
+        joined=fused.joined[order],
+        similarity=fused.similarity[order],
+        relevance=relevance,
+        score=score,
+        log_decay=fused.log_decay[order],
+    )
