@@ -82,7 +82,7 @@ def recall_requests(corpus: Corpus, numbers: Iterable[int], *tags: str) -> list[
             query_text=question.text,
             query_vector=question.vector,
             preset=recall_pb2.PRESET_AGENT,
-            filter=memory_pb2.Filter(tags=tags),
+            filter=memory_pb2.MemoryFilter(tags=tags),
             as_of=Timestamp(seconds=NOW_S),
             view=memory_pb2.MEMORY_VIEW_FULL,
         )
@@ -100,8 +100,8 @@ def nearest_alone(request: recall_pb2.RecallRequest) -> recall_pb2.RecallRequest
     alone = recall_pb2.RecallRequest()
     alone.CopyFrom(request)
     alone.paths.append(recall_pb2.RECALL_PATH_VECTOR)
-    alone.relevance_weight = 1.0
-    alone.near_twin_bar = 2.0
+    alone.tuning.relevance_weight = 1.0
+    alone.tuning.near_twin_bar = 2.0
     alone.view = memory_pb2.MEMORY_VIEW_INDEX
     return alone
 

@@ -106,7 +106,7 @@ def _asked(service: Serving, generator: Generator, recalls: Sequence[bytes], lea
 
 
 @contextmanager
-def _streaming(service: Serving, memories: Sequence[memory_pb2.MemoryInput]) -> Iterator[list[int]]:
+def _streaming(service: Serving, memories: Sequence[memory_pb2.Memory]) -> Iterator[list[int]]:
     """A stream that goes on until the block ends; gives how many it has stored, in a list of one."""
     is_over, stored = Event(), [0]
 
@@ -116,7 +116,7 @@ def _streaming(service: Serving, memories: Sequence[memory_pb2.MemoryInput]) -> 
                 if is_over.is_set():
                     return
                 batch = memories[start : start + BATCH_MEMORIES]
-                yield pb.LearnStreamRequest(batch=pb.LearnRequest(project=f"streamed-{number}", memories=batch))
+                yield pb.LearnStreamRequest(learn=pb.LearnRequest(project=f"streamed-{number}", memories=batch))
 
     def stream() -> None:
         for reply in ContextServiceStub(service.channel).LearnStream(requests()):

@@ -119,7 +119,7 @@ _KINDS = (
 """Each kind with the upper end of its share of the unit interval."""
 _NOTE_ORIGINS = (pb.ORIGIN_USER_INPUT, pb.ORIGIN_MANUAL, pb.ORIGIN_AI_OUTPUT, pb.ORIGIN_SUMMARY)
 
-Batch = tuple[str, list[pb.MemoryInput]]
+Batch = tuple[str, list[pb.Memory]]
 """A project and some of its memories."""
 _ID_PREFIX = "bench/"
 
@@ -135,7 +135,7 @@ class Question:
 
     project: str
     text: str
-    vector: pb.Vector | None
+    vector: pb.Embedding | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,7 +151,7 @@ class Space:
         drawn = np.random.default_rng((seed, _CENTRES)).standard_normal((TOPICS, dim))
         return cls(id=space_id, centres=drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 
-    def near(self, topic: int, random: np.random.Generator) -> pb.Vector:
+    def near(self, topic: int, random: np.random.Generator) -> pb.Embedding:
         """A vector of length 1 that belongs to the topic."""
         noise = random.standard_normal(self.centres.shape[1])
         drawn = self.centres[topic] + noise * (_NOISE / np.linalg.norm(noise))
@@ -186,7 +186,7 @@ class Corpus:
                 batch = places[start : start + batch_memories]
                 yield self.project_name(first), [self.memory(place) for place in batch]
 
-    def memory(self, place: int) -> pb.MemoryInput:
+    def memory(self, place: int) -> pb.Memory:
         """The memory at a place in [0, size)."""
         random = np.random.default_rng((self.seed, _MEMORIES, place))
         topic = _zipf(random, TOPICS)
@@ -195,8 +195,8 @@ class Corpus:
         memory = _MAKERS[kind](_Words(random, topic), place)
         memory.id = f"{_ID_PREFIX}{place}"
         memory.kind = kind
-        memory.index.tags.extend(sorted({TAGS[_zipf(random, len(TAGS))] for _ in range(2)}))
-        memory.index.tags.extend(tag for tag, share in TAG_SHARES.items() if random.random() < share)
+        memory.tags.extend(sorted({TAGS[_zipf(random, len(TAGS))] for _ in range(2)}))
+        memory.tags.extend(tag for tag, share in TAG_SHARES.items() if random.random() < share)
         age_s = random.integers(_AGE_DAYS * 86_400)
         memory.create_time.CopyFrom(Timestamp(seconds=NOW_S - int(age_s)))
         if self.space is not None:
@@ -269,41 +269,39 @@ def _zipf(random: np.random.Generator, count: int) -> int:
     return min(int(math.exp(random.random() * math.log(count + 1))), count) - 1
 
 
-def _note(drawn: _Words, place: int) -> pb.MemoryInput:
+def _note(drawn: _Words, place: int) -> pb.Memory:
     origin = _NOTE_ORIGINS[_zipf(drawn.random, len(_NOTE_ORIGINS))]
     said = origin in (pb.ORIGIN_USER_INPUT, pb.ORIGIN_AI_OUTPUT)
-    return pb.MemoryInput(
+    return pb.Memory(
         origin=origin,
-        payload=pb.MemoryPayload(content=f"{drawn.text()} #{place}"),
+        content=f"{drawn.text()} #{place}",
         session_id=f"session-{drawn.topic}" if said else "",
         speaker=_SPEAKERS[int(drawn.random.integers(len(_SPEAKERS)))] if said else "",
     )
 
 
-def _entry(drawn: _Words, place: int) -> pb.MemoryInput:
+def _entry(drawn: _Words, place: int) -> pb.Memory:
     title = f"{drawn['zn' if drawn.is_chinese else 'en']} {place}"
-    return pb.MemoryInput(
-        index=pb.MemoryIndex(title=title), payload=pb.MemoryPayload(content=f"{title}\n{drawn.text()}")
-    )
+    return pb.Memory(title=title, content=f"{title}\n{drawn.text()}")
 
 
-def _learning_record(drawn: _Words, place: int) -> pb.MemoryInput:
+def _learning_record(drawn: _Words, place: int) -> pb.Memory:
     question = drawn.filled(_ZH_QUESTIONS if drawn.is_chinese else _EN_QUESTIONS)
     record = pb.LearningRecord(question=f"{question} #{place}", answer=drawn.text(), source_files=[_path(drawn)])
-    return pb.MemoryInput(origin=pb.ORIGIN_SUMMARY, payload=pb.MemoryPayload(learning_record=record))
+    return pb.Memory(origin=pb.ORIGIN_SUMMARY, learning_record=record)
 
 
-def _domain_knowledge(drawn: _Words, place: int) -> pb.MemoryInput:
+def _domain_knowledge(drawn: _Words, place: int) -> pb.Memory:
     knowledge = pb.DomainKnowledge(
         domain=f"{drawn['zn']} {place}",
         aliases=[f"{drawn['en']} {place}"],
         summary=drawn.text(),
         key_files=[_path(drawn) for _ in range(2)],
     )
-    return pb.MemoryInput(payload=pb.MemoryPayload(domain_knowledge=knowledge))
+    return pb.Memory(domain_knowledge=knowledge)
 
 
-def _code_fragment(drawn: _Words, place: int) -> pb.MemoryInput:
+def _code_fragment(drawn: _Words, place: int) -> pb.Memory:
     is_python = drawn.random.random() < 0.5
     symbol = drawn["fn"]
     head = f"def {symbol}(batch_{place}):" if is_python else f"fun {symbol}(batch{place}: Batch): Result {{"
@@ -318,8 +316,7 @@ def _code_fragment(drawn: _Words, place: int) -> pb.MemoryInput:
         language="python" if is_python else "kotlin",
         symbol=symbol,
     )
-    payload = pb.MemoryPayload(content="\n".join(code), code_fragment=fragment)
-    return pb.MemoryInput(origin=pb.ORIGIN_INDEXER, payload=payload)
+    return pb.Memory(origin=pb.ORIGIN_INDEXER, content="\n".join(code), code_fragment=fragment)
 
 
 def _path(drawn: _Words, suffix: str = "kt") -> str:

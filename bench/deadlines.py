@@ -122,7 +122,11 @@ def _answers(service: Serving, messages: Sequence[bytes], deadline_s: float | No
     return Answers(
         times_s=[elapsed_s for elapsed_s, _ in answered],
         late=len(made) - len(answered),
-        left_out=Counter(each.path for reply in replies for each in reply.degraded),
+        left_out=Counter(
+            recall_pb2.DegradedPart.Name(each.part).removeprefix("DEGRADED_PART_").lower()
+            for reply in replies
+            for each in reply.degraded
+        ),
     )
 
 

@@ -158,15 +158,15 @@ def _index(service: Serving, root: Path, project: str) -> SyncReport:
 
 
 def _await_vectors(service: Serving, project: str) -> None:
-    request = project_service_pb2.ProjectServiceWatchRequest(project=project)
-    for reply in ProjectServiceStub(service.channel).Watch(request):
+    request = project_service_pb2.WatchProjectRequest(project=project)
+    for reply in ProjectServiceStub(service.channel).WatchProject(request):
         if not reply.pending_count:
             return
 
 
 def _pending(service: Serving, project: str) -> int:
-    request = project_service_pb2.ProjectServiceGetRequest(project=project)
-    return int(ProjectServiceStub(service.channel).Get(request).project.pending_count)
+    request = project_service_pb2.GetProjectRequest(project=project)
+    return int(ProjectServiceStub(service.channel).GetProject(request).project.pending_count)
 
 
 def _asked(service: Serving, texts: Iterator[str]) -> _Beside:
@@ -194,10 +194,8 @@ def _times(call: Call, messages: Sequence[bytes]) -> Latency:
     return Latency.of(times_s[_WARM_UP:])
 
 
-def _note(text: str) -> memory_pb2.MemoryInput:
-    return memory_pb2.MemoryInput(
-        kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content=f"It was asked {text}.")
-    )
+def _note(text: str) -> memory_pb2.Memory:
+    return memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content=f"It was asked {text}.")
 
 
 def _learn_notes(service: Serving, texts: Iterator[str]) -> None:
@@ -221,10 +219,10 @@ def _renamed(service: Serving, root: Path) -> tuple[int, int, int]:
         target = root / "renamed" / path
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(root / path, target)
-    before = AdminServiceStub(service.channel).Status(admin_service_pb2.StatusRequest()).embedding
+    before = AdminServiceStub(service.channel).GetStatus(admin_service_pb2.GetStatusRequest()).embedding
     report = _index(service, root, _PROJECT)
     _await_vectors(service, _PROJECT)
-    after = AdminServiceStub(service.channel).Status(admin_service_pb2.StatusRequest()).embedding
+    after = AdminServiceStub(service.channel).GetStatus(admin_service_pb2.GetStatusRequest()).embedding
     say(f"{len(moved)} files renamed: {report.sent} sent, {report.deleted} deleted")
     embedded = after.embedded_count - before.embedded_count
     return len(moved), embedded, after.reused_count - before.reused_count

@@ -215,7 +215,7 @@ def measure_bulk(options: Options) -> Findings:
     corpus = source.corpus
     say("bulk: making the requests")
     messages = [
-        pb.LearnStreamRequest(batch=pb.LearnRequest(project=project, memories=memories)).SerializeToString()
+        pb.LearnStreamRequest(learn=pb.LearnRequest(project=project, memories=memories)).SerializeToString()
         for project, memories in corpus.batches(BATCH_MEMORIES)
     ]
     (question,) = recall_messages(corpus, [0], TAG)

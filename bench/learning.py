@@ -22,7 +22,7 @@ from bench.command import Options, run_parts
 from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed, Serving
 from hummock import models
-from hummock.v1 import context_service_pb2, learning_pb2, memory_pb2, recall_pb2
+from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from hummock.v1 import learning_service_pb2 as pb
 
 PART = "learning"
@@ -34,9 +34,9 @@ _NONE, _AGAIN, _DEAD, _HANGING = "none", "none, again", "dead", "hanging"
 _TIMES = 1.1
 """What counts as unchanged: p99 to that beside no language model."""
 _SEED = 7420
-_RENDER = "/hummock.v1.ContextService/Render"
+_RENDER = "/hummock.v1.ContextService/RenderTurn"
 _OBSERVE = "/hummock.v1.LearningService/ObserveTurn"
-_UPDATE = "/hummock.v1.LearningService/UpdateSettings"
+_UPDATE = "/hummock.v1.LearningService/UpdateLearningSettings"
 _IDEOGRAPHS = [chr(code) for code in range(0x4E00, 0x4E00 + 2000)]
 NOT_MEASURED = (
     "the time until keywords are learnt, and a model that embeds: a toy stands for it",
@@ -55,12 +55,12 @@ class Asked:
     def turn(self, number: int, text: str, *, counts: bool) -> None:
         """One turn; the name of an entry is in its text, so that its prompt holds that entry."""
         recall = recall_pb2.RecallRequest(project=PART, query_text=text, preset=recall_pb2.PRESET_CODEX)
-        render = context_service_pb2.RenderRequest(
-            project=PART, recall=recall, commit=learning_pb2.RenderCommit(turn=number)
+        render = context_service_pb2.RenderTurnRequest(
+            render=context_service_pb2.RenderRequest(project=PART, recall=recall), turn=number
         )
-        observed = pb.LearningServiceObserveTurnRequest(project=PART, turn=number, user_text=text)
+        observed = pb.ObserveTurnRequest(project=PART, turn=number, user_text=text)
         taken_s, reply = _timed(self.service, _RENDER, render.SerializeToString())
-        if not context_service_pb2.RenderResponse.FromString(reply).text:
+        if not context_service_pb2.RenderTurnResponse.FromString(reply).rendering.text:
             raise BenchFailed("a turn's prompt holds no entry")
         observe_s, _ = _timed(self.service, _OBSERVE, observed.SerializeToString())
         if counts:
@@ -135,17 +135,17 @@ def _serving(directory: Path, address: str, names: Sequence[str]) -> Iterator[Se
         for start in range(0, len(names), _LEARN_AT_ONCE):
             memories = [_entry(name) for name in names[start : start + _LEARN_AT_ONCE]]
             learn(context_service_pb2.LearnRequest(project=PART, memories=memories).SerializeToString())
-        switched = pb.LearningServiceUpdateSettingsRequest(project=PART, enabled=True)
+        switched = pb.UpdateLearningSettingsRequest(project=PART, enabled=True)
         caller(service.channel, _UPDATE)(switched.SerializeToString())
         yield service
 
 
-def _entry(name: str) -> memory_pb2.MemoryInput:
-    return memory_pb2.MemoryInput(
+def _entry(name: str) -> memory_pb2.Memory:
+    return memory_pb2.Memory(
         id=f"世界.图鉴.{name}",
         kind=memory_pb2.MEMORY_KIND_ENTRY,
-        index=memory_pb2.MemoryIndex(title=name),
-        payload=memory_pb2.MemoryPayload(content=f"{name}在海的另一边，很少有人见过。"),
+        title=name,
+        content=f"{name}在海的另一边，很少有人见过。",
     )
 
 

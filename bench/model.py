@@ -191,7 +191,7 @@ def measure_embedding(options: Options) -> Findings:
 
 
 def _embedding(
-    model: EmbeddingModel, options: Options, kind: str, memories: Sequence[memory_pb2.MemoryInput]
+    model: EmbeddingModel, options: Options, kind: str, memories: Sequence[memory_pb2.Memory]
 ) -> tuple[Row, list[tuple[str, str]]]:
     """Row 11. Both do the same chunks, on as many threads as there are cores."""
     documents = _documents(model, options.models_dir, memories)
@@ -213,18 +213,16 @@ def _rates(chunks: int, texts: int, taken_s: float) -> str:
     return f"{chunks / taken_s:.0f} ({texts / taken_s:.0f})"
 
 
-def _functions(path: Path) -> list[memory_pb2.MemoryInput]:
+def _functions(path: Path) -> list[memory_pb2.Memory]:
     with path.open(encoding="utf-8") as lines:
         texts = list(dict.fromkeys(json.loads(line)["text"] for line in lines))[:_TEXTS]
     return [
-        memory_pb2.MemoryInput(
-            kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content=f"{text}\n# {place}")
-        )
+        memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content=f"{text}\n# {place}")
         for place, text in enumerate(texts)
     ]
 
 
-def _fragments() -> list[memory_pb2.MemoryInput]:
+def _fragments() -> list[memory_pb2.Memory]:
     """Some of those into which the indexer cuts this repository's files, documents left out."""
     files = (file for file in walk(_REPOSITORY, lambda path, reason: None) if file.suffix not in MARKDOWN_SUFFIXES)
     found = [memory_input(fragment, "") for file in files for fragment in fragments(file)]
@@ -232,7 +230,7 @@ def _fragments() -> list[memory_pb2.MemoryInput]:
     return [memory for memory in found if memory.id in taken]
 
 
-def _documents(model: EmbeddingModel, models_dir: Path, memories: Sequence[memory_pb2.MemoryInput]) -> list[list[str]]:
+def _documents(model: EmbeddingModel, models_dir: Path, memories: Sequence[memory_pb2.Memory]) -> list[list[str]]:
     """The chunks of each that the service embeds."""
     with closing(models.open_embedder(model, models_dir)) as embedder:
         lessons = [
@@ -250,7 +248,7 @@ def _alone_s(model: EmbeddingModel, models_dir: Path, documents: Sequence[Sequen
         return time.perf_counter() - started_s
 
 
-def _learnt_s(model: EmbeddingModel, options: Options, memories: Sequence[memory_pb2.MemoryInput]) -> float:
+def _learnt_s(model: EmbeddingModel, options: Options, memories: Sequence[memory_pb2.Memory]) -> float:
     starts = range(0, len(memories), BATCH_MEMORIES)
     batches = [(_PROJECT, list(memories[start : start + BATCH_MEMORIES])) for start in starts]
     with (

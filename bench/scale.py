@@ -160,7 +160,7 @@ def _grown(filled: Filled, queries: int) -> Grown:
         first_answer_s = time.perf_counter() - service.started_s
         made = timed(recall, messages[1:WARM_UP_CALLS], messages[WARM_UP_CALLS:])
         all_pass = timed(recall, (), unfiltered)
-        status = AdminServiceStub(service.channel).Status(admin_pb.StatusRequest())
+        status = AdminServiceStub(service.channel).GetStatus(admin_pb.GetStatusRequest())
         anonymous_bytes = service.anonymous_bytes()
     check_replies(made.replies + all_pass.replies)
     files = [path.stat() for path in filled.bench.data_dir.rglob("*") if path.is_file()]

@@ -155,14 +155,14 @@ def learn_all(service: Serving, batches: Iterable[Batch], count: int, name: str)
     created = 0
     requests = (
         pb.LearnStreamRequest(
-            batch=pb.LearnRequest(project=project, memories=memories, embedding=pb.EMBEDDING_MODE_INLINE)
+            learn=pb.LearnRequest(project=project, memories=memories, embedding=pb.EMBEDDING_MODE_INLINE)
         )
         for project, memories in batches
     )
     for reply in ContextServiceStub(service.channel).LearnStream(requests):
         if reply.WhichOneof("outcome") == "failed":
             raise BenchFailed(f"a batch was refused: {reply.failed.field}: {reply.failed.message}")
-        created += sum(result.status == pb.LEARN_STATUS_CREATED for result in reply.stored.results)
+        created += sum(result.status == pb.LEARN_STATUS_CREATED for result in reply.learnt.results)
         if time.perf_counter() - said_s > _PROGRESS_S:
             said_s = time.perf_counter()
             say(f"setting {name}: {created} of {count} memories learnt")
@@ -193,9 +193,9 @@ def _noted(
         for memory in memories:
             place = place_of(memory.id)
             vectors[place] = np.frombuffer(memory.vector.values, "<f4")
-            for tag in memory.index.tags:
+            for tag in memory.tags:
                 tagged[tag][place] = True
-            if embedded in memory.index.tags:
+            if embedded in memory.tags:
                 memory.ClearField("vector")
         yield project, memories
 

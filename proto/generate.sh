@@ -1,23 +1,22 @@
 #!/bin/sh
-# Writes the Python stubs of proto/ into service/hummock/v1. Needs the `dev` extra; run by `make proto`.
+# Writes what follows from proto/: the protos of clients into clients/proto, the Python stubs into service/hummock/v1.
+# Needs the `dev` extra; run by `make proto`.
 set -eu
 cd "$(dirname "$0")"
 python="${PYTHON:-python3}"
-target=../service
+stubs=../service/hummock/v1
+protos=../clients/proto
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 PATH="$(dirname "$(command -v "$python")"):$PATH"
-"$python" -m grpc_tools.protoc -I. --python_out="$out" --grpc_python_out="$out" --mypy_out="$out" --mypy_grpc_out="$out" \
+rm -rf "$protos"
+"$python" without_rules.py protos "$protos"
+"$python" -m grpc_tools.protoc -I. --include_imports --include_source_info --descriptor_set_out="$out/full.binpb" \
     hummock/v1/*.proto
-"$python" -m grpc_tools.protoc -I. --python_out="$out" --mypy_out="$out" buf/validate/validate.proto
-# The vendored rules live inside our package, so that they never clash with another copy of `buf` in site-packages.
-find "$out" -name '*.py' -o -name '*.pyi' | while read -r file; do
-    sed -i.bak -e 's/^from buf\.validate import/from hummock.v1.buf.validate import/' \
-        -e 's/^import buf\.validate\.validate_pb2/import hummock.v1.buf.validate.validate_pb2/' "$file"
-done
-find "$out" -name '*.bak' -delete
-rm -rf "$target"/hummock/v1
-mkdir -p "$target"/hummock/v1/buf/validate
-cp "$out"/hummock/v1/*.py "$out"/hummock/v1/*.pyi "$target"/hummock/v1/
-cp "$out"/buf/validate/* "$target"/hummock/v1/buf/validate/
-for package in hummock/v1 hummock/v1/buf hummock/v1/buf/validate; do : > "$target/$package/__init__.py"; done
+"$python" without_rules.py descriptors "$out/full.binpb" "$out/bare.binpb"
+"$python" -m grpc_tools.protoc --descriptor_set_in="$out/bare.binpb" --python_out="$out" --grpc_python_out="$out" \
+    --mypy_out="$out" --mypy_grpc_out="$out" hummock/v1/*.proto
+rm -rf "$stubs"
+mkdir -p "$stubs"
+cp "$out"/hummock/v1/*.py "$out"/hummock/v1/*.pyi "$stubs"
+: > "$stubs/__init__.py"

@@ -127,8 +127,8 @@ def _learn(stack: ExitStack, place: Place, corpus: Corpus, say: Say) -> Serving:
 
 def _await_vectors(service: Serving, project: str) -> None:
     """What an indexer sends is embedded behind the reply."""
-    watched = project_pb.ProjectServiceWatchRequest(project=project)
-    for reply in ProjectServiceStub(service.channel).Watch(watched):
+    watched = project_pb.WatchProjectRequest(project=project)
+    for reply in ProjectServiceStub(service.channel).WatchProject(watched):
         if not reply.pending_count:
             return
 
@@ -139,7 +139,7 @@ def _bench(place: Place, corpus: Corpus) -> Bench:
 
 def emb_space(service: Serving) -> str:
     """The space in which this service embeds."""
-    status = AdminServiceStub(service.channel).Status(admin_pb.StatusRequest(), timeout=_CALL_S)
+    status = AdminServiceStub(service.channel).GetStatus(admin_pb.GetStatusRequest(), timeout=_CALL_S)
     return str(status.model.emb_space)
 
 

@@ -149,14 +149,14 @@ def _question(who: Diarist, language: str, span: Span, found: Iterable[Entry], f
     )
 
 
-def _memory(entry: Entry) -> pb.MemoryInput:
+def _memory(entry: Entry) -> pb.Memory:
     evening = datetime(entry.day.year, entry.day.month, entry.day.day, _EVENING, tzinfo=UTC)
     stored = evening + timedelta(minutes=7 * entry.place)
-    return pb.MemoryInput(
+    return pb.Memory(
         id=entry.id,
         kind=pb.MEMORY_KIND_NOTE,
         origin=pb.ORIGIN_USER_INPUT,
-        payload=pb.MemoryPayload(content=entry.text),
+        content=entry.text,
         session_id="" if entry.has_event_time else f"diary-{entry.day}",
         event_time=_timestamp(stored - timedelta(hours=3)) if entry.has_event_time else None,
         create_time=_timestamp(stored),

@@ -47,7 +47,7 @@ class Change:
 
 def history(_: Path, root: Path = REPOSITORY, trees: Sequence[tuple[str, str]] = TREES) -> Corpus:
     """A project for each tree, and the commits behind it. Raises: SetSkipped, where the clone has no such history."""
-    projects: dict[str, tuple[pb.MemoryInput, ...]] = {}
+    projects: dict[str, tuple[pb.Memory, ...]] = {}
     asked: dict[str, list[Question]] = {"file": [], "function": []}
     for tree, last in trees:
         files = at_commit(root, tree, FOLDERS)

@@ -39,7 +39,7 @@ class Indexed:
             raise SetSkipped(f"the extra `code` is not installed; without it {', '.join(missing)} is cut by lines")
         return cls(fragments=tuple(fragment for each in known for fragment in fragments(each)))
 
-    def memories(self) -> tuple[pb.MemoryInput, ...]:
+    def memories(self) -> tuple[pb.Memory, ...]:
         """As they are sent."""
         return tuple(memory_input(each, "") for each in self.fragments)
 

@@ -151,7 +151,7 @@ def _store(service: Serving, project: str, datasets: Path) -> None:
     (memories,) = xquad(datasets, "en").projects.values()
     entries = []
     for memory in memories:
-        entry = memory_pb2.MemoryInput()
+        entry = memory_pb2.Memory()
         entry.CopyFrom(memory)
         entry.kind = memory_pb2.MEMORY_KIND_ENTRY
         entries.append(entry)
@@ -165,12 +165,12 @@ def _teach(service: Serving, project: str, lesson: Lesson) -> None:
     stub = LearningServiceStub(service.channel)
     pause_s = learning_pb2.LearningSettings()
     pause_s.cold_start_pause.FromSeconds(0)
-    stub.UpdateSettings(
-        pb.LearningServiceUpdateSettingsRequest(project=project, enabled=True, settings=pause_s), timeout=_CALL_S
+    stub.UpdateLearningSettings(
+        pb.UpdateLearningSettingsRequest(project=project, enabled=True, settings=pause_s), timeout=_CALL_S
     )
     for number, question in enumerate(lesson.observed, start=1):
         stub.ObserveTurn(
-            pb.LearningServiceObserveTurnRequest(
+            pb.ObserveTurnRequest(
                 project=project,
                 turn=number,
                 user_text=question.text,
@@ -184,7 +184,7 @@ def _teach(service: Serving, project: str, lesson: Lesson) -> None:
 
 
 def _read_all(stub: LearningServiceStub, project: str) -> None:
-    wanted = pb.LearningServiceLearnKeywordsRequest(project=project, scope=pb.SCAN_SCOPE_ALL)
+    wanted = pb.LearnKeywordsRequest(project=project, scope=pb.SCAN_SCOPE_ALL)
     *_, last = stub.LearnKeywords(wanted, timeout=_CALL_S)
     if last.end != pb.SCAN_END_DONE:
         raise BenchFailed(f"the entries were not all read: {last.reason}")

@@ -62,12 +62,12 @@ def _ways() -> tuple[Way, ...]:
     return AGENT, CHAT, CODE
 
 
-def _fact(place: int, id_: str, text: str) -> pb.MemoryInput:
-    return pb.MemoryInput(
+def _fact(place: int, id_: str, text: str) -> pb.Memory:
+    return pb.Memory(
         id=id_,
         kind=pb.MEMORY_KIND_NOTE,
         origin=pb.ORIGIN_USER_INPUT,
-        payload=pb.MemoryPayload(content=text),
+        content=text,
         create_time=_timestamp(_FIRST + place * _BETWEEN),
     )
 

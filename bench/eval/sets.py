@@ -22,32 +22,33 @@ Record = Mapping[str, Any]
 _FIRST_EXCHANGE = timedelta(hours=12)
 
 
-def note(record: Record) -> pb.MemoryInput:
+def note(record: Record) -> pb.Memory:
     """A paragraph; the titles that some sets have are not used."""
-    return pb.MemoryInput(id=record["_id"], kind=pb.MEMORY_KIND_NOTE, payload=pb.MemoryPayload(content=record["text"]))
+    return pb.Memory(id=record["_id"], kind=pb.MEMORY_KIND_NOTE, content=record["text"])
 
 
-def code(record: Record) -> pb.MemoryInput:
+def code(record: Record) -> pb.Memory:
     """A function in a file of its own; its name is left where it stands, in the code."""
     fragment = pb.CodeFragment(path=f"{record['_id']}.py", language="python")
-    return pb.MemoryInput(
+    return pb.Memory(
         id=record["_id"],
         kind=pb.MEMORY_KIND_CODE_FRAGMENT,
-        payload=pb.MemoryPayload(content=record["text"], code_fragment=fragment),
+        content=record["text"],
+        code_fragment=fragment,
     )
 
 
-def exchange(record: Record) -> pb.MemoryInput:
+def exchange(record: Record) -> pb.Memory:
     """What a user said and what was answered, a line each: one memory. The day is its session.
 
     Exchanges of a day are a minute apart, from noon UTC on; only their order is known. They are learnt then.
     """
     time = _timestamp(_noon(record["day"]) + timedelta(minutes=record["position"]))
-    return pb.MemoryInput(
+    return pb.Memory(
         id=record["_id"],
         kind=pb.MEMORY_KIND_NOTE,
         origin=pb.ORIGIN_USER_INPUT,
-        payload=pb.MemoryPayload(content=f"{record['query']}\n{record['response']}"),
+        content=f"{record['query']}\n{record['response']}",
         session_id=record["day"],
         speaker=record["user"],
         event_time=time,
@@ -116,7 +117,7 @@ class Corpus:
     """Memories by project, and the slices that ask for them."""
 
     name: str
-    projects: Mapping[str, tuple[pb.MemoryInput, ...]]
+    projects: Mapping[str, tuple[pb.Memory, ...]]
     slices: tuple[Slice, ...]
 
     @property
@@ -194,7 +195,7 @@ def memorybank(datasets: Path, language: str) -> Corpus:
     """
     folder = datasets / "memorybank-zh-en"
     name = f"memorybank-{language}"
-    by_project: dict[str, list[pb.MemoryInput]] = {}
+    by_project: dict[str, list[pb.Memory]] = {}
     asked_at: dict[str, Timestamp] = {}
     for record in sorted(records(folder / f"corpus.{language}.jsonl"), key=lambda each: str(each["day"])):
         by_project.setdefault(f"{name}-{record['user']}", []).append(exchange(record))

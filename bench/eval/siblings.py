@@ -31,7 +31,7 @@ def siblings(_: Path) -> Corpus:
     groups: list[Mapping[str, Any]] = json.loads((DATA / "siblings.json").read_text(encoding="utf-8"))
     asked = _timestamp(_FIRST + len(groups) * _BETWEEN_GROUPS)
     questions: dict[tuple[str, str], list[Question]] = {}
-    memories: list[pb.MemoryInput] = []
+    memories: list[pb.Memory] = []
     for number, group in enumerate(groups):
         members = list(_members(group, _FIRST + number * _BETWEEN_GROUPS))
         memories += members
@@ -57,7 +57,7 @@ def siblings(_: Path) -> Corpus:
     )
 
 
-def _members(group: Mapping[str, Any], time: datetime) -> Iterator[pb.MemoryInput]:
+def _members(group: Mapping[str, Any], time: datetime) -> Iterator[pb.Memory]:
     """The memories of a group; versions from the oldest to the newest."""
     if "v" in group:
         texts, apart = group["v"], _BETWEEN_VERSIONS
@@ -75,20 +75,20 @@ def _members(group: Mapping[str, Any], time: datetime) -> Iterator[pb.MemoryInpu
         yield _memory(group, number, text, path, symbol, stored)
 
 
-def _memory(group: Mapping[str, Any], number: int, text: str, path: str, symbol: str, time: datetime) -> pb.MemoryInput:
-    memory = pb.MemoryInput(
+def _memory(group: Mapping[str, Any], number: int, text: str, path: str, symbol: str, time: datetime) -> pb.Memory:
+    memory = pb.Memory(
         id=f"{group['id']}-{number}",
         kind=pb.MEMORY_KIND_NOTE,
         origin=pb.ORIGIN_MANUAL,
-        index=pb.MemoryIndex(title=group.get("title", "")),
-        payload=pb.MemoryPayload(content=text),
+        title=group.get("title", ""),
+        content=text,
         create_time=_timestamp(time),
     )
     if "lang" in group:
         memory.kind, memory.origin = pb.MEMORY_KIND_CODE_FRAGMENT, pb.ORIGIN_INDEXER
-        memory.index.title = text.partition("\n")[0]
+        memory.title = text.partition("\n")[0]
         fragment = pb.CodeFragment(path=path, symbol=symbol, language=group["lang"])
-        memory.payload.code_fragment.CopyFrom(fragment)
+        memory.code_fragment.CopyFrom(fragment)
     return memory
 
 

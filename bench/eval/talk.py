@@ -30,7 +30,7 @@ def talk(datasets: Path, language: str) -> Corpus:
     folder, name = datasets / "memorybank-zh-en", f"talk-{language}"
     exchanges = sorted(records(folder / f"corpus.{language}.jsonl"), key=lambda each: (each["day"], each["position"]))
     first = min(_day(each) for each in exchanges)
-    projects: dict[str, list[pb.MemoryInput]] = {}
+    projects: dict[str, list[pb.Memory]] = {}
     asked_at: dict[str, Timestamp] = {}
     user_of = {each["_id"]: each["user"] for each in exchanges}
     for record in exchanges:
@@ -56,7 +56,7 @@ def talk(datasets: Path, language: str) -> Corpus:
     return Corpus(name=name, projects={each: tuple(of) for each, of in projects.items()}, slices=tuple(slices))
 
 
-def turns(record: Record, language: str, time: datetime) -> Iterator[pb.MemoryInput]:
+def turns(record: Record, language: str, time: datetime) -> Iterator[pb.Memory]:
     """The user's turn and the model's, half a minute apart; exchanges of a day are a minute apart."""
     said = (
         ("u", record["query"], record["user"], pb.ORIGIN_USER_INPUT),
@@ -64,11 +64,11 @@ def turns(record: Record, language: str, time: datetime) -> Iterator[pb.MemoryIn
     )
     for place, (side, text, speaker, origin) in enumerate(said):
         stamp = _stamp(time + timedelta(minutes=record["position"], seconds=30 * place))
-        yield pb.MemoryInput(
+        yield pb.Memory(
             id=f"{record['_id']}{side}",
             kind=pb.MEMORY_KIND_NOTE,
             origin=origin,
-            payload=pb.MemoryPayload(content=text),
+            content=text,
             session_id=record["day"],
             speaker=speaker,
             event_time=stamp,

@@ -62,9 +62,11 @@ def recall_of(way: Way, path: RecallPath) -> recall_pb2.RecallRequest:
     """The recall of one path without its question."""
     return recall_pb2.RecallRequest(
         preset=recall_pb2.Preset.Value(f"PRESET_{way.preset}"),
-        top_k=way.top_k,
+        tuning=recall_pb2.RecallTuning(
+            top_k=way.top_k,
+            relevance_weight=None if way.is_shipped else _NO_DIFFERENCE,
+            near_twin_bar=None if way.is_shipped else _NO_TWINS,
+        ),
         paths=_ONLY.get(path, ()),
         late_interaction=path is RecallPath.RERANKED,
-        relevance_weight=None if way.is_shipped else _NO_DIFFERENCE,
-        near_twin_bar=None if way.is_shipped else _NO_TWINS,
     )

@@ -115,7 +115,7 @@ def _write_data(filled: Filled, memories: int) -> Path:
                     line = {
                         "place": place,
                         "project": project,
-                        "tags": list(memory.index.tags),
+                        "tags": list(memory.tags),
                         "text": text,
                         "terms": " ".join(document_terms(text)),
                     }
@@ -132,12 +132,11 @@ def _write_data(filled: Filled, memories: int) -> Path:
     return folder
 
 
-def _text(memory: pb.MemoryInput) -> str:
+def _text(memory: pb.Memory) -> str:
     """All that a memory says, as one text that no other memory has."""
-    payload = memory.payload
-    match payload.WhichOneof("detail"):
+    match memory.WhichOneof("detail"):
         case "learning_record":
-            return f"{payload.learning_record.question}\n{payload.learning_record.answer}"
+            return f"{memory.learning_record.question}\n{memory.learning_record.answer}"
         case "domain_knowledge":
-            return f"{payload.domain_knowledge.domain}\n{payload.domain_knowledge.summary}"
-    return payload.content
+            return f"{memory.domain_knowledge.domain}\n{memory.domain_knowledge.summary}"
+    return memory.content

@@ -39,7 +39,7 @@ def test_vectors_and_tags_are_those_of_the_corpus(filled: Filled) -> None:
     for place in (0, 7, 239):
         memory = filled.corpus.memory(place)
         assert (vectors[place] == np.frombuffer(memory.vector.values, "<f4")).all()
-        assert {tag for tag, has in tagged.items() if has[place]} == set(memory.index.tags)
+        assert {tag for tag, has in tagged.items() if has[place]} == set(memory.tags)
 
 
 def test_shares_of_tags_are_about_what_their_names_say(filled: Filled) -> None:

@@ -90,7 +90,7 @@ def test_paths_are_chosen_in_the_request_and_nothing_else_reorders_the_hits() ->
         [],
     ]
     assert [by_path[path].late_interaction for path in RecallPath] == [False, False, False, True]
-    assert {(each.relevance_weight, each.near_twin_bar) for each in by_path.values()} == {(1.0, 2.0)}
+    assert {(each.tuning.relevance_weight, each.tuning.near_twin_bar) for each in by_path.values()} == {(1.0, 2.0)}
 
 
 def put(models_dir: Path, name: str) -> None:
@@ -127,10 +127,10 @@ def test_a_user_is_asked_for_with_what_the_preset_ships() -> None:
     question = Question(id="q", project="p", text="灯塔", relevant=frozenset({"m"}))
     asked = request(question, RecallPath.RERANKED, CHAT)
     assert asked.preset == recall_pb2.PRESET_CHAT
-    assert asked.top_k == 10
-    assert not asked.HasField("relevance_weight")
-    assert not asked.HasField("near_twin_bar")
-    assert not request(question, RecallPath.RERANKED, replace(CHAT, top_k=None)).HasField("top_k")
+    assert asked.tuning.top_k == 10
+    assert not asked.tuning.HasField("relevance_weight")
+    assert not asked.tuning.HasField("near_twin_bar")
+    assert not request(question, RecallPath.RERANKED, replace(CHAT, top_k=None)).tuning.HasField("top_k")
 
 
 def test_a_slice_of_another_preset_is_named_after_it() -> None:

@@ -52,7 +52,7 @@ def test_a_method_of_a_small_class_is_found_in_the_class() -> None:
 
 def test_fragments_are_learnt_as_the_indexer_sends_them() -> None:
     grind = next(each for each in cut(mill=MILL).memories() if each.id == "mill.py#grind")
-    assert (grind.payload.code_fragment.path, grind.payload.code_fragment.symbol) == ("mill.py", "grind")
+    assert (grind.code_fragment.path, grind.code_fragment.symbol) == ("mill.py", "grind")
     assert grind.source_hash
 
 
@@ -129,7 +129,7 @@ def test_a_subject_asks_for_the_files_and_functions_that_its_commit_changed(repo
 def test_the_tree_is_learnt_as_it_was_before_the_commits(repository: Path) -> None:
     commit(repository, "mill: break corn thrice", mill=MILL.replace("corn / 2", "corn / 3"))
     (memories,) = history(Path(), repository, (("tree", "main"),)).projects.values()
-    assert not any("corn / 3" in each.payload.content for each in memories)
+    assert not any("corn / 3" in each.content for each in memories)
 
 
 def test_a_new_function_between_two_others_changes_neither(repository: Path) -> None:

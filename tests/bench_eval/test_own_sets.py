@@ -52,7 +52,7 @@ def test_what_is_right_is_in_the_project_that_is_asked(corpora: dict[str, Corpus
 @pytest.mark.parametrize("name", MAKERS)
 def test_no_text_is_stored_twice(corpora: dict[str, Corpus], name: str) -> None:
     for memories in corpora[name].projects.values():
-        texts = [each.payload.content for each in memories]
+        texts = [each.content for each in memories]
         assert len(set(texts)) == len(texts)
 
 
@@ -79,7 +79,7 @@ def test_code_is_asked_by_no_chat() -> None:
 
 
 def test_a_paraphrase_shares_few_words_with_its_fact(corpora: dict[str, Corpus]) -> None:
-    texts = {each.id: each.payload.content.lower() for each in corpora["facts"].projects["facts"]}
+    texts = {each.id: each.content.lower() for each in corpora["facts"].projects["facts"]}
     for question in slice_of(corpora["facts"], "facts-paraphrase@chat").questions:
         words = {word for word in re.findall(r"[a-z]{5,}", question.text.lower()) if len(word) > 4}
         assert sum(word in texts[question.id] for word in words) <= 1, question.id
@@ -103,11 +103,11 @@ def test_all_siblings_are_wanted_and_of_versions_the_newest_alone(corpora: dict[
 def test_versions_have_one_name_and_siblings_in_code_a_place_each(corpora: dict[str, Corpus]) -> None:
     memories = corpora["siblings"].projects["siblings"]
     parse_date = [each for each in memories if each.id.startswith("v-code-parse-")]
-    assert {each.payload.code_fragment.symbol for each in parse_date} == {"parse_date"}
+    assert {each.code_fragment.symbol for each in parse_date} == {"parse_date"}
     rules = [each for each in memories if each.id.startswith("v-en-password-")]
-    assert {each.index.title for each in rules} == {"Password policy"}
+    assert {each.title for each in rules} == {"Password policy"}
     code = [each for each in memories if each.kind == pb.MEMORY_KIND_CODE_FRAGMENT]
-    assert all(each.payload.code_fragment.path and each.payload.code_fragment.symbol for each in code)
+    assert all(each.code_fragment.path and each.code_fragment.symbol for each in code)
 
 
 def test_a_diary_has_more_than_a_year_and_some_entries_are_known_by_their_session_alone(

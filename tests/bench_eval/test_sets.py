@@ -59,7 +59,7 @@ def test_a_mixed_store_holds_each_paragraph_in_one_language(corpora: dict[str, C
 
 def test_an_exchange_is_one_memory_with_its_day_as_session(corpora: dict[str, Corpus]) -> None:
     first, second = corpora["memorybank-en"].projects["memorybank-en-u00"]
-    assert first.payload.content == "I baked bread.\nOh."
+    assert first.content == "I baked bread.\nOh."
     assert (first.session_id, first.speaker, first.origin) == ("2023-05-02", "u00", pb.ORIGIN_USER_INPUT)
     assert second.event_time.seconds - first.event_time.seconds == 60
     assert first.create_time == first.event_time
@@ -74,7 +74,11 @@ def test_conversations_are_asked_about_on_the_day_after_their_last(corpora: dict
 
 def test_titles_are_not_used(corpora: dict[str, Corpus]) -> None:
     for corpus in corpora.values():
-        assert not any(memory.HasField("index") for memories in corpus.projects.values() for memory in memories)
+        assert not any(
+            (memory.title or memory.summary or memory.tags)
+            for memories in corpus.projects.values()
+            for memory in memories
+        )
 
 
 def test_a_limited_slice_keeps_the_order_of_its_questions(corpora: dict[str, Corpus]) -> None:

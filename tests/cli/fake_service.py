@@ -12,6 +12,8 @@ import grpc
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 
+from hummock.core.errors import InvalidRequest
+from hummock.rpc.status import to_proto
 from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import admin_service_pb2_grpc as admin_grpc
 from hummock.v1 import context_service_pb2 as context_pb
@@ -28,8 +30,10 @@ NOTE = {
     "id": "世界.图鉴.物品.潮汐木芯",
     "kind": "MEMORY_KIND_NOTE",
     "origin": "ORIGIN_MANUAL",
-    "index": {"title": "还款方式 repayment \u001b[31mtypes", "summary": "三种", "tags": ["还款", "code"]},
-    "payload": {"content": "等额本息、等额本金、先息后本\u001b[2J"},
+    "title": "还款方式 repayment \u001b[31mtypes",
+    "summary": "三种",
+    "tags": ["还款", "code"],
+    "content": "等额本息、等额本金、先息后本\u001b[2J",
     "createTime": "2026-01-02T03:04:05Z",
     "tokenCount": 12,
 }
@@ -37,16 +41,17 @@ CODE = {
     "id": "src/RepaymentService.java#create",
     "kind": "MEMORY_KIND_CODE_FRAGMENT",
     "origin": "ORIGIN_INDEXER",
-    "index": {"title": "create"},
-    "payload": {
-        "content": "void create() {}",
-        "codeFragment": {"path": "src/RepaymentService.java", "startLine": 7, "endLine": 9, "symbol": "create"},
-    },
+    "title": "create",
+    "content": "void create() {}",
+    "codeFragment": {"path": "src/RepaymentService.java", "startLine": 7, "endLine": 9, "symbol": "create"},
 }
 RECEIPT = {
     "preset": "PRESET_CODE",
-    "stages": [{"stage": "embed", "elapsed": "0.0021s"}, {"stage": "gather", "elapsed": "0.0005s"}],
-    "groups": [{"group": "main", "searched": 300, "returned": 1}],
+    "stages": [
+        {"stage": "RECALL_STAGE_EMBED", "elapsed": "0.0021s"},
+        {"stage": "RECALL_STAGE_GATHER", "elapsed": "0.0005s"},
+    ],
+    "groups": [{"group": "HIT_GROUP_MAIN", "searched": 300, "returned": 1}],
     "elapsed": "0.0031s",
 }
 RECALLED = {
@@ -64,7 +69,13 @@ RECALLED = {
     ],
     "codeFragments": [{"memory": CODE, "score": 0.5, "paths": ["RECALL_PATH_DOMAIN"], "ageDays": 0.1}],
     "receipt": RECEIPT,
-    "degraded": [{"path": "vector", "reason": "EMBEDDER_FAILED", "message": "the embedder failed"}],
+    "degraded": [
+        {
+            "part": "DEGRADED_PART_VECTOR",
+            "reason": "DEGRADATION_REASON_EMBEDDER_FAILED",
+            "message": "the embedder failed",
+        }
+    ],
     "seq": "7",
 }
 RENDERED = {
@@ -87,27 +98,33 @@ RENDERED = {
 }
 SEARCHED = {
     "results": [
-        {"type": "code", "memoryId": "m1", "title": "create 创建", "content": "void create() {}", "score": 0.7}
+        {
+            "scope": "SEARCH_SCOPE_CODE",
+            "memoryId": "m1",
+            "title": "create 创建",
+            "content": "void create() {}",
+            "score": 0.7,
+        }
     ],
     "receipt": RECEIPT,
 }
 EXPLAINED = {
     "outcome": "EXPLAIN_OUTCOME_LOST",
-    "group": "main",
+    "group": "HIT_GROUP_MAIN",
     "stage": "LOSS_STAGE_RANK",
     "value": 17,
     "threshold": 10,
     "numbers": {"cosine": 0.5, "vectorRank": 3, "searched": 300, "relevance": 0.25},
     "sentence": "它排第 17，而 main 组只取 10 条。",
-    "changes": [{"field": "top_k", "value": "17"}, {"field": "filter.tags"}],
-    "changedRecall": {"project": "还款", "queryText": "x", "topK": 17},
+    "changes": [{"field": "tuning.top_k", "value": "17"}, {"field": "filter.tags"}],
+    "changedRecall": {"project": "还款", "queryText": "x", "tuning": {"topK": 17}},
     "changedRank": 17,
 }
 PROJECT = {
     "name": "还款",
     "info": {"techStack": ["Spring Boot", "MyBatis"], "path": "/srv/loan"},
     "memoryCount": "3",
-    "kinds": [{"kind": "NOTE", "count": "3"}],
+    "kinds": [{"kind": "MEMORY_KIND_NOTE", "count": 3}],
     "seq": "5",
     "contentSeq": "4",
     "embSpace": "abc",
@@ -140,17 +157,14 @@ MESSAGES = [
 ]
 SETTINGS = {
     "settings": {"chat": {"topK": 8, "origins": ["ORIGIN_MANUAL", "ORIGIN_AI_OUTPUT"]}},
-    "values": [
-        {"path": "chat.top_k", "value": 8, "origin": "SETTING_ORIGIN_PROJECT", "defaultValue": 5},
-        {
-            "path": "chat.origins",
-            "value": ["MANUAL", "AI_OUTPUT"],
-            "origin": "SETTING_ORIGIN_PROJECT",
-            "defaultValue": ["MANUAL"],
-        },
-        {"path": "code.top_k", "value": 10, "origin": "SETTING_ORIGIN_DEFAULT", "defaultValue": 10},
-        {"path": "code.min_similarity", "value": 0.3, "origin": "SETTING_ORIGIN_DEFAULT", "defaultValue": 0.3},
-    ],
+    "effective": {
+        "chat": {"topK": 8, "origins": ["ORIGIN_MANUAL", "ORIGIN_AI_OUTPUT"]},
+        "code": {"topK": 10, "minSimilarity": 0.3},
+    },
+    "defaults": {
+        "chat": {"topK": 5, "origins": ["ORIGIN_MANUAL"]},
+        "code": {"topK": 10, "minSimilarity": 0.3},
+    },
 }
 STATUS = {
     "version": "0.1.0",
@@ -160,7 +174,7 @@ STATUS = {
         "embSpace": "abc",
         "dim": 512,
         "maxTokens": 512,
-        "scripts": ["han", "latin"],
+        "scripts": ["SCRIPT_HAN", "SCRIPT_LATIN"],
     },
     "storage": {"directory": "/数据", "usedBytes": "1048576", "quotaBytes": "2097152", "projectCount": "2"},
     "runningCalls": 1,
@@ -188,47 +202,47 @@ class FakeService:
         return method
 
     def list_memories(
-        self, request: memory_service_pb.MemoryServiceListRequest, context: grpc.ServicerContext
-    ) -> memory_service_pb.MemoryServiceListResponse:
+        self, request: memory_service_pb.ListMemoriesRequest, context: grpc.ServicerContext
+    ) -> memory_service_pb.ListMemoriesResponse:
         """A first page with two memories, and an empty last one."""
         del context
-        self.asked.append(memory_service_pb.MemoryServiceListRequest.FromString(request.SerializeToString()))
+        self.asked.append(memory_service_pb.ListMemoriesRequest.FromString(request.SerializeToString()))
         if request.page_token == "t1":
-            return memory_service_pb.MemoryServiceListResponse()
+            return memory_service_pb.ListMemoriesResponse()
         page = {"memories": [NOTE, CODE], "nextPageToken": "t1"}
-        return ParseDict(page, memory_service_pb.MemoryServiceListResponse())
+        return ParseDict(page, memory_service_pb.ListMemoriesResponse())
 
     def watch_memories(
-        self, request: memory_service_pb.MemoryServiceWatchRequest, context: grpc.ServicerContext
-    ) -> Iterator[memory_service_pb.MemoryServiceWatchResponse]:
+        self, request: memory_service_pb.WatchMemoriesRequest, context: grpc.ServicerContext
+    ) -> Iterator[memory_service_pb.WatchMemoriesResponse]:
         """A start, a memory that comes and one that goes, and a gap."""
         self.asked.append(request)
         events = [
-            {"type": "MEMORY_EVENT_TYPE_CREATED", "id": NOTE["id"], "memory": NOTE, "seq": "8"},
-            {"type": "MEMORY_EVENT_TYPE_DELETED", "id": "gone\u001b[2J", "seq": "9"},
+            {"change": "MEMORY_EVENT_TYPE_CREATED", "id": NOTE["id"], "memory": NOTE, "seq": "8"},
+            {"change": "MEMORY_EVENT_TYPE_DELETED", "id": "gone\u001b[2J", "seq": "9"},
         ]
         for news in ({"seq": "7", "start": {}}, {"seq": "9", "events": {"events": events}}, {"seq": "99", "reset": {}}):
-            yield ParseDict(news, memory_service_pb.MemoryServiceWatchResponse())
+            yield ParseDict(news, memory_service_pb.WatchMemoriesResponse())
         if self.watch_ends_with is not None:
             context.abort(*self.watch_ends_with)
 
     def list_sessions(
-        self, request: session_pb.SessionServiceListRequest, context: grpc.ServicerContext
-    ) -> session_pb.SessionServiceListResponse:
+        self, request: session_pb.ListSessionsRequest, context: grpc.ServicerContext
+    ) -> session_pb.ListSessionsResponse:
         """A page of one session, and no archived ones."""
         del context
         self.asked.append(request)
         page = {} if request.archived else {"sessions": [SESSION], "nextPageToken": "t1"}
-        return ParseDict(page, session_pb.SessionServiceListResponse())
+        return ParseDict(page, session_pb.ListSessionsResponse())
 
     def watch_session(
-        self, request: session_pb.SessionServiceWatchRequest, context: grpc.ServicerContext
-    ) -> Iterator[session_pb.SessionServiceWatchResponse]:
+        self, request: session_pb.WatchMessagesRequest, context: grpc.ServicerContext
+    ) -> Iterator[session_pb.WatchMessagesResponse]:
         """Nothing at first, then two messages."""
         del context
         self.asked.append(request)
         for messages in ([], MESSAGES):
-            yield ParseDict({"messages": messages}, session_pb.SessionServiceWatchResponse())
+            yield ParseDict({"messages": messages}, session_pb.WatchMessagesResponse())
 
     def learn_stream(
         self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
@@ -238,12 +252,11 @@ class FakeService:
         for number, request in enumerate(requests):
             self.asked.append(request)
             answer = context_pb.LearnStreamResponse(batch_index=number)
-            if any(memory.id == "bad" for memory in request.batch.memories):
-                answer.failed.message = "too large"
-                answer.failed.field = "memories[0].payload"
+            if any(memory.id == "bad" for memory in request.learn.memories):
+                answer.failed.CopyFrom(to_proto(InvalidRequest("memories[0].content", "too large")))
             else:
-                for memory in request.batch.memories:
-                    answer.stored.results.add(id=memory.id, status=context_pb.LEARN_STATUS_CREATED)
+                for memory in request.learn.memories:
+                    answer.learnt.results.add(id=memory.id, status=context_pb.LEARN_STATUS_CREATED)
             yield answer
 
 
@@ -278,15 +291,15 @@ def running_fake() -> Iterator[FakeService]:
         _servicer(
             memory_grpc.MemoryServiceServicer,
             {
-                "Get": fake.answer(memory_service_pb.MemoryServiceGetResponse(), {"memory": NOTE}),
+                "Get": fake.answer(memory_service_pb.GetMemoryResponse(), {"memory": NOTE}),
                 "BatchGet": fake.answer(
-                    memory_service_pb.MemoryServiceBatchGetResponse(), {"memories": [NOTE], "missingIds": ["gone"]}
+                    memory_service_pb.BatchGetMemoriesResponse(), {"memories": [NOTE], "missingIds": ["gone"]}
                 ),
                 "List": fake.list_memories,
                 "Watch": fake.watch_memories,
-                "Update": fake.answer(memory_service_pb.MemoryServiceUpdateResponse(), {"memory": NOTE, "seq": "9"}),
+                "Update": fake.answer(memory_service_pb.UpdateMemoryResponse(), {"memory": NOTE, "seq": "9"}),
                 "Delete": fake.answer(
-                    memory_service_pb.MemoryServiceDeleteResponse(), {"deletedCount": 1, "missingIds": ["gone"]}
+                    memory_service_pb.DeleteMemoriesResponse(), {"deletedCount": 1, "missingIds": ["gone"]}
                 ),
             },
         ),
@@ -298,7 +311,7 @@ def running_fake() -> Iterator[FakeService]:
             session_grpc.SessionServiceServicer,
             {
                 "List": fake.list_sessions,
-                "ListMessages": fake.answer(session_pb.SessionServiceListMessagesResponse(), listed),
+                "ListMessages": fake.answer(session_pb.ListMessagesResponse(), listed),
                 "Watch": fake.watch_session,
             },
         ),
@@ -308,17 +321,18 @@ def running_fake() -> Iterator[FakeService]:
         _servicer(
             project_grpc.ProjectServiceServicer,
             {
-                "Get": fake.answer(project_pb.ProjectServiceGetResponse(), {"project": PROJECT}),
-                "List": fake.answer(project_pb.ProjectServiceListResponse(), {"projects": [PROJECT]}),
-                "Update": fake.answer(project_pb.ProjectServiceUpdateResponse(), {"project": PROJECT}),
-                "GetSettings": fake.answer(project_pb.ProjectServiceGetSettingsResponse(), SETTINGS),
-                "UpdateSettings": fake.answer(project_pb.ProjectServiceUpdateSettingsResponse(), SETTINGS),
+                "Get": fake.answer(project_pb.GetProjectResponse(), {"project": PROJECT}),
+                "List": fake.answer(project_pb.ListProjectsResponse(), {"projects": [PROJECT]}),
+                "Update": fake.answer(project_pb.UpdateProjectResponse(), {"project": PROJECT}),
+                "GetSettings": fake.answer(project_pb.GetProjectSettingsResponse(), SETTINGS),
+                "UpdateSettings": fake.answer(project_pb.UpdateProjectSettingsResponse(), SETTINGS),
             },
         ),
         server,
     )
     admin_grpc.add_AdminServiceServicer_to_server(
-        _servicer(admin_grpc.AdminServiceServicer, {"Status": fake.answer(admin_pb.StatusResponse(), STATUS)}), server
+        _servicer(admin_grpc.AdminServiceServicer, {"Status": fake.answer(admin_pb.GetStatusResponse(), STATUS)}),
+        server,
     )
     fake.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()

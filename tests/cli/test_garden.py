@@ -18,12 +18,12 @@ from tests.cli.fake_service import FakeService
 @pytest.mark.parametrize(
     ("arguments", "reply"),
     [
-        (("memories", "ls"), memory_pb.MemoryServiceListResponse()),
-        (("memories", "get", "a"), memory_pb.MemoryServiceGetResponse()),
-        (("memories", "get", "a", "b"), memory_pb.MemoryServiceBatchGetResponse()),
-        (("projects", "ls"), project_pb.ProjectServiceListResponse()),
-        (("projects", "show", "还款"), project_pb.ProjectServiceGetResponse()),
-        (("status",), admin_pb.StatusResponse()),
+        (("memories", "ls"), memory_pb.ListMemoriesResponse()),
+        (("memories", "get", "a"), memory_pb.GetMemoryResponse()),
+        (("memories", "get", "a", "b"), memory_pb.BatchGetMemoriesResponse()),
+        (("projects", "ls"), project_pb.ListProjectsResponse()),
+        (("projects", "show", "还款"), project_pb.GetProjectResponse()),
+        (("status",), admin_pb.GetStatusResponse()),
     ],
 )
 def test_every_read_prints_its_reply_as_json(run: Run, arguments: tuple[str, ...], reply: Message) -> None:
@@ -37,7 +37,7 @@ def test_a_list_names_memories_and_the_next_page(run: Run, fake: FakeService) ->
     assert "潮汐木芯" in result.stdout
     assert "--page t1" in result.stderr
     request = fake.asked[0]
-    assert isinstance(request, memory_pb.MemoryServiceListRequest)
+    assert isinstance(request, memory_pb.ListMemoriesRequest)
     assert (request.page_size, request.page_token) == (2, "t0")
     assert list(request.filter.kinds) == [memory_pb2.MEMORY_KIND_NOTE]
     assert list(request.filter.origins) == [memory_pb2.ORIGIN_MANUAL]
@@ -46,7 +46,7 @@ def test_a_list_names_memories_and_the_next_page(run: Run, fake: FakeService) ->
 def test_a_list_may_be_of_a_time(run: Run, fake: FakeService) -> None:
     run("memories", "ls", "--since", "2023-05-02")
     request = fake.asked[0]
-    assert isinstance(request, memory_pb.MemoryServiceListRequest)
+    assert isinstance(request, memory_pb.ListMemoriesRequest)
     assert request.filter.event_after.ToJsonString() == "2023-05-02T00:00:00Z"
     assert not request.filter.HasField("event_before")
 
@@ -68,9 +68,9 @@ def test_missing_memories_are_named_and_end_with_status_1(run: Run) -> None:
 def test_edit_changes_only_what_is_given(run: Run, fake: FakeService) -> None:
     assert run("memories", "edit", "m1", "--title", "新标题", "--trust", "0").exit_code == 0
     request = fake.asked[0]
-    assert isinstance(request, memory_pb.MemoryServiceUpdateRequest)
-    assert list(request.update_mask.paths) == ["index.title", "trust"]
-    assert (request.memory.id, request.memory.index.title, request.memory.trust) == ("m1", "新标题", 0)
+    assert isinstance(request, memory_pb.UpdateMemoryRequest)
+    assert list(request.update_mask.paths) == ["title", "trust"]
+    assert (request.memory.id, request.memory.title, request.memory.trust) == ("m1", "新标题", 0)
     assert request.request_id
 
 
@@ -78,7 +78,7 @@ def test_origin_and_feeling_are_edited(run: Run, fake: FakeService) -> None:
     """S4-42."""
     assert run("garden", "edit", "m1", "--origin", "summary", "--emotion", "").exit_code == 0
     request = fake.asked[0]
-    assert isinstance(request, memory_pb.MemoryServiceUpdateRequest)
+    assert isinstance(request, memory_pb.UpdateMemoryRequest)
     assert list(request.update_mask.paths) == ["origin", "emotion_label"]
     assert (request.memory.origin, request.memory.emotion_label) == (memory_pb2.ORIGIN_SUMMARY, "")
 
@@ -87,7 +87,7 @@ def test_a_list_may_begin_with_the_newest_of_a_session_that_hold_a_string(run: R
     """S4-41."""
     run("garden", "ls", "--newest", "--session", "s1", "--contains", "潮汐")
     request = fake.asked[0]
-    assert isinstance(request, memory_pb.MemoryServiceListRequest)
+    assert isinstance(request, memory_pb.ListMemoriesRequest)
     assert (request.order, request.contains) == (memory_pb.LIST_ORDER_NEWEST_FIRST, "潮汐")
     assert list(request.filter.session_ids) == ["s1"]
 
@@ -110,7 +110,7 @@ def test_a_project_is_shown_and_changed(run: Run, fake: FakeService) -> None:
     assert "3 (3 NOTE)" in shown
     assert run("projects", "set", "还款", "--tech", "MySQL").exit_code == 0
     request = fake.asked[1]
-    assert isinstance(request, project_pb.ProjectServiceUpdateRequest)
+    assert isinstance(request, project_pb.UpdateProjectRequest)
     assert list(request.update_mask.paths) == ["tech_stack"]
     assert list(request.info.tech_stack) == ["MySQL"]
 
@@ -140,14 +140,14 @@ def test_a_watch_prints_a_line_for_each_event(run: Run, fake: FakeService, group
     assert "behind write 7" in result.stderr
     assert "no longer known" in result.stderr
     request = fake.asked[0]
-    assert isinstance(request, memory_pb.MemoryServiceWatchRequest)
+    assert isinstance(request, memory_pb.WatchMemoriesRequest)
     assert (request.after_seq, list(request.filter.tags)) == (7, ["还款"])
 
 
 def test_a_watch_prints_a_line_of_json_for_each_message(run: Run, fake: FakeService) -> None:
     lines = run("memories", "watch", "--json").stdout.splitlines()
-    news = [Parse(line, memory_pb.MemoryServiceWatchResponse()) for line in lines]
+    news = [Parse(line, memory_pb.WatchMemoriesResponse()) for line in lines]
     assert [each.seq for each in news] == [7, 9, 99]
     request = fake.asked[0]
-    assert isinstance(request, memory_pb.MemoryServiceWatchRequest)
+    assert isinstance(request, memory_pb.WatchMemoriesRequest)
     assert not request.HasField("after_seq")

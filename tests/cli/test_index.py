@@ -33,8 +33,8 @@ def test_index_tells_what_was_sent_deleted_and_left_out(run: Run, fake: FakeServ
     assert "1 files: 1 code fragments, 0 domain entries; 1 sent, 0 unchanged, 1 deleted" in result.stdout
     assert "1 paths left out: 1 binary" in result.stdout
     sent = [asked for asked in fake.asked if isinstance(asked, context_pb.LearnStreamRequest)]
-    assert [memory.payload.code_fragment.path for request in sent for memory in request.batch.memories] == ["loan.py"]
-    assert any(isinstance(asked, memory_pb.MemoryServiceDeleteRequest) for asked in fake.asked)
+    assert [memory.code_fragment.path for request in sent for memory in request.learn.memories] == ["loan.py"]
+    assert any(isinstance(asked, memory_pb.DeleteMemoriesRequest) for asked in fake.asked)
 
 
 def test_index_says_what_the_project_is_made_with(run: Run, fake: FakeService, repository: Path) -> None:
@@ -45,7 +45,7 @@ def test_index_says_what_the_project_is_made_with(run: Run, fake: FakeService, r
     assert "tech stack: Spring Boot, MyBatis (as somebody said)" in result.stdout
     assert "not read for the tech stack: package.json (not JSON)" in result.stderr
     assert "kept what somebody said: tech_stack, path; `hummock projects set` changes it" in result.stderr
-    (update,) = [asked for asked in fake.asked if isinstance(asked, project_pb.ProjectServiceUpdateRequest)]
+    (update,) = [asked for asked in fake.asked if isinstance(asked, project_pb.UpdateProjectRequest)]
     assert (list(update.info.tech_stack), update.origin) == (["Java"], memory_pb2.ORIGIN_INDEXER)
 
 
@@ -87,10 +87,10 @@ def test_every_memory_of_the_sample_has_an_id_and_its_kinds_fields() -> None:
     memories = [sample_input(memory) for memory in load_sample().memories]
     assert len({memory.id for memory in memories}) == len(memories)
     assert all(memory.kind and memory.origin for memory in memories)
-    records = [memory for memory in memories if memory.payload.WhichOneof("detail") == "learning_record"]
-    domains = [memory for memory in memories if memory.payload.WhichOneof("detail") == "domain_knowledge"]
-    assert all(memory.payload.learning_record.answer for memory in records)
-    assert all(memory.payload.domain_knowledge.summary for memory in domains)
+    records = [memory for memory in memories if memory.WhichOneof("detail") == "learning_record"]
+    domains = [memory for memory in memories if memory.WhichOneof("detail") == "domain_knowledge"]
+    assert all(memory.learning_record.answer for memory in records)
+    assert all(memory.domain_knowledge.summary for memory in domains)
     assert records
     assert domains
 

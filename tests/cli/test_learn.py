@@ -9,12 +9,12 @@ from hummock.v1 import memory_pb2
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
-GOOD = '{"id": "a", "kind": "MEMORY_KIND_NOTE", "payload": {"content": "还款"}}'
+GOOD = '{"id": "a", "kind": "MEMORY_KIND_NOTE", "content": "还款"}'
 
 
 def streamed(fake: FakeService) -> list[str]:
     requests = [asked for asked in fake.asked if isinstance(asked, pb.LearnStreamRequest)]
-    return [memory.id for request in requests for memory in request.batch.memories]
+    return [memory.id for request in requests for memory in request.learn.memories]
 
 
 def test_each_text_becomes_a_note_with_what_was_given(run: Run, fake: FakeService) -> None:
@@ -24,10 +24,10 @@ def test_each_text_becomes_a_note_with_what_was_given(run: Run, fake: FakeServic
     assert isinstance(request, pb.LearnRequest)
     assert request.project == "还款"
     assert request.request_id
-    assert [memory.payload.content for memory in request.memories] == ["第一句", "second"]
+    assert [memory.content for memory in request.memories] == ["第一句", "second"]
     first = request.memories[0]
     assert (first.kind, first.origin) == (memory_pb2.MEMORY_KIND_NOTE, memory_pb2.ORIGIN_SUMMARY)
-    assert (first.index.title, list(first.index.tags)) == ("t", ["x"])
+    assert (first.title, list(first.tags)) == ("t", ["x"])
 
 
 def test_an_entry_is_learnt_by_its_kind_and_other_kinds_are_refused(run: Run, fake: FakeService) -> None:
@@ -81,7 +81,7 @@ def test_a_refused_batch_is_reported_and_the_others_go_on(run: Run, fake: FakeSe
     assert result.exit_code == 1
     assert len(streamed(fake)) == 65
     said = " ".join(result.stderr.split())
-    assert "memories 65 to 65 are not stored: memories[0].payload: too large" in said
+    assert "memories 65 to 65 are not stored: memories[0].content: too large" in said
     assert "64 created, 1 failed" in said
 
 

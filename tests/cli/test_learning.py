@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
 from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import learning_pb2, memory_pb2, recall_pb2
+from hummock.v1 import memory_pb2, recall_pb2
 from tests.service.calls import learn
 from tests.service.models import install_model
 from tests.service.running import Stubs, in_thread, settings
@@ -33,12 +33,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stubs]:
 def project(service: Stubs, monkeypatch: pytest.MonkeyPatch) -> str:
     """A project with one entry, whose title would move the cursor; the commands ask for it."""
     name = f"learning-{next(PROJECTS)}"
-    title = memory_pb2.MemoryIndex(title="长明灯\u001b[2J")
-    payload = memory_pb2.MemoryPayload(content="燃鲸油，风吹不灭。")
+    title, content = "长明灯\u001b[2J", "燃鲸油，风吹不灭。"
     learn(
         service,
         name,
-        memory_pb2.MemoryInput(id=LAMP, kind=memory_pb2.MEMORY_KIND_ENTRY, index=title, payload=payload),
+        memory_pb2.Memory(id=LAMP, kind=memory_pb2.MEMORY_KIND_ENTRY, title=title, content=content),
     )
     for variable, value in {
         "HUMMOCK_TARGET": service.target,
@@ -58,9 +57,8 @@ def use(service: Stubs, project: str, turn: int, text: str = "鲸油") -> None:
     request = pb.RenderRequest(
         project=project,
         recall=recall_pb2.RecallRequest(query_text=text, preset=recall_pb2.PRESET_CODEX),
-        commit=learning_pb2.RenderCommit(scope="s", turn=turn),
     )
-    service.context.Render(request)
+    service.context.RenderTurn(pb.RenderTurnRequest(render=request, scope="s", turn=turn))
 
 
 def test_the_status_is_a_table(service: Stubs, project: str) -> None:

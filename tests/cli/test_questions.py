@@ -29,8 +29,8 @@ def test_recall_sends_what_was_asked(run: Run, fake: FakeService) -> None:
     assert isinstance(request, recall_pb2.RecallRequest)
     assert (request.project, request.query_text, request.preset) == ("还款", "增加先本后息", recall_pb2.PRESET_CODE)
     assert list(request.filter.tags) == ["还款", "code"]
-    assert request.HasField("top_k")
-    assert request.top_k == 0
+    assert request.tuning.HasField("top_k")
+    assert request.tuning.top_k == 0
 
 
 @pytest.mark.parametrize("command", [("recall", "x"), ("render", "x"), ("search", "x"), ("explain", "x", "--id", "m1")])
@@ -65,7 +65,7 @@ def test_what_is_not_given_is_left_to_the_service(run: Run, fake: FakeService) -
     request = fake.asked[0]
     assert isinstance(request, recall_pb2.RecallRequest)
     assert request.preset == recall_pb2.PRESET_UNSPECIFIED
-    assert not request.HasField("top_k")
+    assert not request.tuning.HasField("top_k")
 
 
 def test_a_piped_table_has_no_colours_and_fits_80_columns(run: Run) -> None:
@@ -91,7 +91,7 @@ def test_json_is_the_reply_in_protobufs_mapping(run: Run, arguments: tuple[str, 
 
 def test_an_explanation_says_the_sentence_the_changes_and_the_numbers(run: Run, fake: FakeService) -> None:
     result = run("explain", "增加先本后息", "--id", "m1", "--preset", "code", "--tag", "还款")
-    assert result.stdout.splitlines() == [EXPLAINED["sentence"], "top_k = 17", "filter.tags cleared"]
+    assert result.stdout.splitlines() == [EXPLAINED["sentence"], "tuning.top_k = 17", "filter.tags cleared"]
     assert "by meaning 3, by words - of 300 · cosine 0.500" in result.stderr
     request = fake.asked[0]
     assert isinstance(request, explain_pb2.ExplainRequest)
@@ -116,7 +116,7 @@ def test_render_sends_what_was_asked(run: Run, fake: FakeService) -> None:
     assert (request.form, request.budget_tokens, request.locale) == (
         context_pb.RENDER_FORM_WATERFALL,
         100,
-        context_pb.LOCALE_ZH,
+        "zh",
     )
     assert request.recall.query_text == "x"
 

@@ -22,7 +22,7 @@ def test_archived_sessions_are_listed_apart(run: Run, fake: FakeService) -> None
     result = run("sessions", "ls", "--archived")
     assert "no archived sessions" in result.stderr
     request = fake.asked[0]
-    assert isinstance(request, pb.SessionServiceListRequest)
+    assert isinstance(request, pb.ListSessionsRequest)
     assert request.archived
 
 
@@ -38,7 +38,7 @@ def test_messages_are_shown_with_who_said_them_and_nothing_a_terminal_would_obey
     ]
     assert "--page t2" in result.stderr
     request = fake.asked[0]
-    assert isinstance(request, pb.SessionServiceListMessagesRequest)
+    assert isinstance(request, pb.ListMessagesRequest)
     assert (request.session_id, request.page_size) == ("会话-1", 2)
 
 
@@ -46,8 +46,8 @@ def test_without_an_id_the_active_session_is_shown(run: Run, fake: FakeService) 
     """S4-11."""
     assert run("sessions", "show").exit_code == 0
     listed, shown = fake.asked
-    assert isinstance(listed, pb.SessionServiceListRequest)
-    assert isinstance(shown, pb.SessionServiceListMessagesRequest)
+    assert isinstance(listed, pb.ListSessionsRequest)
+    assert isinstance(shown, pb.ListMessagesRequest)
     assert (listed.page_size, shown.session_id) == (1, "会话-1")
 
 
@@ -57,18 +57,18 @@ def test_a_watch_prints_messages_as_they_come(run: Run, fake: FakeService) -> No
     assert result.exit_code == 0
     assert "    The tenth." in result.stdout.splitlines()
     request = fake.asked[0]
-    assert isinstance(request, pb.SessionServiceWatchRequest)
+    assert isinstance(request, pb.WatchMessagesRequest)
     assert (request.session_id, request.after_position, request.HasField("newest")) == ("会话-1", 0, False)
 
 
 def test_a_watch_prints_a_line_of_json_for_each_message(run: Run) -> None:
     lines = run("sessions", "watch", "--json").stdout.splitlines()
-    messages = [Parse(line, session_pb2.SessionMessage()) for line in lines]
+    messages = [Parse(line, session_pb2.ChatMessage()) for line in lines]
     assert [message.raw for message in messages] == ["", "[calm]The tenth."]
 
 
 def test_json_is_the_services_reply(run: Run) -> None:
-    sessions = Parse(run("sessions", "ls", "--json").stdout, pb.SessionServiceListResponse())
+    sessions = Parse(run("sessions", "ls", "--json").stdout, pb.ListSessionsResponse())
     assert sessions.sessions[0].id == "会话-1"
-    messages = Parse(run("sessions", "show", "--json").stdout, pb.SessionServiceListMessagesResponse())
+    messages = Parse(run("sessions", "show", "--json").stdout, pb.ListMessagesResponse())
     assert messages.next_page_token == "t2"

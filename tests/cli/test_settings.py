@@ -12,9 +12,9 @@ from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
 
-def sent(fake: FakeService) -> pb.ProjectServiceUpdateSettingsRequest:
+def sent(fake: FakeService) -> pb.UpdateProjectSettingsRequest:
     (request,) = fake.asked
-    assert isinstance(request, pb.ProjectServiceUpdateSettingsRequest)
+    assert isinstance(request, pb.UpdateProjectSettingsRequest)
     return request
 
 
@@ -34,7 +34,7 @@ def test_get_shows_one_group_alone(run: Run) -> None:
     assert "code.top_k" in stdout
     assert "chat.top_k" not in stdout
     shown = json.loads(run("projects", "settings", "get", "还款", "code.top_k", "--json").stdout)
-    assert [value["path"] for value in shown["values"]] == ["code.top_k"]
+    assert shown["effective"] == {"code": {"topK": 10}}
 
 
 def test_get_of_no_setting_says_so(run: Run) -> None:

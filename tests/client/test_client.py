@@ -20,6 +20,7 @@ from hummock.core.memory import EventPage, Filter, LearnCommand, Learned, Memory
 from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery, Searched, SearchQuery
 from hummock.core.render import Rendered, RenderQuery
 from hummock.ports.store import Page
+from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2, recall_pb2
 from hummock_client import AsyncClient, Client, Deadlines, HummockCallError, note, vector
@@ -72,8 +73,8 @@ def test_a_recall_carries_its_options_and_returns_the_reply() -> None:
 
 
 def test_every_field_of_a_recall_is_an_option() -> None:
-    fields = set(recall_pb2.RecallRequest.DESCRIPTOR.fields_by_name) - {"project", "query_text"}
-    assert set(RecallOptions.__annotations__) == fields
+    fields = set(recall_pb2.RecallRequest.DESCRIPTOR.fields_by_name) - {"project", "query_text", "tuning"}
+    assert set(RecallOptions.__annotations__) == fields | set(recall_pb2.RecallTuning.DESCRIPTOR.fields_by_name)
 
 
 def test_both_clients_ask_for_neighbours_time_words_and_substrings() -> None:
@@ -143,14 +144,16 @@ def test_learn_makes_a_request_id_and_note_makes_the_memory() -> None:
 
 def test_search_explain_get_and_status_return_their_replies() -> None:
     def ask(client: Client) -> None:
-        assert client.search("loan", "PaymentService", scope=pb.SEARCH_SCOPE_CODE).results[0].type == "code"
+        assert (
+            client.search("loan", "PaymentService", scope=pb.SEARCH_SCOPE_CODE).results[0].scope == pb.SEARCH_SCOPE_CODE
+        )
         explained = client.explain("loan", "还款", samples.MEMORY.id, top_k=10)
-        assert (explained.changes[0].field, explained.changed_recall.top_k) == ("top_k", 17)
-        assert client.get("loan", samples.MEMORY.id).payload.content == "fun repay() = 1"
+        assert (explained.changes[0].field, explained.changed_recall.tuning.top_k) == ("tuning.top_k", 17)
+        assert client.get("loan", samples.MEMORY.id).content == "fun repay() = 1"
         reply = client.batch_get("loan", [samples.MEMORY.id, "gone"])
         assert [memory.id for memory in reply.memories] == [samples.MEMORY.id]
         assert list(reply.missing_ids) == ["gone"]
-        assert client.status().model.scripts == ["han", "latin"]
+        assert client.status().model.scripts == [admin_pb.SCRIPT_HAN, admin_pb.SCRIPT_LATIN]
         assert client.delete("loan", ["a"]).deleted_count == 1
         assert client.project("loan").memory_count == 3
 
@@ -186,8 +189,8 @@ def test_an_update_names_its_fields() -> None:
     garden, projects = FixedGarden(), FixedProjects()
 
     def ask(client: Client) -> None:
-        memory = memory_pb2.MemoryInput(id="m", index=memory_pb2.MemoryIndex(title="还款", tags=["#a"]))
-        client.update("loan", memory, ["index.title"])
+        memory = memory_pb2.Memory(id="m", title="还款", tags=["#a"])
+        client.update("loan", memory, ["title"])
         client.update_project("loan", tech_stack=["MySQL"])
 
     answers(use_cases(garden=garden, projects=projects), ask)
@@ -199,7 +202,7 @@ def test_an_update_names_its_fields() -> None:
 def test_every_wrong_field_reaches_the_caller() -> None:
     error = failure(None, lambda client: client.recall("", "", top_k=5000))
     assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
-    assert {violation.field for violation in error.field_violations} == {"project", "query_text", "top_k"}
+    assert {violation.field for violation in error.field_violations} == {"project", "query_text", "tuning.top_k"}
 
 
 def test_a_typed_error_carries_reason_facts_and_time_to_retry() -> None:
@@ -265,7 +268,7 @@ def test_a_deadline_is_kept() -> None:
 def test_a_stream_of_batches_is_answered_in_order() -> None:
     batches = [pb.LearnRequest(project=project, memories=[note("记住")]) for project in ("p", "", "p")]
     replies = answers(None, lambda client: list(client.learn_stream(batches)))
-    assert [reply.WhichOneof("outcome") for reply in replies] == ["stored", "failed", "stored"]
+    assert [reply.WhichOneof("outcome") for reply in replies] == ["learnt", "failed", "learnt"]
     assert replies[-1].stored_count == 2
 
 
@@ -281,12 +284,16 @@ def test_what_the_batches_raise_is_raised_by_the_stream() -> None:
     answers(None, ask)
 
 
-def test_a_reply_of_more_than_the_default_four_mebibytes_arrives() -> None:
+def test_what_a_reply_has_no_room_for_is_named_and_comes_when_asked_for_again() -> None:
     assert samples.MEMORY.payload is not None
-    large = replace(samples.MEMORY, payload=replace(samples.MEMORY.payload, content="x" * (6 << 20)))
-    garden = FixedGarden(memories={large.id: large})
-    memory = answers(use_cases(garden=garden), lambda client: client.get("p", large.id))
-    assert len(memory.payload.content) == 6 << 20
+    payload = replace(samples.MEMORY.payload, content="x" * (1 << 20))
+    large = [replace(samples.MEMORY, id=f"m{number}", payload=payload) for number in range(3)]
+    garden = FixedGarden(memories={one.id: one for one in large})
+    reply = answers(use_cases(garden=garden), lambda client: client.batch_get("p", ["m0", "m1", "m2", "gone"]))
+    assert reply.ByteSize() <= 4 << 20
+    assert [memory.id for memory in reply.memories] == ["m0"]
+    assert (list(reply.omitted_ids), list(reply.missing_ids)) == (["m1", "m2"], ["gone"])
+    assert [one.id for one in answers(use_cases(garden=garden), lambda c: c.batch_get("p", ["m1"])).memories] == ["m1"]
 
 
 def test_a_service_that_is_ready_is_not_waited_for() -> None:
@@ -326,7 +333,7 @@ def test_the_async_client_does_what_the_other_does() -> None:
             assert (await client.wait_until_ready(10)).version == "0.1.0"
             assert (await client.recall("p", "q", top_k=3)).seq == 7
             assert (await client.render("p", ["a"])).text == "## 项目背景\n"
-            assert (await client.search("p", "q")).results[0].type == "code"
+            assert (await client.search("p", "q")).results[0].scope == pb.SEARCH_SCOPE_CODE
             assert (await client.explain("p", "q", "m")).changed_rank == 17
             assert (await client.note("p", "q")).seq == 8
             assert (await client.get("p", samples.MEMORY.id)).trust == 0.5
@@ -335,7 +342,7 @@ def test_the_async_client_does_what_the_other_does() -> None:
             assert [project.name async for project in client.projects(page_size=1)] == ["a", "b"]
             assert (await client.project("p")).name == "p"
             assert (await client.update_project("p", path="/x")).name == "p"
-            assert (await client.update("p", memory_pb2.MemoryInput(id="m"), ["speaker"])).seq == 9
+            assert (await client.update("p", memory_pb2.Memory(id="m"), ["speaker"])).seq == 9
             assert (await client.delete("p", ["a"])).deleted_count == 1
             with pytest.raises(HummockCallError) as caught:
                 await client.recall("", "q")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import aclosing, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
@@ -18,13 +19,13 @@ from tests.service.models import install_model
 from tests.service.running import in_thread, settings
 
 LAMP = "世界.图鉴.物品.长明灯"
-ENTRY = memory_pb2.MemoryInput(
+ENTRY = memory_pb2.Memory(
     id=LAMP,
     kind=memory_pb2.MEMORY_KIND_ENTRY,
-    index=memory_pb2.MemoryIndex(title="长明灯"),
-    payload=memory_pb2.MemoryPayload(content="燃鲸油，风吹不灭。"),
+    title="长明灯",
+    content="燃鲸油，风吹不灭。",
 )
-TURN = learning_pb2.RenderCommit(scope="s", turn=1)
+TURN: dict[str, Any] = {"scope": "s", "turn": 1}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def test_learning_is_switched_tuned_shown_and_replayed(target: str) -> None:
         numbers = learning_pb2.LearningSettings(high_above=5, mid_above=2)
         changed = learning.update("sync", enabled=True, settings=numbers, keywords={LAMP: ["whale light"]})
         assert (changed.state.enabled, changed.state.settings.high_above) == (True, 5)
-        rendered = client.render("sync", "where is the whale light?", form=pb.RENDER_FORM_MEMORIES, commit=TURN)
+        rendered = client.render_turn("sync", "where is the whale light?", form=pb.RENDER_FORM_MEMORIES, **TURN)
         assert [row.memory_id for row in rendered.decision.injections] == [LAMP]
         (entry,) = learning.entries("sync", "s", page_size=1)
         assert (list(entry.profile.keywords), entry.injection.usage.frequency) == (["whale light"], 1)
@@ -58,14 +59,13 @@ def test_learning_is_switched_tuned_shown_and_replayed(target: str) -> None:
         assert (replayed.matches, replayed.events, replayed.fork.differing_count) == (True, 4, 0)
 
 
-def test_a_commit_gets_an_id_of_its_own(target: str) -> None:
+def test_a_turn_gets_an_id_of_its_own(target: str) -> None:
     """1.1-9."""
     with Client(target) as client:
         client.learn("ids", [ENTRY])
         client.learning.update("ids", enabled=True)
-        client.render("ids", "长明灯", commit=TURN)
-        client.render("ids", "长明灯", commit=TURN)
-        assert not TURN.request_id
+        client.render_turn("ids", "长明灯", **TURN)
+        client.render_turn("ids", "长明灯", **TURN)
         ids = {event.injected.request_id for event in client.learning.events("ids") if event.HasField("injected")}
         assert len(ids) == 2
         assert "" not in ids
@@ -81,7 +81,7 @@ def test_a_watch_shows_what_changes(target: str) -> None:
             client.learning.update("watch", enabled=True)
             while not first.state.enabled:
                 first = next(news)
-            client.render("watch", "长明灯", commit=TURN)
+            client.render_turn("watch", "长明灯", **TURN)
             second = next(news)
             assert (second.turn, second.entries[0].injection.usage.last_sent_turn) == (2, 1)
             client.delete("watch", [LAMP])
@@ -99,7 +99,7 @@ def test_the_same_without_blocking(target: str) -> None:
             learning = client.learning
             await learning.update("async", enabled=True)
             assert (await learning.state("async")).enabled
-            await client.render("async", "长明灯", commit=TURN)
+            await client.render_turn("async", "长明灯", **TURN)
             entries = [entry async for entry in learning.entries("async", "s")]
             assert [entry.injection.usage.frequency for entry in entries] == [1]
             assert [event.number async for event in learning.events("async", newest_first=True)] == [2, 1]
@@ -145,12 +145,9 @@ def _without_pause() -> learning_pb2.LearningSettings:
     return learning_pb2.LearningSettings(cold_start_pause=Duration())
 
 
-def entries_named(*names: str) -> list[memory_pb2.MemoryInput]:
+def entries_named(*names: str) -> list[memory_pb2.Memory]:
     return [
-        memory_pb2.MemoryInput(
-            id=name, kind=memory_pb2.MEMORY_KIND_ENTRY, payload=memory_pb2.MemoryPayload(content=f"{name} is an entry.")
-        )
-        for name in names
+        memory_pb2.Memory(id=name, kind=memory_pb2.MEMORY_KIND_ENTRY, content=f"{name} is an entry.") for name in names
     ]
 
 

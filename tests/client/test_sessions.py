@@ -40,7 +40,7 @@ def test_a_conversation_is_kept(target: str) -> None:
             pb.TurnSide(text="你好", message_id="u-1"),
             "hello",
             used_memory_ids=["m"],
-        ).turn
+        )
         assert (turn.user.position, turn.assistant.position) == (1, 2)
         pages = [[one.content for one in page.messages] for page in sessions.messages("sync", "s", page_size=1)]
         assert pages == [["hello"], ["你好"]]

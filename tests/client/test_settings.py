@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from hummock.core.settings import PresetSettings, ProjectSettings
-from hummock.v1.settings_pb2 import PresetSettings as SentPreset
+from hummock.v1.recall_pb2 import RecallTuning as SentPreset
 from hummock.v1.settings_pb2 import ProjectSettings as Sent
 from hummock_client import AsyncClient, Client
 from tests.rpc.edge import FixedSettings, edge_on_a_thread, use_cases
@@ -18,7 +18,7 @@ def test_settings_are_read_and_changed() -> None:
     settings = FixedSettings()
     with edge_on_a_thread(use_cases(settings=settings)) as address, Client(address) as client:
         assert client.settings("loan").settings.chat.top_k == 8
-        assert client.update_settings("loan", SENT, ["chat.top_k"]).values[0].path == "chat.top_k"
+        assert client.update_settings("loan", SENT, ["chat.top_k"]).settings.chat.top_k == 8
     asked, (project, request_id, values, paths, _) = settings.asked
     assert asked == ("loan",)
     assert (project, values, paths) == ("loan", ProjectSettings(chat=PresetSettings(top_k=8)), {"chat.top_k"})

@@ -86,7 +86,7 @@ def test_messages_are_bounded_and_keep_the_order_and_the_numbers() -> None:
     assert [len(message.lines) for message in messages] == [64, 64, 21]
     assert [line.number for message in messages for line in message.lines] == list(range(1, 150))
     large = TransferRecord()
-    large.memory.memory.payload.content = "x" * 900_000
+    large.memory.memory.content = "x" * 900_000
     assert [len(message.lines) for message in import_messages("p", enumerate([large] * 3))] == [1, 1, 1]
     assert len(list(import_messages("p", []))) == 1
 

@@ -74,7 +74,10 @@ def test_a_killed_service_goes_on_embedding_where_it_was(tmp_path: Path, models_
     with in_process(tmp_path, models_dir, model) as process, connected(process.target) as stubs:
         await_vectors(stubs, "p")
         by_meaning = recall.RecallRequest(
-            project="p", query_text="the lamp on pier 7", top_k=200, paths=[recall.RECALL_PATH_VECTOR]
+            project="p",
+            query_text="the lamp on pier 7",
+            tuning=recall.RecallTuning(top_k=200),
+            paths=[recall.RECALL_PATH_VECTOR],
         )
         reply = stubs.context.Recall(by_meaning)
         assert len({hit.memory.id for hit in reply.hits}) == len(reply.hits) == 200

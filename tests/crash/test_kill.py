@@ -34,18 +34,18 @@ def batches(space: str, dim: int) -> Iterator[context.LearnStreamRequest]:
         memories = []
         for number in range(first, first + BATCH):
             values = pack(f"<{dim}f", *(1.0 if place == number % dim else 0.01 for place in range(dim)))
-            vector = pb.Vector(values=values, emb_space=space)
+            vector = pb.Embedding(values=values, emb_space=space)
             memories.append(note(sentence(number), id=f"m{number}", vector=vector))
-        yield context.LearnStreamRequest(batch=context.LearnRequest(project=PROJECT, memories=memories))
+        yield context.LearnStreamRequest(learn=context.LearnRequest(project=PROJECT, memories=memories))
 
 
 def learn_until_killed(process: Process, stubs: Stubs, kill_after: int) -> list[str]:
     """Ids of all memories that the service acknowledged; it is killed in the middle of the stream."""
-    model = stubs.admin.Status(admin.StatusRequest()).model
+    model = stubs.admin.GetStatus(admin.GetStatusRequest()).model
     acknowledged: list[str] = []
     try:
         for reply in stubs.context.LearnStream(batches(model.emb_space, model.dim)):
-            acknowledged += [result.id for result in reply.stored.results]
+            acknowledged += [result.id for result in reply.learnt.results]
             if len(acknowledged) >= kill_after:
                 process.kill()
     except grpc.RpcError:
@@ -57,8 +57,8 @@ def missing(stubs: Stubs, ids: list[str]) -> list[str]:
     """Those of the ids that the service does not have."""
     lost: list[str] = []
     for first in range(0, len(ids), 500):
-        part = memory.MemoryServiceBatchGetRequest(project=PROJECT, ids=ids[first : first + 500])
-        lost += stubs.memory.BatchGet(part).missing_ids
+        part = memory.BatchGetMemoriesRequest(project=PROJECT, ids=ids[first : first + 500])
+        lost += stubs.memory.BatchGetMemories(part).missing_ids
     return lost
 
 
@@ -67,7 +67,7 @@ def recalled(stubs: Stubs, memory_id: str) -> bool:
     request = recall.RecallRequest(
         project=PROJECT,
         query_text=f"memory{number}",
-        top_k=1,
+        tuning=recall.RecallTuning(top_k=1),
         paths=[recall.RECALL_PATH_KEYWORD],
         view=pb.MEMORY_VIEW_INDEX,
     )
@@ -93,7 +93,7 @@ def append_until_killed(process: Process, stubs: Stubs, writers: int, kill_after
     def write(writer: int) -> None:
         for number in count():
             content = f"消息 {writer}/{number}"
-            request = session.SessionServiceAppendMessageRequest(
+            request = session.AppendMessageRequest(
                 project=PROJECT, session_id="s", role=context.PROMPT_ROLE_USER, content=content
             )
             try:
@@ -113,11 +113,11 @@ def test_every_acknowledged_message_is_in_its_place_after_a_restart(
 ) -> None:
     """S4-02, S4-14, S4-33."""
     with in_process(tmp_path, models_dir, model) as process, connected(process.target) as stubs:
-        stubs.session.Create(session.SessionServiceCreateRequest(project=PROJECT, id="s"))
+        stubs.session.CreateSession(session.CreateSessionRequest(project=PROJECT, id="s"))
         acknowledged = append_until_killed(process, stubs, writers=4, kill_after=200)
     assert len(acknowledged) >= 200
     with in_process(tmp_path, models_dir, model) as process, connected(process.target) as stubs:
-        request = session.SessionServiceListMessagesRequest(project=PROJECT, session_id="s", page_size=1000)
+        request = session.ListMessagesRequest(project=PROJECT, session_id="s", page_size=1000)
         kept = {one.position: one.content for one in stubs.session.ListMessages(request).messages}
         assert {position: kept.get(position) for position in acknowledged} == acknowledged
         # What was not acknowledged may be there as well, but leaves no gap.

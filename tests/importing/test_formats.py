@@ -59,7 +59,7 @@ def test_a_legacy_memory_keeps_its_text_time_session_and_feeling() -> None:
     read = legacy(id="m1", sessionId="s", emotionLabel="joy")
     memory = read.memory
     assert (memory.id, memory.kind, memory.origin) == ("m1", pb.MEMORY_KIND_NOTE, pb.ORIGIN_MANUAL)
-    assert (memory.payload.content, memory.session_id, memory.emotion_label) == ("下雨了", "s", "joy")
+    assert (memory.content, memory.session_id, memory.emotion_label) == ("下雨了", "s", "joy")
     assert memory.create_time.ToMilliseconds() == 1_700_000_000_250
     assert read.update_time == memory.create_time
 
@@ -116,7 +116,7 @@ def test_domain_knowledge_keeps_its_fields_and_its_base64_vector() -> None:
     read = one(FileFormat.LEGACY, KNOWLEDGE, project_key="loan", emb_space="bge-m3-space")
     memory = read.memory
     assert (memory.id, memory.kind) == (KNOWLEDGE["id"], pb.MEMORY_KIND_DOMAIN_KNOWLEDGE)
-    assert (memory.payload.domain_knowledge.domain, memory.payload.domain_knowledge.summary) == (
+    assert (memory.domain_knowledge.domain, memory.domain_knowledge.summary) == (
         KNOWLEDGE["title"],
         KNOWLEDGE["content"],
     )
@@ -177,12 +177,12 @@ MEM0 = {
 def test_a_memory_of_mem0_keeps_its_text_times_session_and_labels() -> None:
     read = one(FileFormat.MEM0, MEM0)
     memory = read.memory
-    assert (memory.id, memory.payload.content, memory.origin) == (MEM0["id"], MEM0["memory"], pb.ORIGIN_SUMMARY)
+    assert (memory.id, memory.content, memory.origin) == (MEM0["id"], MEM0["memory"], pb.ORIGIN_SUMMARY)
     assert memory.session_id == "r1"
     assert memory.create_time.ToJsonString() == "2024-01-02T10:04:05.250Z"
     assert read.update_time == memory.create_time
     tags = ["user_id:u1", "work", "时间", "type:preference", "score:3", "seen:true", "parts:a", "parts:1"]
-    assert list(memory.index.tags) == tags
+    assert list(memory.tags) == tags
 
 
 def test_a_memory_that_mem0_kept_as_it_was_said_is_of_its_speaker() -> None:
@@ -193,7 +193,7 @@ def test_a_memory_that_mem0_kept_as_it_was_said_is_of_its_speaker() -> None:
 
 def test_labels_of_mem0_keep_the_limits_of_the_contract() -> None:
     metadata = {"long": "x" * 200, "odd": "a\nb", "": "#", **{f"k{number}": number for number in range(100)}}
-    tags = list(one(FileFormat.MEM0, {"id": "1", "memory": "hi", "metadata": metadata}).memory.index.tags)
+    tags = list(one(FileFormat.MEM0, {"id": "1", "memory": "hi", "metadata": metadata}).memory.tags)
     assert len(tags) == 64
     assert all(0 < len(tag) <= 128 and "\n" not in tag for tag in tags)
 

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 import grpc
 
+from hummock.core.errors import InvalidRequest
+from hummock.rpc.status import to_proto
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory_pb
@@ -16,12 +18,12 @@ class KeptMemories:
     """Memories by project and id; `refuses` says of a memory whether its batch fails, `cut_after` ends a stream."""
 
     def __init__(self) -> None:
-        self.memories: dict[str, dict[str, pb.MemoryInput]] = {}
+        self.memories: dict[str, dict[str, pb.Memory]] = {}
         self.batches: list[context_pb.LearnRequest] = []
-        self.refuses: Callable[[pb.MemoryInput], bool] = lambda memory: False
+        self.refuses: Callable[[pb.Memory], bool] = lambda memory: False
         self.cut_after: int | None = None
         self.infos: dict[str, project_pb.ProjectInfo] = {}
-        self.updates: list[project_pb.ProjectServiceUpdateRequest] = []
+        self.updates: list[project_pb.UpdateProjectRequest] = []
 
     def learn_stream(
         self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
@@ -30,50 +32,51 @@ class KeptMemories:
         for place, request in enumerate(requests):
             if place == self.cut_after:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "the server is going away")
-            batch = request.batch
+            batch = request.learn
             self.batches.append(batch)
             if any(self.refuses(memory) for memory in batch.memories):
-                failed = context_pb.LearnFailure(code=3, reason="INVALID_REQUEST", message="no", field="memories[0]")
+                failed = to_proto(InvalidRequest("memories[0]", "no"))
                 yield context_pb.LearnStreamResponse(batch_index=place, failed=failed, stored_count=stored)
                 continue
             self.memories.setdefault(batch.project, {}).update({memory.id: memory for memory in batch.memories})
             stored += len(batch.memories)
             outcome = context_pb.LearnResponse(seq=place)
-            yield context_pb.LearnStreamResponse(batch_index=place, stored=outcome, stored_count=stored)
+            yield context_pb.LearnStreamResponse(batch_index=place, learnt=outcome, stored_count=stored)
 
     def list(
-        self, request: memory_pb.MemoryServiceListRequest, context: grpc.ServicerContext
-    ) -> memory_pb.MemoryServiceListResponse:
+        self, request: memory_pb.ListMemoriesRequest, context: grpc.ServicerContext
+    ) -> memory_pb.ListMemoriesResponse:
         wanted = [
             memory for memory in self.memories.get(request.project, {}).values() if _passes(memory, request.filter)
         ]
         first = int(request.page_token or 0)
         page = wanted[first : first + request.page_size]
         rest = first + len(page) < len(wanted)
-        return memory_pb.MemoryServiceListResponse(
+        return memory_pb.ListMemoriesResponse(
             memories=[
-                pb.Memory(id=each.id, kind=each.kind, index=each.index, source_hash=each.source_hash) for each in page
+                pb.Memory(id=each.id, kind=each.kind, title=each.title, tags=each.tags, source_hash=each.source_hash)
+                for each in page
             ],
             next_page_token=str(first + len(page)) if rest else "",
         )
 
     def delete(
-        self, request: memory_pb.MemoryServiceDeleteRequest, context: grpc.ServicerContext
-    ) -> memory_pb.MemoryServiceDeleteResponse:
+        self, request: memory_pb.DeleteMemoriesRequest, context: grpc.ServicerContext
+    ) -> memory_pb.DeleteMemoriesResponse:
         held = self.memories.get(request.project, {})
         removed = [held.pop(key) for key in request.ids if key in held]
-        return memory_pb.MemoryServiceDeleteResponse(deleted_count=len(removed))
+        return memory_pb.DeleteMemoriesResponse(deleted_count=len(removed))
 
     def project(
-        self, request: project_pb.ProjectServiceGetRequest, context: grpc.ServicerContext
-    ) -> project_pb.ProjectServiceGetResponse:
+        self, request: project_pb.GetProjectRequest, context: grpc.ServicerContext
+    ) -> project_pb.GetProjectResponse:
         if request.project not in {*self.infos, *self.memories}:
             context.abort(grpc.StatusCode.NOT_FOUND, "no such project")
-        return project_pb.ProjectServiceGetResponse(project=self._project(request.project))
+        return project_pb.GetProjectResponse(project=self._project(request.project))
 
     def update(
-        self, request: project_pb.ProjectServiceUpdateRequest, context: grpc.ServicerContext
-    ) -> project_pb.ProjectServiceUpdateResponse:
+        self, request: project_pb.UpdateProjectRequest, context: grpc.ServicerContext
+    ) -> project_pb.UpdateProjectResponse:
         """As the service does: what MANUAL said stays."""
         self.updates.append(request)
         info = self.infos.setdefault(request.project, project_pb.ProjectInfo())
@@ -81,17 +84,17 @@ class KeptMemories:
             if getattr(info, f"{name}_origin") != pb.ORIGIN_MANUAL:
                 info.ClearField(name)  # type: ignore[arg-type] # a path of the mask is a field's name
                 info.MergeFrom(project_pb.ProjectInfo(**{name: getattr(request.info, name)}))
-        return project_pb.ProjectServiceUpdateResponse(project=self._project(request.project))
+        return project_pb.UpdateProjectResponse(project=self._project(request.project))
 
-    def _project(self, name: str) -> project_pb.Project:
-        return project_pb.Project(name=name, info=self.infos.get(name))
+    def _project(self, name: str) -> project_pb.ProjectDetails:
+        return project_pb.ProjectDetails(name=name, info=self.infos.get(name))
 
 
-def _passes(memory: pb.MemoryInput, wanted: pb.Filter) -> bool:
+def _passes(memory: pb.Memory, wanted: pb.MemoryFilter) -> bool:
     return (
         memory.kind in wanted.kinds
         and memory.origin in wanted.origins
-        and all(tag in memory.index.tags for tag in wanted.tags)
+        and all(tag in memory.tags for tag in wanted.tags)
     )
 
 
@@ -106,23 +109,23 @@ def serving(kept: KeptMemories) -> Iterator[grpc.Channel]:
     )
     listing = grpc.unary_unary_rpc_method_handler(
         kept.list,
-        request_deserializer=memory_pb.MemoryServiceListRequest.FromString,
-        response_serializer=memory_pb.MemoryServiceListResponse.SerializeToString,
+        request_deserializer=memory_pb.ListMemoriesRequest.FromString,
+        response_serializer=memory_pb.ListMemoriesResponse.SerializeToString,
     )
     deletion = grpc.unary_unary_rpc_method_handler(
         kept.delete,
-        request_deserializer=memory_pb.MemoryServiceDeleteRequest.FromString,
-        response_serializer=memory_pb.MemoryServiceDeleteResponse.SerializeToString,
+        request_deserializer=memory_pb.DeleteMemoriesRequest.FromString,
+        response_serializer=memory_pb.DeleteMemoriesResponse.SerializeToString,
     )
     get = grpc.unary_unary_rpc_method_handler(
         kept.project,
-        request_deserializer=project_pb.ProjectServiceGetRequest.FromString,
-        response_serializer=project_pb.ProjectServiceGetResponse.SerializeToString,
+        request_deserializer=project_pb.GetProjectRequest.FromString,
+        response_serializer=project_pb.GetProjectResponse.SerializeToString,
     )
     update = grpc.unary_unary_rpc_method_handler(
         kept.update,
-        request_deserializer=project_pb.ProjectServiceUpdateRequest.FromString,
-        response_serializer=project_pb.ProjectServiceUpdateResponse.SerializeToString,
+        request_deserializer=project_pb.UpdateProjectRequest.FromString,
+        response_serializer=project_pb.UpdateProjectResponse.SerializeToString,
     )
     server.add_generic_rpc_handlers(
         (

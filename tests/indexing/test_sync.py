@@ -56,9 +56,9 @@ def test_a_first_run_sends_everything_as_the_indexers(run: Run) -> None:
     assert (report.fragments, report.domain_entries, report.sent, report.deleted, report.unchanged) == (2, 1, 3, 0, 0)
     code, domain = run.kept.memories["p"]["a.py#f"], run.kept.memories["p"]["README.md#项目"]
     assert (code.origin, domain.origin) == (pb.ORIGIN_INDEXER, pb.ORIGIN_INDEXER)
-    assert list(code.index.tags) == ["code", "python"]
-    assert (code.payload.code_fragment.path, code.payload.code_fragment.end_line) == ("a.py", 2)
-    assert list(domain.payload.domain_knowledge.key_files) == ["a.py"]
+    assert list(code.tags) == ["code", "python"]
+    assert (code.code_fragment.path, code.code_fragment.end_line) == ("a.py", 2)
+    assert list(domain.domain_knowledge.key_files) == ["a.py"]
 
 
 def test_an_unchanged_repository_sends_nothing(run: Run) -> None:
@@ -81,8 +81,8 @@ def test_only_what_changed_is_sent_and_what_vanished_is_deleted(run: Run) -> Non
 
 
 def test_memories_that_the_indexer_did_not_make_are_left_alone(run: Run) -> None:
-    note = pb.MemoryInput(id="note", kind=pb.MEMORY_KIND_NOTE, origin=pb.ORIGIN_MANUAL)
-    code = pb.MemoryInput(id="own", kind=pb.MEMORY_KIND_CODE_FRAGMENT, origin=pb.ORIGIN_MANUAL)
+    note = pb.Memory(id="note", kind=pb.MEMORY_KIND_NOTE, origin=pb.ORIGIN_MANUAL)
+    code = pb.Memory(id="own", kind=pb.MEMORY_KIND_CODE_FRAGMENT, origin=pb.ORIGIN_MANUAL)
     run.kept.memories["p"] = {"note": note, "own": code}
     run.sync()
     assert {"note", "own"} <= run.ids
@@ -202,6 +202,6 @@ def test_a_heading_that_comes_to_be_shared_renames_what_had_it_alone(run: Run) -
     run.sync()
     (run.root / "README.md").write_text(text.format("Two"), encoding="utf-8")
     run.sync()
-    named = {key: one.payload.domain_knowledge.domain for key, one in run.kept.memories["p"].items() if "Choice" in key}
+    named = {key: one.domain_knowledge.domain for key, one in run.kept.memories["p"].items() if "Choice" in key}
     assert named == {"one.md#One/Choice": "One > Choice", "README.md#Two/Choice": "Two > Choice"}
-    assert run.kept.memories["p"]["one.md#One/Choice"].index.title == "One > Choice"
+    assert run.kept.memories["p"]["one.md#One/Choice"].title == "One > Choice"

@@ -60,8 +60,8 @@ class Desk:
 
     @property
     def ids(self) -> set[str]:
-        request = memory_pb.MemoryServiceListRequest(project=self.project, page_size=1_000)
-        return {memory.id for memory in self.stubs.memory.List(request).memories}
+        request = memory_pb.ListMemoriesRequest(project=self.project, page_size=1_000)
+        return {memory.id for memory in self.stubs.memory.ListMemories(request).memories}
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ def test_what_the_service_has_lost_is_sent_with_the_next_batch(desk: Desk, read_
     write(desk.root, {"README.md": "# 还款\n\n见 src/a.py。\n"})
     follower.take(NOTHING)
     lost = ["src/a.py#f", "README.md#还款"]
-    desk.stubs.memory.Delete(memory_pb.MemoryServiceDeleteRequest(project=desk.project, ids=lost))
+    desk.stubs.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(project=desk.project, ids=lost))
     read_again.clear()
     write(desk.root, {"src/c.py": "def c():\n    return 3\n"})
     assert told(follower.take(NOTHING)) == (1, 3, 0, 1)

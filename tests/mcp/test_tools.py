@@ -10,13 +10,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from google.protobuf.json_format import MessageToDict
 from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, TextResourceContents
 
 from hummock.v1 import context_service_pb2, recall_pb2
-from hummock.v1 import memory_pb2 as pb
-from hummock.v1.memory_pb2 import MemoryInput
+from hummock.v1.memory_pb2 import Memory
 from hummock_client import Client as Service
 from tests.mcp.conftest import Agent
 from tests.service.inputs import domain, fragment, note, record
@@ -56,7 +54,7 @@ def answer(result: CallToolResult) -> dict[str, Any]:
 
 @pytest.fixture
 def learn(target: str, project: str) -> Callable[..., list[str]]:
-    def learn(*memories: MemoryInput) -> list[str]:
+    def learn(*memories: Memory) -> list[str]:
         with Service(target) as service:
             return [result.id for result in service.learn(project, memories).results]
 
@@ -93,7 +91,7 @@ def test_the_search_tool_is_the_one_that_a_rendering_brings_along(agent: Agent, 
             template=context_service_pb2.PROMPT_TEMPLATE_CODE_ANALYST,
         )
         (rendered,) = service.send(request).tools
-    served, schema = MessageToDict(rendered.mcp), listed.input_schema
+    served, schema = json.loads(rendered.mcp_json), listed.input_schema
     assert listed.description.split("\n")[0] == served["description"] == "统一搜索工具，同时搜索代码和领域知识"
     in_chinese = {
         name: {**field, "description": field["description"].split("\n")[0]}
@@ -121,7 +119,7 @@ def test_search_finds_code_and_knowledge_in_one_list(agent: Agent, learn: Callab
     assert {each["type"] for each in found} == {"code", "knowledge"}
     assert [each["score"] for each in found] == sorted((each["score"] for each in found), reverse=True)
     (code,) = [each for each in found if each["type"] == "code"]
-    assert (code["path"], code["content"]) == ("src/dates.py", PARSER.payload.content)
+    assert (code["path"], code["content"]) == ("src/dates.py", PARSER.content)
 
 
 @pytest.mark.parametrize("type", ["code", "knowledge"])
@@ -165,7 +163,7 @@ def test_an_argument_that_a_tool_does_not_know_is_an_error_that_names_it(agent: 
 def test_a_memory_is_read_in_full(agent: Agent, learn: Callable[..., list[str]]) -> None:
     """S2-17: what a search cuts is there."""
     long = "先本后息：先还本金，后还利息。" * 60
-    (memory_id,) = learn(note(long, index=pb.MemoryIndex(title="还款方式", tags=["#loan"])))
+    (memory_id,) = learn(note(long, title="还款方式", tags=["#loan"]))
     memory = answer(call(agent, "read_memory", id=memory_id))
     assert (memory["content"], memory["title"], memory["tags"], memory["kind"]) == (long, "还款方式", ["loan"], "note")
 

@@ -107,7 +107,7 @@ def test_a_payload_that_does_not_fit_is_refused_and_nothing_changes(work: Workpl
     work.teach(note("one", "a"))
     detail = CodeFragment(path="A.java")
     with pytest.raises(InvalidRequest) as caught:
-        update(work, Changes(payload=Payload(content="x", detail=detail)))
+        update(work, Changes(content="x", detail=detail, detail_set=True))
     assert caught.value.field == "payload.detail"
     with pytest.raises(InvalidRequest, match=r"payload\.content"):
         update(work, Changes(content=" "))

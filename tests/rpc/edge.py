@@ -88,6 +88,9 @@ class FixedProjects:
     names: tuple[str, ...] = ("loan",)
     asked: list[tuple[Any, ...]] = field(default_factory=list)
 
+    def stored(self, name: str) -> Project:
+        return self.get(name)
+
     def get(self, name: str) -> Project:
         return replace(samples.PROJECT, name=name)
 

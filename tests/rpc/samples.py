@@ -227,7 +227,13 @@ def searched(query: SearchQuery) -> Searched:
                 title="repay()",
                 content="fun repay() = 1",
                 score=0.5,
-                metadata={"path": "src/Repay.kt", "start_line": 3, "tags": ("code",), "domain": None},
+                metadata={
+                    "kind": "CODE_FRAGMENT",
+                    "origin": "INDEXER",
+                    "path": "src/Repay.kt",
+                    "start_line": 3,
+                    "tags": ["code"],
+                },
             ),
         ),
         text="1. [code] repay() (score=0.50)",
@@ -244,7 +250,9 @@ def explained(query: ExplainQuery) -> Explained:
         threshold=10.0,
         numbers=Numbers(cosine=0.5, matched_terms=("还款",), vector_rank=3, place=17, searched=9, pool=50, top_k=10),
     )
-    remedy = Remedy(changes=(Change(field="top_k", value="17"),), recall=replace(query.recall, top_k=17), rank=17)
+    remedy = Remedy(
+        changes=(Change(field="tuning.top_k", value="17"),), recall=replace(query.recall, top_k=17), rank=17
+    )
     return Explained(verdict=verdict, sentence="它排第 17", remedy=remedy)
 
 

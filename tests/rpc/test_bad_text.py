@@ -88,4 +88,4 @@ def test_a_message_within_messages_without_end_is_given_up() -> None:
             length += bytes([size & 127 | 128])
             size >>= 7
         data = b"\x0a" + length + bytes([size]) + data
-    assert bad_text_field(context.LearnStreamRequest, data) in {"", "batch.project"}
+    assert bad_text_field(context.LearnStreamRequest, data) in {"", "learn.project"}

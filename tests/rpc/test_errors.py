@@ -15,7 +15,7 @@ from hummock.core import errors
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import memory_pb2, memory_service_pb2, recall_pb2
-from hummock.v1.recall_pb2 import RecallRequest
+from hummock.v1.recall_pb2 import RecallRequest, RecallTuning
 from tests.rpc.edge import Refusal, edge, refused, use_cases
 
 GOOD = RecallRequest(project="loan", query_text="增加先本后息的还款方式")
@@ -60,15 +60,18 @@ def test_a_blank_query_is_named(blank: str) -> None:
 
 @pytest.mark.parametrize("top_k", [0, 5000])
 def test_a_top_k_out_of_range_is_named_with_its_value_and_the_limit(top_k: int) -> None:
-    answer = recall_refusal(top_k=top_k)
+    answer = recall_refusal(tuning=RecallTuning(top_k=top_k))
     assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
-    assert answer.violations["top_k"].startswith(f"is {top_k}; ")
-    assert "200" in answer.violations["top_k"]
+    assert answer.violations["tuning.top_k"].startswith(f"is {top_k}; ")
+    assert "200" in answer.violations["tuning.top_k"]
 
 
 def test_every_broken_rule_is_reported_at_once() -> None:
-    answer = refusal("ContextService/Recall", RecallRequest(top_k=5000, preset=77).SerializeToString())  # type: ignore[arg-type] # an unknown number on purpose
-    assert sorted(answer.violations) == ["preset", "project", "query_text", "top_k"]
+    answer = refusal(
+        "ContextService/Recall",
+        RecallRequest(tuning=RecallTuning(top_k=5000), preset=77).SerializeToString(),  # type: ignore[arg-type] # unknown
+    )
+    assert sorted(answer.violations) == ["preset", "project", "query_text", "tuning.top_k"]
     assert answer.message.endswith("; and 1 more")
 
 
@@ -78,7 +81,8 @@ def test_an_unknown_preset_is_refused_with_its_number() -> None:
 
 @pytest.mark.parametrize("name", ["min_similarity", "relevance_weight"])
 def test_nan_is_out_of_every_range(name: str) -> None:
-    assert "is nan" in recall_refusal(**{name: math.nan}).violations[name]
+    answer = recall_refusal(tuning=RecallTuning(**{name: math.nan}))  # type: ignore[arg-type] # by name
+    assert "is nan" in answer.violations[f"tuning.{name}"]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,7 @@ def test_nan_is_out_of_every_range(name: str) -> None:
 )
 def test_a_vector_that_has_no_direction_is_refused(values: bytes, rule: str) -> None:
     """S12 of the reliability notes: no such vector reaches an index."""
-    answer = recall_refusal(query_vector=memory_pb2.Vector(values=values, emb_space="e"))
+    answer = recall_refusal(query_vector=memory_pb2.Embedding(values=values, emb_space="e"))
     assert answer.violations == {"query_vector.values": rule}
 
 
@@ -102,7 +106,7 @@ def test_a_wrong_embedding_space_keeps_its_reason_and_facts() -> None:
         raise errors.EmbSpaceMismatch("query_vector.emb_space", "aaa", "bbb")
 
     answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
-    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert answer.code is grpc.StatusCode.FAILED_PRECONDITION
     assert answer.reason == "EMB_SPACE_MISMATCH"
     assert (answer.metadata["given"], answer.metadata["expected"]) == ("aaa", "bbb")
     assert list(answer.violations) == ["query_vector.emb_space"]
@@ -115,7 +119,7 @@ def test_text_that_is_not_utf8_is_the_callers_error() -> None:
     assert answer.violations == {"query_text": "is not UTF-8"}
 
 
-@pytest.mark.parametrize("method", ["ContextService/Recall", "ContextService/Learn", "MemoryService/List"])
+@pytest.mark.parametrize("method", ["ContextService/Recall", "ContextService/Learn", "MemoryService/ListMemories"])
 def test_garbage_is_the_callers_error(method: str) -> None:
     assert refusal(method, b"\xff" * 64).code is grpc.StatusCode.INVALID_ARGUMENT
 
@@ -131,30 +135,28 @@ def test_a_message_above_the_core_limit_leaves_the_server_serving() -> None:
 
 
 def test_a_field_deep_in_a_batch_is_named_by_its_path() -> None:
-    good = memory_pb2.MemoryInput(kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content="记住"))
-    large = memory_pb2.MemoryInput(
-        kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content="字" * 90_000)
-    )
+    good = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="记住")
+    large = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="字" * 90_000)
     request = context_pb.LearnRequest(project="p", memories=[good, good, good, large])
     answer = refusal("ContextService/Learn", request.SerializeToString())
-    assert answer.violations == {"memories[3].payload.content": "has 270000 bytes; it must be at most 262144 bytes"}
+    assert answer.violations == {"memories[3].content": "has 270000 bytes; it must be at most 262144 bytes"}
 
 
 def test_a_rule_of_a_value_is_named_by_its_place_in_the_batch() -> None:
-    code = memory_pb2.MemoryInput(kind=memory_pb2.MEMORY_KIND_CODE_FRAGMENT)
-    code.payload.content = "x"
-    code.payload.code_fragment.path = "a.py"
-    code.payload.code_fragment.start_line = 9
-    code.payload.code_fragment.end_line = 3
+    code = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_CODE_FRAGMENT)
+    code.content = "x"
+    code.code_fragment.path = "a.py"
+    code.code_fragment.start_line = 9
+    code.code_fragment.end_line = 3
     answer = refusal("ContextService/Learn", context_pb.LearnRequest(project="p", memories=[code]).SerializeToString())
-    assert list(answer.violations) == ["memories[0].payload.code_fragment.end_line"]
+    assert list(answer.violations) == ["memories[0].code_fragment.end_line"]
 
 
 def test_many_broken_rules_still_fit_the_trailers() -> None:
-    request = context_pb.LearnRequest(project="p", memories=[memory_pb2.MemoryInput() for _ in range(512)])
+    request = context_pb.LearnRequest(project="p", memories=[memory_pb2.Memory(trust=2) for _ in range(512)])
     answer = refusal("ContextService/Learn", request.SerializeToString())
     assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
-    assert "memories[0].kind" in answer.violations
+    assert "memories[0].trust" in answer.violations
     assert answer.violations[""].endswith("more")
 
 
@@ -171,7 +173,7 @@ def test_long_chinese_messages_still_fit_the_trailers() -> None:
     ("error", "code"),
     [
         (errors.InvalidRequest("f", "r"), grpc.StatusCode.INVALID_ARGUMENT),
-        (errors.RequestIdReused("u"), grpc.StatusCode.INVALID_ARGUMENT),
+        (errors.RequestIdReused("u"), grpc.StatusCode.ALREADY_EXISTS),
         (errors.MemoryNotFound("m"), grpc.StatusCode.NOT_FOUND),
         (errors.ProjectNotFound("p"), grpc.StatusCode.NOT_FOUND),
         (errors.SeqNotReached(9, 7), grpc.StatusCode.FAILED_PRECONDITION),
@@ -214,10 +216,10 @@ def test_a_reply_above_the_limit_says_how_to_ask_for_less() -> None:
     from tests.rpc.samples import MEMORY
 
     assert MEMORY.payload is not None
-    large = replace(MEMORY, payload=Payload(content="x" * (1 << 20), detail=MEMORY.payload.detail))
-    request = memory_service_pb2.MemoryServiceBatchGetRequest(project="p", ids=[MEMORY.id] * 17)
+    large = replace(MEMORY, payload=Payload(content="x" * (5 << 20), detail=MEMORY.payload.detail))
+    request = memory_service_pb2.GetMemoryRequest(project="p", id=MEMORY.id)
     answer = refusal(
-        "MemoryService/BatchGet", request.SerializeToString(), {"garden": FixedGarden(memories={MEMORY.id: large})}
+        "MemoryService/GetMemory", request.SerializeToString(), {"garden": FixedGarden(memories={MEMORY.id: large})}
     )
     assert (answer.code, answer.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "REPLY_TOO_LARGE")
 
@@ -228,8 +230,8 @@ def test_a_reply_above_the_limit_says_how_to_ask_for_less() -> None:
     [
         ("ContextService/Recall", lambda name: RecallRequest(project=name, query_text="q"), "project"),
         (
-            "MemoryService/Get",
-            lambda name: memory_service_pb2.MemoryServiceGetRequest(project="p", id=name),
+            "MemoryService/GetMemory",
+            lambda name: memory_service_pb2.GetMemoryRequest(project="p", id=name),
             "id",
         ),
     ],

@@ -21,7 +21,7 @@ from tests.rpc.edge import OnWorkers, refused
 from tests.rpc.samples import recalled
 
 LEARN, LEARN_STREAM = "/hummock.v1.ContextService/Learn", "/hummock.v1.ContextService/LearnStream"
-WATCH, RECALL = "/hummock.v1.MemoryService/Watch", "/hummock.v1.ContextService/Recall"
+WATCH, RECALL = "/hummock.v1.MemoryService/WatchMemories", "/hummock.v1.ContextService/Recall"
 
 
 class Service(grpc.GenericRpcHandler):

@@ -69,7 +69,9 @@ def _first(answered: Method, reply: Any) -> Message:
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_method_is_served(method: str) -> None:
-    assert isinstance(answer(method, b""), Message) == (method in {"AdminService/Status", "ProjectService/List"})
+    assert isinstance(answer(method, b""), Message) == (
+        method in {"AdminService/GetStatus", "ProjectService/ListProjects"}
+    )
 
 
 @given(st.sampled_from(sorted(METHODS)), HOSTILE)
@@ -87,13 +89,13 @@ NUMBER = st.integers(0, 300)
         recall_pb2.RecallRequest,
         project=TEXT,
         query_text=TEXT,
-        top_k=st.none() | NUMBER,
-        min_similarity=st.none() | st.floats(width=32),
+        tuning=st.none()
+        | st.builds(recall_pb2.RecallTuning, top_k=st.none() | NUMBER, min_similarity=st.none() | st.floats(width=32)),
         preset=st.integers(0, 9),
         view=st.integers(0, 9),
         paths=st.lists(st.integers(0, 5), max_size=4),
-        query_vector=st.none() | st.builds(memory_pb2.Vector, values=st.binary(max_size=16), emb_space=TEXT),
-        filter=st.none() | st.builds(memory_pb2.Filter, tags=st.lists(TEXT, max_size=3)),
+        query_vector=st.none() | st.builds(memory_pb2.Embedding, values=st.binary(max_size=16), emb_space=TEXT),
+        filter=st.none() | st.builds(memory_pb2.MemoryFilter, tags=st.lists(TEXT, max_size=3)),
     )
 )
 def test_any_recall_is_answered_or_its_fields_are_named(request: recall_pb2.RecallRequest) -> None:
@@ -105,21 +107,17 @@ def test_any_recall_is_answered_or_its_fields_are_named(request: recall_pb2.Reca
 
 @given(
     st.builds(
-        memory_pb2.MemoryInput,
+        memory_pb2.Memory,
         id=TEXT,
         kind=st.integers(0, 7),
         origin=st.integers(0, 7),
         trust=st.none() | st.floats(width=32),
-        payload=st.none()
-        | st.builds(
-            memory_pb2.MemoryPayload,
-            content=TEXT,
-            code_fragment=st.none() | st.builds(memory_pb2.CodeFragment, path=TEXT, start_line=NUMBER, end_line=NUMBER),
-        ),
-        index=st.none() | st.builds(memory_pb2.MemoryIndex, tags=st.lists(TEXT, max_size=3)),
+        content=TEXT,
+        code_fragment=st.none() | st.builds(memory_pb2.CodeFragment, path=TEXT, start_line=NUMBER, end_line=NUMBER),
+        tags=st.lists(TEXT, max_size=3),
     )
 )
-def test_any_memory_is_learnt_or_its_fields_are_named(sent: memory_pb2.MemoryInput) -> None:
+def test_any_memory_is_learnt_or_its_fields_are_named(sent: memory_pb2.Memory) -> None:
     request = context_service_pb2.LearnRequest(project="p", memories=[sent])
     heard = answer("ContextService/Learn", request.SerializeToString())
     if isinstance(heard, HummockError):

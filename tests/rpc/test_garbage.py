@@ -14,7 +14,7 @@ from grpc import aio
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.v1.context_service_pb2 import LearnRequest
-from hummock.v1.memory_service_pb2 import MemoryServiceWatchRequest
+from hummock.v1.memory_service_pb2 import WatchMemoriesRequest
 from hummock.v1.recall_pb2 import RecallRequest
 from tests.rpc.edge import edge, use_cases
 
@@ -26,7 +26,7 @@ CALLS: list[tuple[str, bytes]] = [
     ("ContextService/Learn", LearnRequest(project=MARK).SerializeToString()),
     ("ContextService/Learn", b"\xff" * 10_000),
     ("ContextService/Learn", bytes(5 << 20)),
-    ("MemoryService/Watch", MemoryServiceWatchRequest(project="").SerializeToString()),
+    ("MemoryService/WatchMemories", WatchMemoriesRequest(project="").SerializeToString()),
 ]
 
 

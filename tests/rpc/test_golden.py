@@ -18,10 +18,10 @@ from hummock.rpc.validation import RulesBroken, Violation
 FILE = Path(__file__).parent / "golden" / "statuses.json"
 
 ERRORS: tuple[errors.HummockError, ...] = (
-    errors.InvalidRequest("memories[3].payload.content", "is required for NOTE"),
+    errors.InvalidRequest("memories[3].content", "is required for NOTE"),
     RulesBroken(
         [
-            Violation(field="top_k", rule="is 5000; it must be at most 200"),
+            Violation(field="tuning.top_k", rule="is 5000; it must be at most 200"),
             Violation(field="query_text", rule="is empty; it is required"),
         ]
     ),
@@ -31,11 +31,11 @@ ERRORS: tuple[errors.HummockError, ...] = (
     errors.ProjectNotFound("loan"),
     errors.SessionNotFound("会话-1"),
     errors.SessionExists("会话-1"),
-    errors.MessageIdTaken("turn.user.message_id", "m-1"),
+    errors.MessageIdTaken("user.message_id", "m-1"),
     errors.SeqNotReached(9, 7),
     errors.Overloaded(256, 256, 0.25),
     errors.StorageFull(2048, 1024),
-    ReplyTooLarge(17_000_000, 16_777_216),
+    ReplyTooLarge(17_000_000, 4_194_304),
     errors.Unavailable("the service is starting or stopping; try again"),
     DeadlinePassed(),
     InternalError("0123456789abcdef0123456789abcdef"),

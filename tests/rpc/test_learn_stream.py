@@ -17,6 +17,7 @@ from hummock.core.memory import LearnCommand, Learned
 from hummock.rpc.learn_stream import IN_FLIGHT
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import memory_pb2
+from hummock_client.errors import status_error
 from tests.rpc.edge import Edge, edge, refusal_of, use_cases
 from tests.rpc.samples import learned
 
@@ -24,12 +25,10 @@ from tests.rpc.samples import learned
 def batch(*contents: str, project: str = "p", ids: Iterable[str] = ()) -> bytes:
     names = [*ids, *[""] * len(contents)]
     memories = [
-        memory_pb2.MemoryInput(
-            id=name, kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content=content)
-        )
+        memory_pb2.Memory(id=name, kind=memory_pb2.MEMORY_KIND_NOTE, content=content)
         for content, name in zip(contents, names, strict=False)
     ]
-    return pb.LearnStreamRequest(batch=pb.LearnRequest(project=project, memories=memories)).SerializeToString()
+    return pb.LearnStreamRequest(learn=pb.LearnRequest(project=project, memories=memories)).SerializeToString()
 
 
 def open_stream(serving: Edge) -> Any:
@@ -69,7 +68,7 @@ def test_each_batch_is_answered_in_order_with_what_is_stored_so_far() -> None:
     assert error is None
     assert [reply.batch_index for reply in replies] == [0, 1, 2, 3, 4, 5]
     assert [reply.stored_count for reply in replies] == [1, 3, 6, 7, 8, 12]
-    assert [len(reply.stored.results) for reply in replies] == [1, 2, 3, 1, 1, 4]
+    assert [len(reply.learnt.results) for reply in replies] == [1, 2, 3, 1, 1, 4]
 
 
 def test_answers_keep_the_order_of_batches_when_a_later_one_is_stored_first() -> None:
@@ -104,9 +103,11 @@ def test_batches_that_name_the_same_id_are_stored_in_their_order() -> None:
 def test_a_batch_that_breaks_a_rule_fails_alone() -> None:
     replies, error = answers([batch("a"), batch("b", project=""), batch("c")])
     assert error is None
-    assert [reply.WhichOneof("outcome") for reply in replies] == ["stored", "failed", "stored"]
+    assert [reply.WhichOneof("outcome") for reply in replies] == ["learnt", "failed", "learnt"]
     failed = replies[1].failed
-    assert (failed.code, failed.reason, failed.field) == (3, "INVALID_REQUEST", "project")
+    error_told = status_error(failed)
+    assert (error_told.code, error_told.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
+    assert [one.field for one in error_told.field_violations] == ["project"]
     assert replies[2].stored_count == 2
 
 
@@ -118,7 +119,7 @@ def test_a_batch_that_the_store_refuses_fails_alone() -> None:
 
     replies, error = answers([batch("a"), batch("b"), batch("c")], learn)
     assert error is None
-    assert [reply.failed.reason for reply in replies] == ["", "STORAGE_FULL", ""]
+    assert [status_error(reply.failed).reason for reply in replies] == ["OK", "STORAGE_FULL", "OK"]
     assert replies[1].failed.code == grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
 
 
@@ -172,7 +173,7 @@ def test_no_more_than_a_few_batches_are_taken_in_before_the_first_is_stored() ->
 def test_streams_are_slowed_down_not_refused_when_the_service_is_busy() -> None:
     replies, error = answers([batch(str(number)) for number in range(12)], workers=1, waiting_limit=0)
     assert error is None
-    assert [reply.WhichOneof("outcome") for reply in replies] == ["stored"] * 12
+    assert [reply.WhichOneof("outcome") for reply in replies] == ["learnt"] * 12
 
 
 @pytest.mark.parametrize("when", ["before the answer", "after the answer"])

@@ -26,16 +26,16 @@ def learning() -> FixedLearning:
 
 
 def servicer(learning: FixedLearning) -> LearningServicer:
-    return LearningServicer(learning, observe, lambda project, scope, chosen: FixedScan())
+    return LearningServicer(learning, observe, lambda project, scope, chosen: FixedScan(), lambda project: None)
 
 
-def update(**fields: Any) -> pb.LearningServiceUpdateSettingsRequest:
-    return pb.LearningServiceUpdateSettingsRequest(project="p", **fields)
+def update(**fields: Any) -> pb.UpdateLearningSettingsRequest:
+    return pb.UpdateLearningSettingsRequest(project="p", **fields)
 
 
 def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
     """S3-40."""
-    reply = servicer(learning).GetState(pb.LearningServiceGetStateRequest(project="p", scope="s"))
+    reply = servicer(learning).GetLearningState(pb.GetLearningStateRequest(project="p", scope="s"))
     assert learning.asked == [("p", "s", None, 0, 100)]
     assert MessageToDict(reply) == {
         "state": {
@@ -53,7 +53,7 @@ def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
             },
             "turns": "9",
             "missedTurns": "2",
-            "events": "8",
+            "events": 8,
         },
         "turn": 8,
         "entries": [
@@ -63,7 +63,7 @@ def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
                 "profile": {"keywords": ["硬木头"], "lastAnalyzedTurn": "8", "missCount": 1},
                 "injection": {
                     "memoryId": CORE,
-                    "usage": {"frequency": "2", "lastSentTurn": 7},
+                    "usage": {"frequency": 2, "lastSentTurn": 7},
                     "probability": 0.25,
                     "status": "INJECTION_STATUS_COOLING_DOWN",
                     "reason": "later",
@@ -75,9 +75,9 @@ def test_the_state_says_everything_of_an_entry(learning: FixedLearning) -> None:
 
 def test_a_watch_sends_the_state_and_then_waits(learning: FixedLearning) -> None:
     """S3-40."""
-    steps = servicer(learning).WatchState(pb.LearningServiceWatchStateRequest(project="p"))
+    steps = servicer(learning).WatchLearningState(pb.WatchLearningStateRequest(project="p"))
     first = next(steps)
-    assert isinstance(first, pb.LearningServiceWatchStateResponse)
+    assert isinstance(first, pb.WatchLearningStateResponse)
     assert [one.memory_id for one in first.entries] == [CORE]
     assert next(steps) is UNTIL_WRITTEN
     assert next(steps) is UNTIL_WRITTEN
@@ -85,7 +85,7 @@ def test_a_watch_sends_the_state_and_then_waits(learning: FixedLearning) -> None
 
 def test_a_watch_reads_the_entries_again_only_where_they_may_have_changed(learning: FixedLearning) -> None:
     """S3-40. Any write to the project wakes it."""
-    steps = servicer(learning).WatchState(pb.LearningServiceWatchStateRequest(project="p"))
+    steps = servicer(learning).WatchLearningState(pb.WatchLearningStateRequest(project="p"))
     next(steps)
     for version, reads in (((4, 2), 1), ((4, 3), 2), ((4, 3), 2), (None, 3), (None, 4), ((4, 3), 5), ((4, 3), 5)):
         learning.at_version = version
@@ -95,7 +95,7 @@ def test_a_watch_reads_the_entries_again_only_where_they_may_have_changed(learni
 
 def test_only_what_is_set_is_changed(learning: FixedLearning) -> None:
     settings = learning_pb2.LearningSettings(mid_above=0, cold_start_pause=Duration(seconds=1, nanos=500_000_000))
-    servicer(learning).UpdateSettings(update(settings=settings))
+    servicer(learning).UpdateLearningSettings(update(settings=settings))
     ((command,),) = learning.asked
     assert command.enabled is None
     assert command.changes == SettingsChanges(mid_above=0, cold_start_pause_s=1.5)
@@ -105,7 +105,7 @@ def test_only_what_is_set_is_changed(learning: FixedLearning) -> None:
 def test_keywords_are_stripped_and_counted_once(learning: FixedLearning) -> None:
     """S3-39."""
     sent = pb.EntryKeywords(memory_id=CORE, keywords=[" 硬木头", "硬木头", "木 头 "])
-    servicer(learning).UpdateSettings(update(keywords=[sent]))
+    servicer(learning).UpdateLearningSettings(update(keywords=[sent]))
     ((command,),) = learning.asked
     assert command.keywords == (KeywordsSet(memory_id=CORE, keywords=("硬木头", "木 头")),)
 
@@ -121,7 +121,7 @@ def test_keywords_are_stripped_and_counted_once(learning: FixedLearning) -> None
 )
 def test_what_cannot_be_changed_is_named(learning: FixedLearning, sent: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        servicer(learning).UpdateSettings(update(**sent))
+        servicer(learning).UpdateLearningSettings(update(**sent))
     assert refused.value.field == field
 
 
@@ -138,42 +138,38 @@ def test_what_cannot_be_changed_is_named(learning: FixedLearning, sent: dict[str
 )
 def test_numbers_out_of_range_are_refused(settings: learning_pb2.LearningSettings, field: str) -> None:
     with pytest.raises(RulesBroken) as refused:
-        parse(pb.LearningServiceUpdateSettingsRequest, update(settings=settings).SerializeToString())
+        parse(pb.UpdateLearningSettingsRequest, update(settings=settings).SerializeToString())
     assert [violation.field for violation in refused.value.violations] == [field]
 
 
 def test_a_replay_says_what_a_fork_would_have_done(learning: FixedLearning) -> None:
     """S3-28, S3-41."""
-    request = pb.LearningServiceReplayRequest(
-        project="p", fork=learning_pb2.LearningSettings(high_above=5, mid_above=2)
-    )
-    reply = servicer(learning).Replay(request)
+    request = pb.ReplayLearningRequest(project="p", fork=learning_pb2.LearningSettings(high_above=5, mid_above=2))
+    reply = servicer(learning).ReplayLearning(request)
     assert learning.asked == [("p", SettingsChanges(high_above=5, mid_above=2))]
     assert reply.matches
     assert MessageToDict(reply.fork)["differing"] == [
-        {"event": "3", "scope": "s", "turn": 2, "addedIds": ["a"], "removedIds": ["b"]}
+        {"event": 3, "scope": "s", "turn": 2, "addedIds": ["a"], "removedIds": ["b"]}
     ]
 
 
 def test_a_replay_without_a_fork_decides_nothing_anew(learning: FixedLearning) -> None:
-    servicer(learning).Replay(pb.LearningServiceReplayRequest(project="p"))
+    servicer(learning).ReplayLearning(pb.ReplayLearningRequest(project="p"))
     assert learning.asked == [("p", None)]
 
 
 def test_a_fork_by_numbers_that_decide_nothing_is_refused(learning: FixedLearning) -> None:
-    request = pb.LearningServiceReplayRequest(project="p", fork=learning_pb2.LearningSettings(candidates=3))
+    request = pb.ReplayLearningRequest(project="p", fork=learning_pb2.LearningSettings(candidates=3))
     with pytest.raises(InvalidRequest, match="candidates"):
-        servicer(learning).Replay(request)
+        servicer(learning).ReplayLearning(request)
 
 
 def pages(learning: FixedLearning, *, newest_first: bool, size: int) -> list[list[int]]:
     found: list[list[int]] = []
     token = ""
     while True:
-        reply = servicer(learning).ListEvents(
-            pb.LearningServiceListEventsRequest(
-                project="p", page_size=size, newest_first=newest_first, page_token=token
-            )
+        reply = servicer(learning).ListLearningEvents(
+            pb.ListLearningEventsRequest(project="p", page_size=size, newest_first=newest_first, page_token=token)
         )
         found.append([event.number for event in reply.events])
         token = reply.next_page_token
@@ -189,7 +185,7 @@ def test_events_are_listed_from_either_end(learning: FixedLearning) -> None:
 
 
 def test_every_event_is_shown_as_what_it_is(learning: FixedLearning) -> None:
-    reply = servicer(learning).ListEvents(pb.LearningServiceListEventsRequest(project="p"))
+    reply = servicer(learning).ListLearningEvents(pb.ListLearningEventsRequest(project="p"))
     assert [event.WhichOneof("event") for event in reply.events] == [
         "turn_observed",
         "keywords_learned",
@@ -206,15 +202,13 @@ def test_every_event_is_shown_as_what_it_is(learning: FixedLearning) -> None:
 
 
 def scanned(**fields: Any) -> tuple[str, ScanScope, tuple[str, ...]]:
-    return asked_scan(pb.LearningServiceLearnKeywordsRequest(project="p", **fields))
+    return asked_scan(pb.LearnKeywordsRequest(project="p", **fields))
 
 
 def test_a_scan_tells_where_it_is_each_entry_and_why_it_is_over(learning: FixedLearning) -> None:
     """S3-30."""
-    steps = servicer(learning).LearnKeywords(pb.LearningServiceLearnKeywordsRequest(project="p"))
-    messages = [
-        MessageToDict(one) if isinstance(one, pb.LearningServiceLearnKeywordsResponse) else one for one in steps
-    ]
+    steps = servicer(learning).LearnKeywords(pb.LearnKeywordsRequest(project="p"))
+    messages = [MessageToDict(one) if isinstance(one, pb.LearnKeywordsResponse) else one for one in steps]
     failed = {"memoryId": "b", "outcome": "ENTRY_OUTCOME_FAILED", "reason": "it did not answer in time"}
     assert messages == [
         {"total": 2, "done": 1},
@@ -229,7 +223,7 @@ def test_a_scan_that_has_read_nothing_new_waits() -> None:
             return ScanProgress(total=2, learnt=LEARNT[read:1], end=None)
 
     steps = told(Idle())
-    assert isinstance(next(steps), pb.LearningServiceLearnKeywordsResponse)
+    assert isinstance(next(steps), pb.LearnKeywordsResponse)
     assert next(steps) is UNTIL_WRITTEN
     assert next(steps) is UNTIL_WRITTEN
 
@@ -245,7 +239,7 @@ def test_which_entries_are_read_is_all_the_unlearned_or_the_named_ones() -> None
 
 def test_an_observed_turn_says_everything_that_was_sent(learning: FixedLearning) -> None:
     """S3-05."""
-    request = pb.LearningServiceObserveTurnRequest(
+    request = pb.ObserveTurnRequest(
         project="p", scope="s", turn=3, user_text="硬木头", assistant_text="ok", used_memory_ids=[CORE]
     )
     command = observe_command(request)

@@ -31,8 +31,8 @@ def test_a_method_that_the_table_leaves_out_is_found_at_the_start(service: str) 
     [
         ("ContextService", "Search", Lane.WRITE),
         ("ContextService", "Learn", Lane.READ),
-        ("MemoryService", "Watch", Lane.READ),
-        ("ProjectService", "Import", Lane.WRITE_STREAM),
+        ("MemoryService", "WatchMemories", Lane.READ),
+        ("ProjectService", "ImportProject", Lane.WRITE_STREAM),
         ("LearningService", "LearnKeywords", Lane.READ_STREAM),
     ],
 )

@@ -11,8 +11,8 @@ from hummock.rpc.tokens import page_number, page_token
 from hummock.v1 import session_service_pb2 as pb
 
 
-def request(project: str = "p", page_size: int = 0) -> pb.SessionServiceListRequest:
-    return pb.SessionServiceListRequest(project=project, page_size=page_size)
+def request(project: str = "p", page_size: int = 0) -> pb.ListSessionsRequest:
+    return pb.ListSessionsRequest(project=project, page_size=page_size)
 
 
 @given(st.integers(1, 2**63 - 1))

@@ -32,13 +32,11 @@ def broken(call: Any, *args: Any) -> InvalidRequest:
     return caught.value
 
 
-def note(**more: Any) -> memory_pb2.MemoryInput:
-    return memory_pb2.MemoryInput(
-        kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content="记住"), **more
-    )
+def note(**more: Any) -> memory_pb2.Memory:
+    return memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="记住", **more)
 
 
-def draft(sent: memory_pb2.MemoryInput) -> Draft:
+def draft(sent: memory_pb2.Memory) -> Draft:
     return memory_messages.learn_command(context_pb.LearnRequest(project="p", memories=[sent])).lessons[0].draft
 
 
@@ -53,24 +51,28 @@ def test_every_field_of_a_recall_arrives() -> None:
             project="p",
             query_text="q",
             preset=recall_pb2.PRESET_CODE,
-            top_k=7,
-            candidates=9,
-            min_similarity=0.0,
-            filter=memory_pb2.Filter(kinds=[memory_pb2.MEMORY_KIND_NOTE], tags=["#还款", " 还款"], speakers=["林"]),
-            paths=[recall_pb2.RECALL_PATH_KEYWORD],
-            decay=recall_pb2.Decay(
-                mode=recall_pb2.DECAY_MODE_EXPONENTIAL, half_life_days=3, exempt_origins=[memory_pb2.ORIGIN_MANUAL]
+            tuning=recall_pb2.RecallTuning(
+                top_k=7,
+                candidates=9,
+                min_similarity=0.0,
+                decay_mode=recall_pb2.DECAY_MODE_EXPONENTIAL,
+                half_life_days=3,
+                relevance_weight=0.0,
+                near_twin_bar=0.5,
+                code_top_k=0,
+                domain_top_k=2,
             ),
-            relevance_weight=0.0,
-            near_twin_bar=0.5,
+            filter=memory_pb2.MemoryFilter(
+                kinds=[memory_pb2.MEMORY_KIND_NOTE], tags=["#还款", " 还款"], speakers=["林"]
+            ),
+            paths=[recall_pb2.RECALL_PATH_KEYWORD],
+            decay_exempt_origins=[memory_pb2.ORIGIN_MANUAL],
             late_interaction=False,
             cross_encoder=recall_pb2.CROSS_ENCODER_ON,
             as_of=Timestamp(seconds=100, nanos=500_000_000),
             min_seq=4,
             view=memory_pb2.MEMORY_VIEW_INDEX,
             intent=recall_pb2.Intent(domains=["还款"], action="ADD_FEATURE", keywords=["先本后息"]),
-            code_top_k=0,
-            domain_top_k=2,
         )
     )
     assert (query.preset, query.top_k, query.candidates, query.min_similarity) == (Preset.CODE, 7, 9, 0.0)
@@ -89,7 +91,7 @@ def test_every_field_of_a_recall_arrives() -> None:
 
 @given(st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_size=64).filter(any))
 def test_a_vector_arrives_at_length_one(values: list[float]) -> None:
-    sent = memory_pb2.Vector(values=np.array(values, "<f4").tobytes(), emb_space="e")
+    sent = memory_pb2.Embedding(values=np.array(values, "<f4").tobytes(), emb_space="e")
     vector = parse_values.vector("v", sent)
     assert vector.values.dtype == np.float32
     assert np.linalg.norm(vector.values.astype(np.float64)) == pytest.approx(1, abs=1e-5)
@@ -98,7 +100,7 @@ def test_a_vector_arrives_at_length_one(values: list[float]) -> None:
 
 @given(st.binary(max_size=64))
 def test_any_bytes_are_a_unit_vector_or_a_named_error(data: bytes) -> None:
-    sent, values = memory_pb2.Vector(values=data, emb_space="e"), np.frombuffer(data[: len(data) // 4 * 4], "<f4")
+    sent, values = memory_pb2.Embedding(values=data, emb_space="e"), np.frombuffer(data[: len(data) // 4 * 4], "<f4")
     if len(data) % 4 == 0 and np.isfinite(values).all() and values.any():
         assert np.isfinite(parse_values.vector("v", sent).values).all()
     else:
@@ -118,9 +120,7 @@ def test_a_render_gives_its_recall_its_project() -> None:
 
 def test_a_render_by_ids_has_no_recall() -> None:
     query = render_messages.render_query(
-        context_pb.RenderRequest(
-            project="p", memories=context_pb.MemorySelection(ids=["b", "a"]), locale=context_pb.LOCALE_EN
-        )
+        context_pb.RenderRequest(project="p", memories=context_pb.MemorySelection(ids=["b", "a"]), locale="en")
     )
     assert (query.recall, query.memory_ids, query.locale) == (None, ("b", "a"), Locale.EN)
 
@@ -137,8 +137,8 @@ def test_a_render_and_its_recall_name_one_project() -> None:
     [
         (recall_pb2.RecallRequest(), "recall.query_text"),
         (recall_pb2.RecallRequest(query_text=" "), "recall.query_text"),
-        (recall_pb2.RecallRequest(query_text="q", top_k=5000), "recall.top_k"),
-        (recall_pb2.RecallRequest(query_text="q", filter=memory_pb2.Filter(tags=["#"])), "recall.filter.tags[0]"),
+        (recall_pb2.RecallRequest(query_text="q", tuning=recall_pb2.RecallTuning(top_k=5000)), "recall.tuning.top_k"),
+        (recall_pb2.RecallRequest(query_text="q", filter=memory_pb2.MemoryFilter(tags=["#"])), "recall.filter.tags[0]"),
         (recall_pb2.RecallRequest(query_text="q", as_of=Timestamp(seconds=10**15)), "recall.as_of"),
     ],
 )
@@ -160,7 +160,7 @@ def test_an_unset_note_is_manual_and_fully_believed() -> None:
 
 
 def test_tags_lose_their_mark_and_their_repeats_and_keep_their_order() -> None:
-    sent = note(index=memory_pb2.MemoryIndex(tags=["#code", " 还款 ", "code", "##c#", "# 还款"]))
+    sent = note(tags=["#code", " 还款 ", "code", "##c#", "# 还款"])
     assert draft(sent).index == MemoryIndex(tags=("code", "还款", "c#"))
 
 
@@ -176,8 +176,8 @@ def test_a_tag_that_was_cleaned_once_is_clean(tag: str) -> None:
 
 @pytest.mark.parametrize("tag", ["#", " ", "# #"])
 def test_a_tag_of_nothing_is_named_by_its_place(tag: str) -> None:
-    sent = note(index=memory_pb2.MemoryIndex(tags=["a", tag]))
-    assert broken(draft, sent).field == "memories[0].index.tags[1]"
+    sent = note(tags=["a", tag])
+    assert broken(draft, sent).field == "memories[0].tags[1]"
 
 
 @pytest.mark.parametrize("name", ["id", "session_id", "speaker"])
@@ -186,14 +186,14 @@ def test_control_characters_are_refused_in_names_and_kept_in_content(name: str) 
     sent = note(**{name: text})
     assert broken(draft, sent).field == f"memories[0].{name}"
     sent = note()
-    sent.payload.content = text
+    sent.content = text
     assert draft(sent).payload.content == text
 
 
 def test_text_is_kept_as_it_was_sent() -> None:
     text = "e\u0301 ｆｕｌｌ　width\r\n"
     sent = note()
-    sent.payload.content = text
+    sent.content = text
     assert draft(sent).payload.content == text
 
 
@@ -217,21 +217,21 @@ def test_times_lie_between_the_years_1_and_9999(time: Timestamp, valid: bool) ->
 
 
 def test_each_kind_brings_its_own_fields() -> None:
-    record = memory_pb2.MemoryInput(kind=memory_pb2.MEMORY_KIND_LEARNING_RECORD)
-    record.payload.learning_record.question = "先息后本的实现方式？"
-    record.payload.learning_record.answer = "…"
-    domain = memory_pb2.MemoryInput(kind=memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE)
-    domain.payload.domain_knowledge.domain = "还款"
-    domain.payload.domain_knowledge.summary = "…"
-    domain.payload.domain_knowledge.key_files.append("Repay.java")
+    record = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_LEARNING_RECORD)
+    record.learning_record.question = "先息后本的实现方式？"
+    record.learning_record.answer = "…"
+    domain = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE)
+    domain.domain_knowledge.domain = "还款"
+    domain.domain_knowledge.summary = "…"
+    domain.domain_knowledge.key_files.append("Repay.java")
     assert draft(record).payload.detail == LearningRecord(question="先息后本的实现方式？", answer="…")
     assert draft(domain).payload.detail == DomainKnowledge(domain="还款", summary="…", key_files=("Repay.java",))
 
 
 def test_a_kind_with_another_kinds_fields_is_named_by_its_place() -> None:
     sent = note()
-    sent.payload.code_fragment.path = "a.py"
-    assert broken(draft, sent).field == "memories[0].payload.detail"
+    sent.code_fragment.path = "a.py"
+    assert broken(draft, sent).field == "memories[0].detail"
 
 
 def test_a_fingerprint_is_of_the_request_without_its_request_id() -> None:
@@ -240,15 +240,15 @@ def test_a_fingerprint_is_of_the_request_without_its_request_id() -> None:
     )
     assert parse_values.fingerprint(first) == parse_values.fingerprint(second)
     assert first.request_id == "a"
-    second.memories[0].payload.content = "别的"
+    second.memories[0].content = "别的"
     assert parse_values.fingerprint(first) != parse_values.fingerprint(second)
     assert parse_values.fingerprint(context_pb.LearnRequest()) != parse_values.fingerprint(
-        memories_pb.MemoryServiceDeleteRequest()
+        memories_pb.DeleteMemoriesRequest()
     )
 
 
-def changes(sent: memory_pb2.MemoryInput, *paths: str) -> Changes:
-    request = memories_pb.MemoryServiceUpdateRequest(project="p", memory=sent, update_mask=FieldMask(paths=paths))
+def changes(sent: memory_pb2.Memory, *paths: str) -> Changes:
+    request = memories_pb.UpdateMemoryRequest(project="p", memory=sent, update_mask=FieldMask(paths=paths))
     memory_id, found = memory_messages.memory_changes(request)
     assert memory_id == sent.id
     return found
@@ -259,69 +259,74 @@ def named(found: Changes) -> set[str]:
 
 
 def test_an_update_changes_the_named_fields_alone() -> None:
-    sent = note(id="m", index=memory_pb2.MemoryIndex(title="t", summary="s", tags=["#a"]), speaker="林", trust=0.5)
-    assert changes(sent, "index.title") == Changes(title="t")
-    assert changes(sent, "index") == Changes(title="t", summary="s", tags=("a",))
-    assert changes(sent, "payload.content") == Changes(content="记住")
-    assert named(changes(sent, "payload", "speaker")) == {"payload", "speaker"}
+    sent = note(id="m", title="t", summary="s", tags=["#a"], speaker="林", trust=0.5)
+    assert changes(sent, "title") == Changes(title="t")
+    assert changes(sent, "title", "summary", "tags") == Changes(title="t", summary="s", tags=("a",))
+    assert changes(sent, "content") == Changes(content="记住")
+    sent.code_fragment.path = "a.py"
+    assert named(changes(sent, "detail", "speaker")) == {"detail", "detail_set", "speaker"}
     assert changes(sent, "trust", "origin") == Changes(trust=0.5, origin=Origin.MANUAL)
 
 
 def test_an_update_can_clear_what_it_names() -> None:
-    sent = memory_pb2.MemoryInput(id="m")
+    sent = memory_pb2.Memory(id="m")
     assert changes(sent, "event_time") == Changes(event_time_set=True)
-    assert changes(sent, "session_id", "index.tags", "trust") == Changes(session_id="", tags=(), trust=1.0)
+    assert changes(sent, "session_id", "tags", "trust") == Changes(session_id="", tags=(), trust=1.0)
 
 
 @pytest.mark.parametrize(
     ("sent", "paths", "field"),
     [
-        (memory_pb2.MemoryInput(), ["speaker"], "memory.id"),
-        (memory_pb2.MemoryInput(id="m"), [], "update_mask"),
-        (memory_pb2.MemoryInput(id="m"), ["kind"], "update_mask"),
-        (memory_pb2.MemoryInput(id="m"), ["index.nothing"], "update_mask"),
-        (memory_pb2.MemoryInput(id="m"), ["payload"], "memory.payload"),
-        (memory_pb2.MemoryInput(id="m", trust=2), ["trust"], "memory.trust"),
-        (memory_pb2.MemoryInput(id="m" * 257), ["speaker"], "memory.id"),
+        (memory_pb2.Memory(), ["speaker"], "memory.id"),
+        (memory_pb2.Memory(id="m"), [], "update_mask"),
+        (memory_pb2.Memory(id="m"), ["kind"], "update_mask"),
+        (memory_pb2.Memory(id="m"), ["index.title"], "update_mask"),
         (
-            memory_pb2.MemoryInput(id="m", index=memory_pb2.MemoryIndex(tags=["a", ""])),
-            ["index"],
-            "memory.index.tags[1]",
+            memory_pb2.Memory(id="m", learning_record=memory_pb2.LearningRecord()),
+            ["detail"],
+            "memory.learning_record.question",
+        ),
+        (memory_pb2.Memory(id="m", trust=2), ["trust"], "memory.trust"),
+        (memory_pb2.Memory(id="m" * 257), ["speaker"], "memory.id"),
+        (
+            memory_pb2.Memory(id="m", tags=["a", ""]),
+            ["tags"],
+            "memory.tags[1]",
         ),
         (
-            memory_pb2.MemoryInput(id="m", index=memory_pb2.MemoryIndex(tags=["#"])),
-            ["index.tags"],
-            "memory.index.tags[0]",
+            memory_pb2.Memory(id="m", tags=["#"]),
+            ["tags"],
+            "memory.tags[0]",
         ),
     ],
 )
 def test_an_update_is_checked_in_the_fields_that_it_names(
-    sent: memory_pb2.MemoryInput, paths: list[str], field: str
+    sent: memory_pb2.Memory, paths: list[str], field: str
 ) -> None:
     assert broken(changes, sent, *paths).field == field
 
 
 def test_an_update_is_not_checked_in_the_fields_that_it_does_not_name() -> None:
-    sent = memory_pb2.MemoryInput(id="m", trust=9, speaker="林", index=memory_pb2.MemoryIndex(tags=[""]))
+    sent = memory_pb2.Memory(id="m", trust=9, speaker="林", tags=[""])
     assert changes(sent, "speaker") == Changes(speaker="林")
 
 
 def test_an_unknown_path_is_answered_with_those_that_are_known() -> None:
-    error = broken(changes, memory_pb2.MemoryInput(id="m"), "kind")
+    error = broken(changes, memory_pb2.Memory(id="m"), "kind")
     assert "'kind'" in error.rule
-    assert "payload.content" in error.rule
+    assert "content, raw, detail" in error.rule
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1))
 def test_a_page_token_leads_back_to_its_position(position: str) -> None:
-    request = memories_pb.MemoryServiceListRequest(project="p", page_size=3)
+    request = memories_pb.ListMemoriesRequest(project="p", page_size=3)
     token = page_token(request, position)
     request.page_size = 9
     assert page_position(request, token) == position
 
 
 def test_the_first_page_has_no_token() -> None:
-    assert page_position(memories_pb.MemoryServiceListRequest(project="p"), "") == ""
+    assert page_position(memories_pb.ListMemoriesRequest(project="p"), "") == ""
 
 
 @pytest.mark.parametrize(
@@ -335,7 +340,7 @@ def test_the_first_page_has_no_token() -> None:
     ],
 )
 def test_a_page_token_that_was_changed_is_refused(spoil: Any) -> None:
-    request = memories_pb.MemoryServiceListRequest(project="p")
+    request = memories_pb.ListMemoriesRequest(project="p")
     token = page_token(request, "17")
     assert broken(page_position, request, spoil(token)).field == "page_token"
 
@@ -343,11 +348,11 @@ def test_a_page_token_that_was_changed_is_refused(spoil: Any) -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        memories_pb.MemoryServiceListRequest(project="q"),
-        memories_pb.MemoryServiceListRequest(project="p", filter=memory_pb2.Filter(tags=["a"])),
-        memories_pb.MemoryServiceListRequest(project="p", view=memory_pb2.MEMORY_VIEW_FULL),
+        memories_pb.ListMemoriesRequest(project="q"),
+        memories_pb.ListMemoriesRequest(project="p", filter=memory_pb2.MemoryFilter(tags=["a"])),
+        memories_pb.ListMemoriesRequest(project="p", view=memory_pb2.MEMORY_VIEW_FULL),
     ],
 )
-def test_a_page_token_of_another_request_is_refused(other: memories_pb.MemoryServiceListRequest) -> None:
-    token = page_token(memories_pb.MemoryServiceListRequest(project="p"), "17")
+def test_a_page_token_of_another_request_is_refused(other: memories_pb.ListMemoriesRequest) -> None:
+    token = page_token(memories_pb.ListMemoriesRequest(project="p"), "17")
     assert broken(page_position, other, token).field == "page_token"

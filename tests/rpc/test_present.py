@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from google.protobuf.json_format import MessageToDict
 from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
@@ -18,14 +19,17 @@ from tests.rpc import samples
 RECALLED = samples.recalled(RecallQuery(project="p", text="q"))
 
 
-def returned(memory: memory_pb2.Memory) -> memory_pb2.MemoryInput:
+def returned(memory: memory_pb2.Memory) -> memory_pb2.Memory:
     """The memory as a caller sends it back."""
-    sent = memory_pb2.MemoryInput(
+    sent = memory_pb2.Memory(
         id=memory.id,
         kind=memory.kind,
         origin=memory.origin,
-        index=memory.index,
-        payload=memory.payload,
+        title=memory.title,
+        summary=memory.summary,
+        tags=memory.tags,
+        content=memory.content,
+        raw=memory.raw,
         session_id=memory.session_id,
         speaker=memory.speaker,
         emotion_label=memory.emotion_label,
@@ -34,6 +38,9 @@ def returned(memory: memory_pb2.Memory) -> memory_pb2.MemoryInput:
         create_time=memory.create_time,
         source_hash=memory.source_hash,
     )
+    detail = memory.WhichOneof("detail")
+    if detail:
+        getattr(sent, detail).CopyFrom(getattr(memory, detail))
     if memory.HasField("event_time"):
         sent.event_time.CopyFrom(memory.event_time)
     return sent
@@ -59,7 +66,7 @@ def test_a_memory_that_is_sent_back_is_the_same(kind: MemoryKind, detail: Detail
         event_time=event_time,
         payload=Payload(content="正文", raw="[joy] 正文", detail=detail),
     )
-    sent = returned(memory_messages.memory(stored))
+    sent = returned(memory_messages.memory(stored, with_raw=True))
     request = context_service_pb2.LearnRequest(project="p", memories=[sent])
     draft = memory_messages.learn_command(request).lessons[0].draft
     for name in ("id", "kind", "origin", "index", "payload", "session_id", "speaker", "event_time", "emotion_label"):
@@ -68,10 +75,11 @@ def test_a_memory_that_is_sent_back_is_the_same(kind: MemoryKind, detail: Detail
         assert getattr(draft, name) == getattr(stored, name), name
 
 
-def test_the_index_view_has_no_payload() -> None:
+def test_the_index_view_has_no_text() -> None:
     memory = memory_messages.memory(replace(samples.MEMORY, payload=None))
-    assert not memory.HasField("payload")
-    assert memory.index.title == "还款 repay()"
+    assert not memory.content
+    assert not memory.text
+    assert memory.title == "还款 repay()"
     assert memory.content_hash == "000102030405060708090a0b0c0d0e0f"
 
 
@@ -95,7 +103,10 @@ def test_a_recall_keeps_its_receipt() -> None:
     assert reply.receipt.stages[0].elapsed.ToNanoseconds() == 2_500_000
     assert (reply.receipt.groups[0].searched, reply.receipt.groups[0].returned) == (9, 1)
     assert reply.receipt.as_of.ToSeconds() == 1_700_000_003
-    assert (reply.degraded[0].path, reply.degraded[0].reason) == ("vector", "EMBEDDER_FAILED")
+    assert (reply.degraded[0].part, reply.degraded[0].reason) == (
+        recall_pb2.DEGRADED_PART_VECTOR,
+        recall_pb2.DEGRADATION_REASON_EMBEDDER_FAILED,
+    )
     assert list(reply.intent.keywords) == ["先本后息"]
     assert (reply.seq, reply.content_seq) == (7, 5)
     hit = reply.hits[0]
@@ -108,31 +119,49 @@ def test_a_rendering_without_a_recall_has_no_intent_and_no_receipt() -> None:
     reply = render_messages.render_response("p", samples.rendered(RenderQuery(project="p", memory_ids=("a",))))
     assert not reply.HasField("intent")
     assert not reply.HasField("receipt")
-    assert MessageToDict(reply.tools[0].input_schema) == {
+    assert json.loads(reply.tools[0].input_schema_json) == {
         "type": "object",
         "required": ["id"],
         "properties": {"id": {"type": "string"}},
     }
 
 
-def test_a_search_result_keeps_its_metadata() -> None:
-    reply = recall_messages.search_response(samples.searched(SearchQuery(project="p", text="q")))
-    assert MessageToDict(reply.results[0].metadata) == {
-        "path": "src/Repay.kt",
-        "start_line": 3.0,
-        "tags": ["code"],
-        "domain": None,
-    }
+def test_a_search_result_keeps_its_facts() -> None:
+    (result,) = recall_messages.search_response(samples.searched(SearchQuery(project="p", text="q"))).results
+    assert (result.scope, result.kind, result.origin) == (
+        context_service_pb2.SEARCH_SCOPE_CODE,
+        memory_pb2.MEMORY_KIND_CODE_FRAGMENT,
+        memory_pb2.ORIGIN_INDEXER,
+    )
+    assert (result.path, result.start_line, list(result.tags), list(result.files)) == ("src/Repay.kt", 3, ["code"], [])
 
 
-def test_what_is_no_json_is_a_bug() -> None:
-    with pytest.raises(TypeError, match="object is no JSON value"):
-        values.struct({"a": object()})
+@pytest.mark.parametrize(
+    ("detail", "text"),
+    [
+        (LearningRecord(question="q?", answer="答"), "q?\n答\n正文"),
+        (DomainKnowledge(domain="还款", summary="s"), "还款\ns\n正文"),
+        (None, "正文"),
+    ],
+)
+def test_the_text_is_all_that_a_memory_says(detail: Detail, text: str) -> None:
+    kind = {LearningRecord: MemoryKind.LEARNING_RECORD, DomainKnowledge: MemoryKind.DOMAIN_KNOWLEDGE}
+    stored = replace(
+        samples.MEMORY,
+        kind=kind.get(type(detail), MemoryKind.NOTE),  # type: ignore[arg-type] # None has no kind of its own
+        payload=Payload(content="正文", raw="[joy] 正文", detail=detail),
+    )
+    message = memory_messages.memory(stored)
+    assert (message.text, message.raw) == (text, "")
+    assert memory_messages.memory(stored, with_raw=True).raw == "[joy] 正文"
 
 
 def test_only_a_single_project_lists_its_kinds() -> None:
     full, short = (project_service.project_message(samples.PROJECT, whole=whole) for whole in (True, False))
-    assert [(kind.kind, kind.count) for kind in full.kinds] == [("LEARNING_RECORD", 1), ("NOTE", 2)]
+    assert [(kind.kind, kind.count) for kind in full.kinds] == [
+        (memory_pb2.MEMORY_KIND_LEARNING_RECORD, 1),
+        (memory_pb2.MEMORY_KIND_NOTE, 2),
+    ]
     assert not short.kinds
     assert full.memory_count == short.memory_count == 3
 

@@ -19,9 +19,9 @@ from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import ReplyTooLarge
 from hummock.rpc.streams import UNTIL_WRITTEN, Feed, ReplyStream, Steps
 from hummock.rpc.validation import MAX_REQUEST_BYTES
-from hummock.v1.memory_service_pb2 import MemoryServiceWatchRequest
+from hummock.v1.memory_service_pb2 import WatchMemoriesRequest
 
-REQUEST = MemoryServiceWatchRequest(project="p").SerializeToString()
+REQUEST = WatchMemoriesRequest(project="p").SerializeToString()
 
 
 class Log:
@@ -88,7 +88,7 @@ class Scene:
         reader = Reader()
         if reads:
             reader.may_read.set()
-        stream = ReplyStream(MemoryServiceWatchRequest, method or self.log.watch, self.queue, self.log.feed)
+        stream = ReplyStream(WatchMemoriesRequest, method or self.log.watch, self.queue, self.log.feed)
         self.streams.append(asyncio.create_task(stream.answer(REQUEST, reader)))
         return reader
 
@@ -312,7 +312,7 @@ def test_a_message_that_is_too_large_ends_the_stream(monkeypatch: pytest.MonkeyP
 def test_a_request_that_breaks_a_rule_is_refused_before_anything_is_done() -> None:
     async def run() -> None:
         async with scene() as at:
-            stream = ReplyStream(MemoryServiceWatchRequest, at.log.watch, at.queue, at.log.feed)
+            stream = ReplyStream(WatchMemoriesRequest, at.log.watch, at.queue, at.log.feed)
             with pytest.raises(InvalidRequest, match="project"):
                 await stream.answer(b"", Reader())
             assert at.log.looks == 0
@@ -325,7 +325,7 @@ def test_a_request_that_is_too_large_is_refused_before_it_waits_for_a_worker() -
         executor = ThreadPoolExecutor(1)
         executor.shutdown()  # whatever waited for it would hear of that instead
         queue = AdmissionQueue(executor, workers=1)
-        stream = ReplyStream(MemoryServiceWatchRequest, Log(Feed()).watch, queue, Feed())
+        stream = ReplyStream(WatchMemoriesRequest, Log(Feed()).watch, queue, Feed())
         await stream.answer(bytes(MAX_REQUEST_BYTES + 1), Reader())
 
     with pytest.raises(InvalidRequest, match="bytes"):

@@ -40,6 +40,7 @@ from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens
 from hummock.v1 import memory_pb2, transfer_pb2
 from hummock.v1 import project_service_pb2 as pb
+from tests.failures import field_of
 from tests.rpc.edge import use_cases
 from tests.strategies import SPACE, write_request
 from tests.workplace import Workplace, note, workplace
@@ -57,15 +58,15 @@ class Port:
     def out(self, project: str, *, with_vectors: bool = False) -> list[transfer_pb2.TransferRecord]:
         return [record for message in self.messages(project, with_vectors) for record in message.records]
 
-    def messages(self, project: str, with_vectors: bool = False) -> Iterator[pb.ProjectServiceExportResponse]:
-        request = pb.ProjectServiceExportRequest(project=project, with_vectors=with_vectors)
+    def messages(self, project: str, with_vectors: bool = False) -> Iterator[pb.ExportProjectResponse]:
+        request = pb.ExportProjectRequest(project=project, with_vectors=with_vectors)
         for message in export_project(self.cases, request):
-            assert isinstance(message, pb.ProjectServiceExportResponse)
+            assert isinstance(message, pb.ExportProjectResponse)
             yield message
 
-    def take(self, project: str, records: list[transfer_pb2.TransferRecord]) -> pb.ProjectServiceImportResponse:
+    def take(self, project: str, records: list[transfer_pb2.TransferRecord]) -> pb.ImportProjectResponse:
         lines = [pb.ImportLine(number=number, record=record) for number, record in enumerate(records, start=1)]
-        return import_lines(self.cases, pb.ProjectServiceImportRequest(project=project, lines=lines))
+        return import_lines(self.cases, pb.ImportProjectRequest(project=project, lines=lines))
 
 
 @contextmanager
@@ -83,9 +84,7 @@ def port() -> Iterator[Port]:
 
 
 def memory(content: str, memory_id: str = "a", **more: object) -> transfer_pb2.TransferRecord:
-    sent = memory_pb2.MemoryInput(
-        id=memory_id, kind=memory_pb2.MEMORY_KIND_NOTE, payload=memory_pb2.MemoryPayload(content=content)
-    )
+    sent = memory_pb2.Memory(id=memory_id, kind=memory_pb2.MEMORY_KIND_NOTE, content=content)
     return transfer_pb2.TransferRecord(memory=transfer_pb2.TransferMemory(memory=sent, **more))  # type: ignore[arg-type] # fields
 
 
@@ -197,7 +196,7 @@ def test_an_export_begins_with_the_project_and_ends_with_a_count() -> None:
         here.work.teach(note("one", "a"), note("two", "b"))
         here.cases.projects.update("p", "", ("MySQL",), "/srv", Origin.MANUAL, b"f")
         first, *_, last = here.out("p")
-        assert (first.header.version, list(first.header.tech_stack), first.header.path) == (1, ["MySQL"], "/srv")
+        assert (first.header.version, list(first.header.tech_stack), first.header.path) == (2, ["MySQL"], "/srv")
         assert last.end.memory_count == 2
         assert {message.memory_count for message in here.messages("p")} == {2}
 
@@ -257,7 +256,7 @@ def test_a_vector_that_ends_within_a_number_is_named_by_its_place() -> None:
     with port() as here:
         cut = transfer_pb2.TransferChunk(values=bytes(4 * SPACE.dim - 1))
         reply = here.take("p", [memory("x", "x", emb_space=SPACE.id, chunks=[cut])])
-        assert [(failure.number, failure.field) for failure in reply.failures] == [(1, "memory.chunks[0].values")]
+        assert [(failure.number, field_of(failure)) for failure in reply.failures] == [(1, "memory.chunks[0].values")]
 
 
 def test_a_session_goes_on_behind_the_last_place_that_an_import_may_name() -> None:
@@ -266,7 +265,7 @@ def test_a_session_goes_on_behind_the_last_place_that_an_import_may_name() -> No
         beyond = memory("beyond", "b", session_position=1_000_000_001)
         sent.memory.memory.session_id = beyond.memory.memory.session_id = "s"
         reply = here.take("p", [sent, beyond])
-        assert [(failure.number, failure.field) for failure in reply.failures] == [(2, "memory.session_position")]
+        assert [(failure.number, field_of(failure)) for failure in reply.failures] == [(2, "memory.session_position")]
         for turn in range(3):
             here.work.teach(note(f"turn {turn}", session_id="s"))
         assert here.work.store.generation("p").seq == 4
@@ -309,10 +308,10 @@ def test_wrong_records_are_named_and_all_others_are_taken_in() -> None:
         unit = b"\0\0\x80\x3f" + bytes(4 * (SPACE.dim - 1))
         wrong = {
             "": transfer_pb2.TransferRecord(),
-            "header.version": transfer_pb2.TransferRecord(header=transfer_pb2.TransferHeader(version=2)),
+            "header.version": transfer_pb2.TransferRecord(header=transfer_pb2.TransferHeader(version=1)),
             "memory.memory": transfer_pb2.TransferRecord(memory=transfer_pb2.TransferMemory()),
             "memory.memory.id": memory("no id", ""),
-            "memory.memory.payload.content": memory(" ", "blank"),
+            "memory.memory.content": memory(" ", "blank"),
             "memory.memory.create_time": future,
             "memory.chunks[0].values": memory("x", "x", emb_space=space, chunks=[chunk(values=b"\0\0\x80\x3f")]),
             "memory.chunks[1].values": memory(
@@ -322,8 +321,8 @@ def test_wrong_records_are_named_and_all_others_are_taken_in() -> None:
             "removed_id": transfer_pb2.TransferRecord(removed_id="a\x00b"),
         }
         reply = here.take("p", [*wrong.values(), good])
-        assert {failure.number: failure.field for failure in reply.failures} == dict(enumerate(wrong, start=1))
-        assert all(failure.message for failure in reply.failures)
+        assert {failure.number: field_of(failure) for failure in reply.failures} == dict(enumerate(wrong, start=1))
+        assert all(failure.status.message for failure in reply.failures)
         assert reply.created_count == 1
         assert here.work.get("good") is not None
         assert here.work.store.project("p") is not None
@@ -362,7 +361,7 @@ def test_without_a_time_of_change_what_is_there_stays_as_it_is() -> None:
 def test_the_header_sets_what_prompts_say_of_the_project() -> None:
     with port() as here:
         header = transfer_pb2.TransferHeader(
-            version=1, tech_stack=["MySQL"], path="/srv/loan", path_origin=memory_pb2.ORIGIN_INDEXER
+            version=2, tech_stack=["MySQL"], path="/srv/loan", path_origin=memory_pb2.ORIGIN_INDEXER
         )
         here.take("p", [transfer_pb2.TransferRecord(header=header)])
         project = here.work.store.project("p")
@@ -461,7 +460,7 @@ def test_a_message_of_no_session_is_named_and_the_rest_is_stored() -> None:
         talk(here, "p", "s", "one")
         _, session, message, end = here.out("p")
         reply = there.take("p", [message, memory("good"), end])
-        assert [(failure.number, failure.field) for failure in reply.failures] == [(1, "message.session_id")]
+        assert [(failure.number, field_of(failure)) for failure in reply.failures] == [(1, "message.session_id")]
         assert reply.created_count == 1
         assert there.take("p", [session, message]).message_count == 1
 
@@ -471,7 +470,7 @@ def test_a_title_with_a_control_character_is_named() -> None:
         talk(here, "p", "s", "one")
         _, session, *_ = here.out("p")
         session.session.title = "a\x1b[31mb"
-        assert [failure.field for failure in there.take("p", [session]).failures] == ["session.title"]
+        assert [field_of(failure) for failure in there.take("p", [session]).failures] == ["session.title"]
 
 
 def test_a_message_older_than_those_that_are_there_counts_as_sent_with_the_last() -> None:

@@ -37,14 +37,14 @@ def paged(*pages: EventPage) -> Callable[[int], EventPage]:
     return lambda after: left.pop(0) if left else EventPage(events=(), seq=after)
 
 
-def messages(garden: FixedGarden, count: int, **asked: Any) -> list[pb.MemoryServiceWatchResponse]:
+def messages(garden: FixedGarden, count: int, **asked: Any) -> list[pb.WatchMemoriesResponse]:
     """The first messages of a watch."""
 
-    async def run() -> list[pb.MemoryServiceWatchResponse]:
+    async def run() -> list[pb.WatchMemoriesResponse]:
         async with edge(use_cases(garden=garden)) as serving:
-            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/Watch")
-            stream = call(pb.MemoryServiceWatchRequest(**({"project": "loan"} | asked)).SerializeToString())
-            return [pb.MemoryServiceWatchResponse.FromString(await stream.read()) for _ in range(count)]
+            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/WatchMemories")
+            stream = call(pb.WatchMemoriesRequest(**({"project": "loan"} | asked)).SerializeToString())
+            return [pb.WatchMemoriesResponse.FromString(await stream.read()) for _ in range(count)]
 
     return asyncio.run(run())
 
@@ -59,18 +59,18 @@ def test_a_watch_goes_on_behind_the_write_that_it_names_also_from_the_first() ->
     start, news = messages(garden, 2, after_seq=0)
     assert start.seq == 0
     assert news.seq == 6
-    assert [(event.type, event.id, event.seq) for event in news.events.events] == [
+    assert [(event.change, event.id, event.seq) for event in news.events.events] == [
         (CREATED, "a", 3),
         (DELETED, "世界", 5),
     ]
-    assert news.events.events[0].memory.index.title == samples.MEMORY.index.title
+    assert news.events.events[0].memory.title == samples.MEMORY.index.title
     assert not news.events.events[1].HasField("memory")
     assert garden.asked[0] == ("loan", 0, Filter(), False)
 
 
 def test_view_and_filter_are_asked_of_the_garden() -> None:
     garden = FixedGarden(event_pages=paged(EventPage(events=(created("a", 8),), seq=8)))
-    where = memory_pb2.Filter(origins=[memory_pb2.ORIGIN_MANUAL], tags=["#还款"])
+    where = memory_pb2.MemoryFilter(origins=[memory_pb2.ORIGIN_MANUAL], tags=["#还款"])
     messages(garden, 2, filter=where, view=memory_pb2.MEMORY_VIEW_FULL)
     assert garden.asked[0] == ("loan", 7, Filter(origins=frozenset({Origin.MANUAL}), tags=("还款",)), True)
 
@@ -94,11 +94,14 @@ def test_many_events_come_in_messages_of_which_the_last_alone_has_told_all() -> 
 
 
 def test_writes_without_an_event_move_the_position_now_and_then() -> None:
+    told = FixedGarden().seq("loan")
     garden = FixedGarden(
-        event_pages=paged(EventPage(events=(), seq=SEQ_EVERY - 1, is_newest=False), EventPage(events=(), seq=SEQ_EVERY))
+        event_pages=paged(
+            EventPage(events=(), seq=told + SEQ_EVERY - 1, is_newest=False), EventPage(events=(), seq=told + SEQ_EVERY)
+        )
     )
-    _, news = messages(garden, 2, after_seq=0)
-    assert (news.seq, len(news.events.events)) == (SEQ_EVERY, 0)
+    _, news = messages(garden, 2, after_seq=told)
+    assert (news.seq, len(news.events.events)) == (told + SEQ_EVERY, 0)
 
 
 def test_a_wrong_request_is_refused_with_its_field() -> None:
@@ -113,8 +116,8 @@ def test_beyond_the_limit_a_watch_is_refused_with_the_limit(monkeypatch: pytest.
 
     async def run() -> None:
         async with edge(use_cases(garden=FixedGarden())) as serving:
-            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/Watch")
-            request = pb.MemoryServiceWatchRequest(project="loan").SerializeToString()
+            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/WatchMemories")
+            request = pb.WatchMemoriesRequest(project="loan").SerializeToString()
             first = call(request)
             await first.read()
             with pytest.raises(aio.AioRpcError) as caught:
@@ -138,7 +141,7 @@ def test_a_watch_looks_and_pauses_in_the_same_step() -> None:
         looks.append(after)
         return EventPage(events=(), seq=after)
 
-    steps = watch_memories(FixedGarden(event_pages=pages), pb.MemoryServiceWatchRequest(project="loan"))
+    steps = watch_memories(FixedGarden(event_pages=pages), pb.WatchMemoriesRequest(project="loan"))
     next(steps)
     for count in (1, 2, 3):
         next(steps)
@@ -148,8 +151,8 @@ def test_a_watch_looks_and_pauses_in_the_same_step() -> None:
 def test_a_stopping_service_ends_a_watch_with_unavailable() -> None:
     async def run() -> None:
         async with edge(use_cases(garden=FixedGarden())) as serving:
-            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/Watch")
-            stream = call(pb.MemoryServiceWatchRequest(project="loan").SerializeToString())
+            call: Any = serving.channel.unary_stream("/hummock.v1.MemoryService/WatchMemories")
+            stream = call(pb.WatchMemoriesRequest(project="loan").SerializeToString())
             await stream.read()
             stop = asyncio.create_task(serving.server.stop(600))
             with pytest.raises(aio.AioRpcError) as caught:

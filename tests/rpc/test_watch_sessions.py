@@ -48,9 +48,11 @@ def test_a_watch_ends_when_its_session_was_deleted_and_made_anew_between_two_loo
 ) -> None:
     """S4-12."""
     begin(sessions, "old", "older")
-    steps = SessionServicer(sessions).Watch(pb.SessionServiceWatchRequest(project="p", session_id="s"))
+    steps = SessionServicer(sessions, lambda project: None).WatchMessages(
+        pb.WatchMessagesRequest(project="p", session_id="s")
+    )
     first = next(steps)
-    assert isinstance(first, pb.SessionServiceWatchResponse)
+    assert isinstance(first, pb.WatchMessagesResponse)
     assert [message.content for message in first.messages] == ["old", "older"]
     assert next(steps) is UNTIL_WRITTEN
     sessions.delete(DeleteSession(project="p", request_id="", fingerprint=b"", session_id="s"))

@@ -9,21 +9,19 @@ import grpc
 import pytest
 
 from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import recall_pb2, session_pb2
+from hummock.v1 import recall_pb2, session_pb2, settings_pb2
 from hummock.v1 import session_service_pb2 as pb
 from tests.service.running import Stubs
 
 
-def create(service: Stubs, project: str, name: str, **fields: Any) -> pb.SessionServiceCreateResponse:
-    return service.session.Create(pb.SessionServiceCreateRequest(project=project, id=name, **fields))
+def create(service: Stubs, project: str, name: str, **fields: Any) -> pb.CreateSessionResponse:
+    return service.session.CreateSession(pb.CreateSessionRequest(project=project, id=name, **fields))
 
 
-def update(
-    service: Stubs, project: str, name: str, paths: Sequence[str], **fields: Any
-) -> pb.SessionServiceUpdateResponse:
-    request = pb.SessionServiceUpdateRequest(project=project, session=pb.SessionUpdate(id=name, **fields))
+def update(service: Stubs, project: str, name: str, paths: Sequence[str], **fields: Any) -> pb.UpdateSessionResponse:
+    request = pb.UpdateSessionRequest(project=project, session=pb.SessionUpdate(id=name, **fields))
     request.update_mask.paths.extend(paths)
-    return service.session.Update(request)
+    return service.session.UpdateSession(request)
 
 
 def append(
@@ -34,32 +32,28 @@ def append(
     *,
     role: context.PromptRole.ValueType = context.PROMPT_ROLE_USER,
     **fields: Any,
-) -> pb.SessionServiceAppendMessageResponse:
+) -> pb.AppendMessageResponse:
     return service.session.AppendMessage(
-        pb.SessionServiceAppendMessageRequest(
-            project=project, session_id=session_id, role=role, content=content, **fields
-        )
+        pb.AppendMessageRequest(project=project, session_id=session_id, role=role, content=content, **fields)
     )
 
 
-def recent(service: Stubs, project: str, session_id: str, **fields: Any) -> pb.SessionServiceListMessagesResponse:
-    return service.session.ListMessages(
-        pb.SessionServiceListMessagesRequest(project=project, session_id=session_id, **fields)
-    )
+def recent(service: Stubs, project: str, session_id: str, **fields: Any) -> pb.ListMessagesResponse:
+    return service.session.ListMessages(pb.ListMessagesRequest(project=project, session_id=session_id, **fields))
 
 
 def listed(service: Stubs, project: str, **fields: Any) -> list[str]:
     """Ids of the sessions, the one that moved last first."""
-    return [one.id for one in service.session.List(pb.SessionServiceListRequest(project=project, **fields)).sessions]
+    return [one.id for one in service.session.ListSessions(pb.ListSessionsRequest(project=project, **fields)).sessions]
 
 
-def texts(messages: Iterable[session_pb2.SessionMessage | context.PromptMessage]) -> list[str]:
+def texts(messages: Iterable[session_pb2.ChatMessage | context.PromptMessage]) -> list[str]:
     return [message.content for message in messages]
 
 
 def learn_turn(
     service: Stubs, project: str, session_id: str, user: str, assistant: str, *, request_id: str = ""
-) -> context.LearnResponse:
+) -> context.LearnTurnResponse:
     sides = context.TurnSide(text=user), context.TurnSide(text=assistant)
     return learn_sides(service, project, session_id, *sides, request_id=request_id)
 
@@ -72,9 +66,12 @@ def learn_sides(
     assistant: context.TurnSide,
     *,
     request_id: str = "",
-) -> context.LearnResponse:
-    turn = context.Turn(session_id=session_id, user=user, assistant=assistant)
-    return service.context.Learn(context.LearnRequest(project=project, request_id=request_id, turn=turn))
+) -> context.LearnTurnResponse:
+    return service.context.LearnTurn(
+        context.LearnTurnRequest(
+            project=project, request_id=request_id, session_id=session_id, user=user, assistant=assistant
+        )
+    )
 
 
 def render_turn(
@@ -89,7 +86,9 @@ def render_turn(
             form=context.RENDER_FORM_MESSAGES,
             prompt="You are kind.",
             current=context.PromptMessage(id=message_id, role=context.PROMPT_ROLE_USER, content=text),
-            session=context.SessionHistory(**session),
+            session=context.SessionHistory(
+                session_id=session.pop("session_id", ""), limits=settings_pb2.HistoryLimits(**session)
+            ),
         )
     )
 
@@ -104,12 +103,12 @@ def problem(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
 def every_call(service: Stubs, project: str, session_id: str) -> list[Callable[[], object]]:
     """Every call that names a session which must exist."""
     return [
-        lambda: service.session.Get(pb.SessionServiceGetRequest(project=project, id=session_id)),
+        lambda: service.session.GetSession(pb.GetSessionRequest(project=project, id=session_id)),
         lambda: update(service, project, session_id, ["title"], title="x"),
-        lambda: service.session.Delete(pb.SessionServiceDeleteRequest(project=project, id=session_id)),
+        lambda: service.session.DeleteSession(pb.DeleteSessionRequest(project=project, id=session_id)),
         lambda: append(service, project, session_id, "x"),
         lambda: recent(service, project, session_id),
-        lambda: next(service.session.Watch(pb.SessionServiceWatchRequest(project=project, session_id=session_id))),
+        lambda: next(service.session.WatchMessages(pb.WatchMessagesRequest(project=project, session_id=session_id))),
         lambda: learn_turn(service, project, session_id, "x", "y"),
         lambda: service.context.Render(
             context.RenderRequest(

@@ -42,9 +42,9 @@ class App:
         return answer(self.client, PROJECT, text, model)
 
     def recalled(self, text: str, *origins: pb.Origin.ValueType) -> list[str]:
-        where = pb.Filter(origins=origins)
+        where = pb.MemoryFilter(origins=origins)
         reply = self.client.recall(PROJECT, text, preset=recall.PRESET_CHAT, min_similarity=-1, filter=where)
-        return [hit.memory.payload.content for hit in reply.hits]
+        return [hit.memory.content for hit in reply.hits]
 
     def shown(self) -> list[str]:
         """The messages of the active session, as a window would show them."""
@@ -154,11 +154,11 @@ def test_t6_cosine_filter_dedupe_and_ranking_are_those_of_the_document(app: App)
         app.client.learn(
             PROJECT,
             [
-                pb.MemoryInput(
+                pb.Memory(
                     id=name,
                     kind=pb.MEMORY_KIND_NOTE,
                     origin=origin,
-                    payload=pb.MemoryPayload(content=text),
+                    content=text,
                     vector=vector(components, space),
                     create_time=stamp(AS_OF - timedelta(days=days_ago)),
                     session_id="s" if origin == pb.ORIGIN_USER_INPUT else "",

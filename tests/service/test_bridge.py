@@ -24,7 +24,7 @@ def teach(service: Stubs, project: str) -> None:
 
 
 def symbol_of(hit: recall.Hit) -> str:
-    return hit.memory.payload.code_fragment.symbol
+    return hit.memory.code_fragment.symbol
 
 
 def test_a_chinese_question_finds_the_english_function(service: Stubs, project: str) -> None:

@@ -11,7 +11,7 @@ from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_service_pb2 as memory
 from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, call_error
-from tests.service.calls import ask, contents, learn
+from tests.service.calls import ask, contents, learn, stages
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -23,7 +23,7 @@ def test_an_equal_recall_is_answered_from_the_cache(service: Stubs, project: str
     learn(service, project, note("the 火车 leaves at nine", id="a"))
     fresh, cached = (ask(service, project, TEXT) for _ in range(2))
     assert (fresh.receipt.cached, cached.receipt.cached) == (False, True)
-    assert [stage.stage for stage in cached.receipt.stages] == ["cache"]
+    assert stages(cached.receipt) == ["cache"]
     assert [(hit.memory, hit.score) for hit in cached.hits] == [(hit.memory, hit.score) for hit in fresh.hits]
     assert (cached.seq, cached.content_seq) == (fresh.seq, fresh.content_seq)
 
@@ -44,7 +44,7 @@ def test_a_deleted_memory_is_gone_from_the_next_equal_recall(service: Stubs, pro
     learn(service, project, note("the 火车 leaves at nine", id="a"))
     assert contents(ask(service, project, TEXT))
     assert contents(ask(service, project, TEXT))
-    service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=["a"]))
+    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["a"]))
     assert contents(ask(service, project, TEXT)) == []
 
 

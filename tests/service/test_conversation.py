@@ -10,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
-from tests.service.calls import ask, contents, learn
+from tests.service.calls import ask, contents, degraded, learn
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs
 
@@ -24,7 +24,7 @@ def stamp(moment: datetime) -> Timestamp:
     return time
 
 
-def told(text: str, days_ago: float) -> pb.MemoryInput:
+def told(text: str, days_ago: float) -> pb.Memory:
     return note(text, event_time=stamp(AS_OF - timedelta(days=days_ago)))
 
 
@@ -124,7 +124,7 @@ def test_an_echo_of_the_query_lends_nothing_to_the_turn_before_it(service: Stubs
 
 
 def names(memories: object) -> list[str]:
-    return [memory.payload.content for memory in memories]  # type: ignore[attr-defined] # repeated Memory
+    return [memory.content for memory in memories]  # type: ignore[attr-defined] # repeated Memory
 
 
 def test_neighbours_of_a_hit_come_with_it(service: Stubs, project: str) -> None:
@@ -141,7 +141,7 @@ def test_fragments_come_with_those_around_them_in_their_file(service: Stubs, pro
     pieces = {"open_ledger": 1, "close_ledger": 40, "print_ledger": 90}
     for symbol, line in pieces.items():
         piece = fragment("src/ledger.py", symbol, f"def {symbol}(): ...")
-        piece.payload.code_fragment.start_line = line
+        piece.code_fragment.start_line = line
         learn(service, project, piece)
     hit = ask(service, project, "close_ledger", context_window=3, top_k=1).hits[0]
     assert (names(hit.before), names(hit.after)) == (["def open_ledger(): ..."], ["def print_ledger(): ..."])
@@ -155,28 +155,28 @@ def test_neighbours_have_the_view_of_the_hit_and_keep_out_what_is_excluded(servi
         note("the violin is old", session_id="s"),
         note("three", session_id="s", id="three"),
     )
-    where = pb.Filter(excluded_ids=["three"])
+    where = pb.MemoryFilter(excluded_ids=["three"])
     hit = ask(service, project, "violin", context_window=2, top_k=1, filter=where, view=pb.MEMORY_VIEW_INDEX).hits[0]
     assert [memory.id for memory in hit.before] == ["one"]
-    assert not hit.before[0].HasField("payload")
+    assert not hit.before[0].text
     assert not hit.after
 
 
 def test_neighbours_that_a_reply_has_no_room_for_are_left_out_and_the_answer_says_so(
     service: Stubs, project: str
 ) -> None:
-    """20 hits of 256 KiB with 19 neighbours each would be 100 MiB."""
-    raw = "r" * 262_144
+    """20 hits of 64 KiB with 19 neighbours each would be 25 MiB."""
+    raw = "r" * 65_536
     for number in range(20):
-        payload = pb.MemoryPayload(content=f"the violin of turn {number}", raw=raw)
-        learn(service, project, pb.MemoryInput(kind=pb.MEMORY_KIND_NOTE, session_id="s", payload=payload))
+        sent = pb.Memory(kind=pb.MEMORY_KIND_NOTE, session_id="s", content=f"the violin of turn {number}", raw=raw)
+        learn(service, project, sent)
     answer = ask(service, project, "violin", context_window=10, top_k=20, **PLAIN)
     assert len(answer.hits) == 20
-    assert [(each.path, each.reason) for each in answer.degraded] == [("context_window", "REPLY_LIMIT")]
+    assert degraded(answer) == [("context_window", "REPLY_LIMIT")]
     counts = [len(hit.before) + len(hit.after) for hit in answer.hits]
     assert counts[0] >= 10
     assert counts[-1] == 0
-    assert answer.ByteSize() <= 16 * 1024 * 1024
+    assert answer.ByteSize() <= 4 * 1024 * 1024
 
 
 def test_the_sentence_just_asked_does_not_come_as_a_neighbour(service: Stubs, project: str) -> None:

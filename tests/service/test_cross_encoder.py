@@ -10,7 +10,7 @@ import pytest
 from hummock import models
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
-from tests.service.calls import ask, learn
+from tests.service.calls import ask, degraded, learn, stages
 from tests.service.running import Stubs, in_thread, settings
 
 
@@ -22,8 +22,7 @@ def encoding(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iter
     chosen = settings(data, models_dir, tiny, cross_encoder="auto", cross_encoder_model=name)
     with in_thread(chosen) as stubs:
         for text in ("先本后息 the repayment", "等额本金 the instalments", "提前还款 the penalty"):
-            payload = pb.MemoryPayload(content=text)
-            learn(stubs, "p", pb.MemoryInput(kind=pb.MEMORY_KIND_NOTE, payload=payload))
+            learn(stubs, "p", pb.Memory(kind=pb.MEMORY_KIND_NOTE, content=text))
         yield stubs
 
 
@@ -36,7 +35,7 @@ def test_hits_are_in_the_order_of_the_cross_encoder(encoding: Stubs) -> None:
     answer = ask(encoding, "p", "还款 the repayment", relevance_weight=1.0, near_twin_bar=2.0)
     assert answer.receipt.cross_encoded == len(answer.hits) == 3
     assert scores(answer) == sorted(scores(answer), reverse=True)
-    assert "cross_encode" in [stage.stage for stage in answer.receipt.stages]
+    assert "cross_encode" in stages(answer.receipt)
     assert not answer.degraded
 
 
@@ -58,8 +57,7 @@ def test_equal_recalls_get_equal_scores(encoding: Stubs) -> None:
 
 
 def test_a_service_without_one_says_so_when_asked_for_it(service: Stubs, project: str) -> None:
-    payload = pb.MemoryPayload(content="先本后息")
-    learn(service, project, pb.MemoryInput(kind=pb.MEMORY_KIND_NOTE, payload=payload))
+    learn(service, project, pb.Memory(kind=pb.MEMORY_KIND_NOTE, content="先本后息"))
     answer = ask(service, project, "先本后息", cross_encoder=recall.CROSS_ENCODER_ON)
-    assert [(each.path, each.reason) for each in answer.degraded] == [("cross_encoder", "CROSS_ENCODER_ABSENT")]
+    assert degraded(answer) == [("cross_encoder", "CROSS_ENCODER_ABSENT")]
     assert len(answer.hits) == 1

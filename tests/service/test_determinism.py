@@ -28,13 +28,13 @@ QUERIES = (
 )
 
 
-def made_at(memory: pb.MemoryInput, number: int) -> pb.MemoryInput:
+def made_at(memory: pb.Memory, number: int) -> pb.Memory:
     """Ages differ for some and are equal for others."""
     memory.create_time.FromSeconds(CREATED_S + 3600 * (number // 3))
     return memory
 
 
-def memories() -> list[pb.MemoryInput]:
+def memories() -> list[pb.Memory]:
     """Prose of both languages, code, domains and records; many that are alike, and ties."""
     made = [
         note(f"the ledger of book {number % 5} is closed by {number % 3} people", id=f"en{number}")
@@ -58,7 +58,7 @@ def memories() -> list[pb.MemoryInput]:
     return made
 
 
-def turns() -> list[pb.MemoryInput]:
+def turns() -> list[pb.Memory]:
     said = (pb.ORIGIN_USER_INPUT, pb.ORIGIN_AI_OUTPUT)
     return [
         made_at(
@@ -73,7 +73,13 @@ def turns() -> list[pb.MemoryInput]:
 
 def requests() -> list[recall.RecallRequest]:
     asked = [
-        recall.RecallRequest(project=PROJECT, query_text=text, preset=preset, context_window=number % 3, top_k=7)
+        recall.RecallRequest(
+            project=PROJECT,
+            query_text=text,
+            preset=preset,
+            context_window=number % 3,
+            tuning=recall.RecallTuning(top_k=7),
+        )
         for number, text in enumerate(QUERIES)
         for preset in PRESETS
     ]
@@ -148,7 +154,7 @@ def test_the_order_does_not_depend_on_the_order_of_learning(service: Stubs, proj
         learn(service, forwards, each)
     learn(service, backwards, *memories()[::-1])
     for request in requests():
-        request.candidates = 100
+        request.tuning.candidates = 100
         replies = []
         for name in (forwards, backwards):
             request.project = name

@@ -14,7 +14,7 @@ from hummock.v1 import explain_pb2 as pb
 from hummock.v1 import memory_pb2
 from hummock.v1 import recall_pb2 as recall
 from hummock_client.errors import FailedCall, call_error
-from tests.service.calls import learn
+from tests.service.calls import learn, recall_request
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs
 
@@ -23,7 +23,7 @@ LONG_AGO = Timestamp(seconds=1_000_000_000)
 
 
 def explain(service: Stubs, project: str, text: str, memory_id: str, **options: Any) -> pb.ExplainResponse:
-    asked = recall.RecallRequest(project=project, query_text=text, **options)
+    asked = recall_request(project, text, **options)
     return service.context.Explain(pb.ExplainRequest(recall=asked, memory_id=memory_id))
 
 
@@ -47,7 +47,11 @@ def test_a_hit_is_explained_by_its_rank_and_its_numbers(service: Stubs, project:
     learn(service, project, note(HARBOUR, id="m"), note("bread is baked in the morning", id="other"))
     explained = explain(service, project, "how deep is the harbour", "m")
     (hit, *_) = service.context.Recall(recall.RecallRequest(project=project, query_text="how deep is the harbour")).hits
-    assert (explained.outcome, explained.group, explained.rank) == (pb.EXPLAIN_OUTCOME_RECALLED, "main", 1)
+    assert (explained.outcome, explained.group, explained.rank) == (
+        pb.EXPLAIN_OUTCOME_RECALLED,
+        recall.HIT_GROUP_MAIN,
+        1,
+    )
     assert not explained.changes
     assert not explained.HasField("changed_recall")
     numbers = explained.numbers
@@ -93,9 +97,8 @@ def test_the_sentence_speaks_the_querys_language(service: Stubs, project: str) -
 def test_a_condition_of_the_filter_is_named_and_loosened(
     service: Stubs, project: str, condition: dict[str, Any], failed: str
 ) -> None:
-    tagged = memory_pb2.MemoryIndex(tags=["sea"])
-    learn(service, project, note(HARBOUR, id="m", index=tagged, session_id="s", speaker="Yu", create_time=LONG_AGO))
-    explained = explain(service, project, HARBOUR, "m", filter=memory_pb2.Filter(**condition))
+    learn(service, project, note(HARBOUR, id="m", tags=["sea"], session_id="s", speaker="Yu", create_time=LONG_AGO))
+    explained = explain(service, project, HARBOUR, "m", filter=memory_pb2.MemoryFilter(**condition))
     assert explained.stage == pb.LOSS_STAGE_FILTER
     assert list(explained.failed_conditions) == [failed]
     assert failed in explained.sentence
@@ -104,7 +107,7 @@ def test_a_condition_of_the_filter_is_named_and_loosened(
 
 def test_two_conditions_take_two_changes(service: Stubs, project: str) -> None:
     learn(service, project, note(HARBOUR, id="m"))
-    where = memory_pb2.Filter(tags=["sea"], speakers=["Lin"])
+    where = memory_pb2.MemoryFilter(tags=["sea"], speakers=["Lin"])
     explained = explain(service, project, HARBOUR, "m", filter=where)
     assert_brought_back(service, explained, "m", "filter.tags", "filter.speakers")
 
@@ -131,8 +134,8 @@ def test_a_kind_that_no_group_takes_gets_its_group(service: Stubs, project: str,
     code.id, loan.id = "code", "domain"
     learn(service, project, code, loan)
     explained = explain(service, project, "harbour depth", memory_id, preset=recall.PRESET_CODE, **{closed: 0})
-    assert (explained.stage, explained.group) == (pb.LOSS_STAGE_GROUP, "")
-    assert_brought_back(service, explained, memory_id, closed)
+    assert (explained.stage, explained.group) == (pb.LOSS_STAGE_GROUP, recall.HIT_GROUP_UNSPECIFIED)
+    assert_brought_back(service, explained, memory_id, f"tuning.{closed}")
 
 
 def test_a_memory_outside_the_pool_is_told_its_ranks(service: Stubs, project: str) -> None:
@@ -142,7 +145,7 @@ def test_a_memory_outside_the_pool_is_told_its_ranks(service: Stubs, project: st
     assert explained.stage == pb.LOSS_STAGE_CANDIDATES
     assert (explained.threshold, explained.numbers.pool) == (5, 5)
     assert explained.value == min(explained.numbers.vector_rank, explained.numbers.keyword_rank or 99) > 5
-    assert "top_k" in changes(explained)
+    assert "tuning.top_k" in changes(explained)
     assert_brought_back(service, explained, "m", *changes(explained))
 
 
@@ -170,8 +173,8 @@ def test_a_minimum_is_lowered_below_the_similarity(service: Stubs, project: str)
     assert explained.stage == pb.LOSS_STAGE_MIN_SIMILARITY
     assert explained.value == pytest.approx(explained.numbers.similarity)
     assert explained.threshold == pytest.approx(0.9)
-    assert explained.value - 0.02 < float(changes(explained)["min_similarity"]) <= explained.value
-    assert_brought_back(service, explained, "m", "min_similarity")
+    assert explained.value - 0.02 < float(changes(explained)["tuning.min_similarity"]) <= explained.value
+    assert_brought_back(service, explained, "m", "tuning.min_similarity")
 
 
 def test_newer_copies_are_named_and_excluded(service: Stubs, project: str) -> None:
@@ -187,13 +190,15 @@ def test_newer_copies_are_named_and_excluded(service: Stubs, project: str) -> No
 
 def test_a_place_behind_the_last_hit_asks_for_more_hits(service: Stubs, project: str) -> None:
     learn(service, project, *(note(f"the harbour number {number} is deep", id=f"n{number}") for number in range(9)))
-    request = recall.RecallRequest(project=project, query_text="harbour", relevance_weight=1.0, top_k=9)
+    request = recall.RecallRequest(
+        project=project, query_text="harbour", tuning=recall.RecallTuning(relevance_weight=1.0, top_k=9)
+    )
     last = recalled(service, request)[-1]
     explained = explain(service, project, "harbour", last, relevance_weight=1.0, top_k=3)
     assert (explained.stage, explained.value, explained.threshold) == (pb.LOSS_STAGE_RANK, 9, 3)
-    assert changes(explained) == {"top_k": "9"}
+    assert changes(explained) == {"tuning.top_k": "9"}
     assert explained.changed_rank == 9
-    assert_brought_back(service, explained, last, "top_k")
+    assert_brought_back(service, explained, last, "tuning.top_k")
 
 
 def test_each_group_has_its_own_room(service: Stubs, project: str) -> None:
@@ -202,24 +207,26 @@ def test_each_group_has_its_own_room(service: Stubs, project: str) -> None:
         piece.id = f"c{number}"
     learn(service, project, *pieces)
     asked: dict[str, Any] = {"preset": recall.PRESET_CODE, "relevance_weight": 1.0, "near_twin_bar": 2.0}
-    request = recall.RecallRequest(project=project, query_text="how deep is it", **asked)
+    request = recall_request(project, "how deep is it", **asked)
     last = recalled(service, request)[-1]
     explained = explain(service, project, "how deep is it", last, code_top_k=1, **asked)
-    assert (explained.stage, explained.group) == (pb.LOSS_STAGE_RANK, "code")
-    assert_brought_back(service, explained, last, "code_top_k")
+    assert (explained.stage, explained.group) == (pb.LOSS_STAGE_RANK, recall.HIT_GROUP_CODE)
+    assert_brought_back(service, explained, last, "tuning.code_top_k")
 
 
 def test_a_near_twin_names_the_hit_that_says_the_same(service: Stubs, project: str) -> None:
     """S2-07, 1.1-7."""
     learn(service, project, note("the harbour is deep", id="deep_v1"), note("the harbour is deep!", id="deep_v2"))
     learn(service, project, note("bread is baked in the morning", id="c"))
-    request = recall.RecallRequest(project=project, query_text="how deep is the harbour", near_twin_bar=0.8, top_k=2)
+    request = recall.RecallRequest(
+        project=project, query_text="how deep is the harbour", tuning=recall.RecallTuning(near_twin_bar=0.8, top_k=2)
+    )
     first, *_ = recalled(service, request)
     twin = {"deep_v1": "deep_v2", "deep_v2": "deep_v1"}[first]
     explained = explain(service, project, "how deep is the harbour", twin, near_twin_bar=0.8, top_k=2)
     assert (explained.stage, explained.other_id) == (pb.LOSS_STAGE_NEAR_TWIN, first)
     assert explained.value >= explained.threshold
-    assert "near_twin_bar" in changes(explained)
+    assert "tuning.near_twin_bar" in changes(explained)
     assert_brought_back(service, explained, twin, *changes(explained))
 
 
@@ -228,23 +235,23 @@ def test_what_resembles_a_better_hit_is_told_so(service: Stubs, project: str) ->
     learn(service, project, note("the harbour is deep", id="a"), note("the harbour is deep!", id="b"))
     learn(service, project, note("bread is baked in the morning", id="c"))
     asked: dict[str, Any] = {"near_twin_bar": 2.0, "relevance_weight": 0.1, "top_k": 2}
-    request = recall.RecallRequest(project=project, query_text="how deep is the harbour", **asked)
+    request = recall_request(project, "how deep is the harbour", **asked)
     first, *_ = recalled(service, request)
     similar = {"a": "b", "b": "a"}[first]
     explained = explain(service, project, "how deep is the harbour", similar, **asked)
     assert (explained.stage, explained.other_id) == (pb.LOSS_STAGE_DIVERSITY, first)
-    assert_brought_back(service, explained, similar, "relevance_weight")
+    assert_brought_back(service, explained, similar, "tuning.relevance_weight")
 
 
 def test_age_that_costs_a_place_is_told(service: Stubs, project: str) -> None:
     """S4-26."""
     learn(service, project, note(HARBOUR, id="m", create_time=LONG_AGO), note("the harbour is shallow"))
-    asked: dict[str, Any] = {"preset": recall.PRESET_CHAT, "top_k": 1, "decay": recall.Decay(floor=0.0)}
+    asked: dict[str, Any] = {"preset": recall.PRESET_CHAT, "top_k": 1, "decay_floor": 0.0}
     explained = explain(service, project, HARBOUR, "m", **asked)
     assert explained.stage == pb.LOSS_STAGE_RANK
     assert explained.numbers.age_days > 1000
     assert explained.numbers.decay < 1e-6
-    assert_brought_back(service, explained, "m", "top_k")
+    assert_brought_back(service, explained, "m", "tuning.top_k")
 
 
 def test_what_the_vector_path_cannot_rank_is_explained_too(service: Stubs, project: str) -> None:
@@ -278,9 +285,9 @@ def test_what_is_wrong_with_the_recall_is_named_where_it_stands(service: Stubs, 
         return [broken.field for broken in error.field_violations]
 
     blank = recall.RecallRequest(project=project, query_text=" ")
-    too_many = recall.RecallRequest(project=project, query_text="x", top_k=201)
+    too_many = recall.RecallRequest(project=project, query_text="x", tuning=recall.RecallTuning(top_k=201))
     assert broken_fields(pb.ExplainRequest(recall=blank, memory_id="m")) == ["recall.query_text"]
-    assert broken_fields(pb.ExplainRequest(recall=too_many, memory_id="m")) == ["recall.top_k"]
+    assert broken_fields(pb.ExplainRequest(recall=too_many, memory_id="m")) == ["recall.tuning.top_k"]
     assert broken_fields(pb.ExplainRequest(memory_id="m")) == ["recall"]
     assert broken_fields(pb.ExplainRequest(recall=recall.RecallRequest(project=project, query_text="x"))) == [
         "memory_id"
@@ -288,9 +295,9 @@ def test_what_is_wrong_with_the_recall_is_named_where_it_stands(service: Stubs, 
 
 
 def test_behind_a_thousand_others_a_narrower_filter_reaches_it(service: Stubs, project: str) -> None:
-    model = service.admin.Status(admin.StatusRequest()).model
+    model = service.admin.GetStatus(admin.GetStatusRequest()).model
     towards, away = (
-        memory_pb2.Vector(
+        memory_pb2.Embedding(
             values=struct.pack(f"<{model.dim}f", sign, *[0.1] * (model.dim - 1)), emb_space=model.emb_space
         )
         for sign in (1.0, -1.0)
@@ -315,7 +322,7 @@ def test_room_for_more_hits_than_candidates_is_no_larger_than_it_must_be(service
             lost += 1
             named, shortest = explained.changed_recall, recall.RecallRequest()
             shortest.CopyFrom(named)
-            shortest.top_k = explained.changed_rank
+            shortest.tuning.top_k = explained.changed_rank
             assert recalled(service, named)[explained.changed_rank - 1] == memory_id
-            assert named.top_k == shortest.top_k or memory_id not in recalled(service, shortest)
+            assert named.tuning.top_k == shortest.tuning.top_k or memory_id not in recalled(service, shortest)
     assert lost == 38

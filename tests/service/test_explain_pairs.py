@@ -36,12 +36,12 @@ class Lost:
     memory_id: str
 
 
-def made(texts: Sequence[str], codes: Sequence[str], queries: Sequence[str], seed: int) -> list[memory_pb2.MemoryInput]:
+def made(texts: Sequence[str], codes: Sequence[str], queries: Sequence[str], seed: int) -> list[memory_pb2.Memory]:
     """Memories of several kinds, origins, tags, sessions and ages; with echoes, copies and near-twins among them."""
     draw = Random(seed)  # noqa: S311 - to be repeated, not to be secret
     memories = []
     for number, text in enumerate(texts):
-        memory = note(text, id=f"t{number}", origin=draw.choice(ORIGINS), index=memory_pb2.MemoryIndex(tags=["text"]))
+        memory = note(text, id=f"t{number}", origin=draw.choice(ORIGINS), tags=["text"])
         memory.create_time.seconds = NOW - draw.randrange(400 * 86_400)
         if number % 3 == 0:
             memory.session_id = f"s{number // 30}"
@@ -64,24 +64,24 @@ def options(draw: Random) -> recall.RecallRequest:
     request = recall.RecallRequest(project=PROJECT, as_of=Timestamp(seconds=NOW))
     request.preset = draw.choice([recall.PRESET_CHAT, recall.PRESET_CODE, recall.PRESET_AGENT])
     if draw.random() < 0.4:
-        request.top_k = draw.choice([1, 3, 5])
+        request.tuning.top_k = draw.choice([1, 3, 5])
     if draw.random() < 0.3:
-        request.candidates = draw.choice([5, 10, 30])
+        request.tuning.candidates = draw.choice([5, 10, 30])
     if draw.random() < 0.3:
-        request.min_similarity = draw.choice([0.2, 0.5, 0.8])
+        request.tuning.min_similarity = draw.choice([0.2, 0.5, 0.8])
     if draw.random() < 0.2:
-        request.decay.mode = recall.DECAY_MODE_EXPONENTIAL
+        request.tuning.decay_mode = recall.DECAY_MODE_EXPONENTIAL
     if draw.random() < 0.2:
-        request.near_twin_bar = 0.8
+        request.tuning.near_twin_bar = 0.8
     if draw.random() < 0.2:
         request.paths.extend(draw.choice([[recall.RECALL_PATH_VECTOR], [recall.RECALL_PATH_KEYWORD]]))
     if draw.random() < 0.1:
-        request.code_top_k = 0
+        request.tuning.code_top_k = 0
     narrow_down(request.filter, draw)
     return request
 
 
-def narrow_down(where: memory_pb2.Filter, draw: Random) -> None:
+def narrow_down(where: memory_pb2.MemoryFilter, draw: Random) -> None:
     if draw.random() < 0.1:
         where.tags.append(draw.choice(["text", "nothing"]))
     if draw.random() < 0.1:
@@ -121,7 +121,7 @@ def assert_named_changes_recall(service: Stubs, pairs: Sequence[Lost], stages: i
     assert len(lost_at) >= stages
 
 
-def learn_all(service: Stubs, memories: Sequence[memory_pb2.MemoryInput]) -> list[str]:
+def learn_all(service: Stubs, memories: Sequence[memory_pb2.Memory]) -> list[str]:
     """Stores them, and gives the ids of those that are no duplicates."""
     replies = [
         service.context.Learn(context.LearnRequest(project=PROJECT, memories=memories[start : start + 256]))
@@ -188,9 +188,9 @@ def test_what_is_explained_is_what_recall_does(tmp_path: Path) -> None:
             request.query_text = text
             answer = service.context.Recall(request)
             for group, hits in (
-                ("main", answer.hits),
-                ("code", answer.code_fragments),
-                ("domains", answer.domains),
+                (recall.HIT_GROUP_MAIN, answer.hits),
+                (recall.HIT_GROUP_CODE, answer.code_fragments),
+                (recall.HIT_GROUP_DOMAINS, answer.domains),
             ):
                 for rank, hit in enumerate(hits, start=1):
                     explained = service.context.Explain(pb.ExplainRequest(recall=request, memory_id=hit.memory.id))

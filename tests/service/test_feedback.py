@@ -41,13 +41,13 @@ def refused(service: Stubs, project: str, verdicts: dict[str, context.Judgement.
 
 
 def counts(service: Stubs, project: str) -> tuple[int, int, int]:
-    said = service.project.Get(projects.ProjectServiceGetRequest(project=project)).project.feedback
+    said = service.project.GetProject(projects.GetProjectRequest(project=project)).project.feedback
     return said.helpful, said.not_helpful, said.wrong
 
 
 def given(service: Stubs, project: str) -> list[learning.FeedbackGiven]:
-    request = learning.LearningServiceListEventsRequest(project=project)
-    events = service.learning.ListEvents(request).events
+    request = learning.ListLearningEventsRequest(project=project)
+    events = service.learning.ListLearningEvents(request).events
     return [event.feedback_given for event in events if event.HasField("feedback_given")]
 
 

@@ -20,20 +20,20 @@ DAY_S = 86_400
 
 def listed(service: Stubs, project: str, **asked: Any) -> list[str]:
     """Ids of all pages of two."""
-    request = memory.MemoryServiceListRequest(project=project, page_size=2, **asked)
+    request = memory.ListMemoriesRequest(project=project, page_size=2, **asked)
     found: list[str] = []
     while True:
-        page = service.memory.List(request)
+        page = service.memory.ListMemories(request)
         found += [one.id for one in page.memories]
         if not page.next_page_token:
             return found
         request.page_token = page.next_page_token
 
 
-def edit(service: Stubs, project: str, changed: pb.MemoryInput, *paths: str) -> pb.Memory:
+def edit(service: Stubs, project: str, changed: pb.Memory, *paths: str) -> pb.Memory:
     mask = FieldMask(paths=paths)
-    request = memory.MemoryServiceUpdateRequest(project=project, memory=changed, update_mask=mask)
-    return service.memory.Update(request).memory
+    request = memory.UpdateMemoryRequest(project=project, memory=changed, update_mask=mask)
+    return service.memory.UpdateMemory(request).memory
 
 
 def at(day: int) -> Timestamp:
@@ -48,7 +48,7 @@ def garden(service: Stubs, project: str) -> str:
     learn(
         service,
         project,
-        note("种下一颗星星", id="star", create_time=at(0), index=pb.MemoryIndex(tags=["花园", "夜"])),
+        note("种下一颗星星", id="star", create_time=at(0), tags=["花园", "夜"]),
         note("我今天很开心", id="said", origin=pb.ORIGIN_USER_INPUT, session_id="s1", create_time=at(1)),
         note("那真好", id="answer", origin=pb.ORIGIN_AI_OUTPUT, session_id="s1", create_time=at(1)),
         note("The user planted a star", id="summary", origin=pb.ORIGIN_SUMMARY, create_time=at(2), event_time=at(0)),
@@ -62,16 +62,16 @@ def garden(service: Stubs, project: str) -> str:
     [
         ({}, ["star", "said", "answer", "summary", "code"]),
         ({"order": memory.LIST_ORDER_NEWEST_FIRST}, ["code", "summary", "answer", "said", "star"]),
-        ({"filter": pb.Filter(origins=[pb.ORIGIN_MANUAL, pb.ORIGIN_SUMMARY])}, ["star", "summary", "code"]),
-        ({"filter": pb.Filter(kinds=[pb.MEMORY_KIND_CODE_FRAGMENT])}, ["code"]),
-        ({"filter": pb.Filter(session_ids=["s1"])}, ["said", "answer"]),
-        ({"filter": pb.Filter(tags=["#花园"])}, ["star"]),
-        ({"filter": pb.Filter(created_after=at(1), created_before=at(2))}, ["said", "answer"]),
-        ({"filter": pb.Filter(event_after=at(0), event_before=at(1))}, ["summary"]),
-        ({"filter": pb.Filter(event_after=at(1))}, ["said", "answer"]),
+        ({"filter": pb.MemoryFilter(origins=[pb.ORIGIN_MANUAL, pb.ORIGIN_SUMMARY])}, ["star", "summary", "code"]),
+        ({"filter": pb.MemoryFilter(kinds=[pb.MEMORY_KIND_CODE_FRAGMENT])}, ["code"]),
+        ({"filter": pb.MemoryFilter(session_ids=["s1"])}, ["said", "answer"]),
+        ({"filter": pb.MemoryFilter(tags=["#花园"])}, ["star"]),
+        ({"filter": pb.MemoryFilter(created_after=at(1), created_before=at(2))}, ["said", "answer"]),
+        ({"filter": pb.MemoryFilter(event_after=at(0), event_before=at(1))}, ["summary"]),
+        ({"filter": pb.MemoryFilter(event_after=at(1))}, ["said", "answer"]),
         ({"contains": "STAR"}, ["summary"]),
         ({"contains": "种下"}, ["star", "code"]),
-        ({"contains": "种下", "filter": pb.Filter(tags=["夜"])}, ["star"]),
+        ({"contains": "种下", "filter": pb.MemoryFilter(tags=["夜"])}, ["star"]),
         ({"contains": "nowhere"}, []),
     ],
 )
@@ -84,37 +84,35 @@ def test_the_garden_is_listed_by_what_its_screen_asks_for(
 
 def test_a_memory_shows_text_time_origin_and_session(service: Stubs, garden: str) -> None:
     """S4-41."""
-    request = memory.MemoryServiceListRequest(project=garden, view=pb.MEMORY_VIEW_FULL)
-    said = service.memory.List(request).memories[1]
-    assert (said.payload.content, said.origin, said.session_id) == ("我今天很开心", pb.ORIGIN_USER_INPUT, "s1")
+    request = memory.ListMemoriesRequest(project=garden, view=pb.MEMORY_VIEW_FULL)
+    said = service.memory.ListMemories(request).memories[1]
+    assert (said.content, said.origin, said.session_id) == ("我今天很开心", pb.ORIGIN_USER_INPUT, "s1")
     assert said.create_time == at(1)
 
 
 def test_a_page_token_belongs_to_its_order_and_its_string(service: Stubs, garden: str) -> None:
-    page = service.memory.List(memory.MemoryServiceListRequest(project=garden, page_size=2))
+    page = service.memory.ListMemories(memory.ListMemoriesRequest(project=garden, page_size=2))
     for other in ({"order": memory.LIST_ORDER_NEWEST_FIRST}, {"contains": "x"}):
         with pytest.raises(grpc.RpcError) as error:
-            service.memory.List(
-                memory.MemoryServiceListRequest(project=garden, page_token=page.next_page_token, **other)
+            service.memory.ListMemories(
+                memory.ListMemoriesRequest(project=garden, page_token=page.next_page_token, **other)
             )
         assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_origin_and_feeling_are_edited_and_the_text_stays(service: Stubs, garden: str) -> None:
     """S4-42."""
-    changed = pb.MemoryInput(
-        id="said", origin=pb.ORIGIN_MANUAL, emotion_label="joy", index=pb.MemoryIndex(tags=["心情"])
-    )
-    edited = edit(service, garden, changed, "origin", "emotion_label", "index.tags")
-    assert (edited.origin, edited.emotion_label, list(edited.index.tags)) == (pb.ORIGIN_MANUAL, "joy", ["心情"])
-    assert (edited.payload.content, edited.session_id, edited.create_time) == ("我今天很开心", "s1", at(1))
-    assert listed(service, garden, filter=pb.Filter(tags=["心情"])) == ["said"]
+    changed = pb.Memory(id="said", origin=pb.ORIGIN_MANUAL, emotion_label="joy", tags=["心情"])
+    edited = edit(service, garden, changed, "origin", "emotion_label", "tags")
+    assert (edited.origin, edited.emotion_label, list(edited.tags)) == (pb.ORIGIN_MANUAL, "joy", ["心情"])
+    assert (edited.content, edited.session_id, edited.create_time) == ("我今天很开心", "s1", at(1))
+    assert listed(service, garden, filter=pb.MemoryFilter(tags=["心情"])) == ["said"]
 
 
 def test_an_edited_text_is_found_by_what_it_says_now_and_not_by_what_it_said(service: Stubs, project: str) -> None:
     """S4-42."""
     learn(service, project, note("the lighthouse needs paint", id="a"), note("buy bread and milk", id="b"))
-    edit(service, project, pb.MemoryInput(id="a", payload=pb.MemoryPayload(content="周五和林见面")), "payload.content")
+    edit(service, project, pb.Memory(id="a", content="周五和林见面"), "content")
     assert contents(ask(service, project, "周五和谁见面"))[0] == "周五和林见面"
     found = {hit.memory.id: list(hit.matched_terms) for hit in ask(service, project, "paint the lighthouse").hits}
     assert not found.get("a")
@@ -126,5 +124,5 @@ def test_a_memory_planted_in_the_garden_is_recalled_in_the_next_conversation(ser
     learn(service, project, note("我养的猫叫潮汐"))
     assert chat(service, project, "我养的猫叫什么") == ["我养的猫叫潮汐"]
     learned = listed(service, project)
-    service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=learned))
+    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=learned))
     assert chat(service, project, "我养的猫叫什么") == []

@@ -14,7 +14,8 @@ from typer.testing import CliRunner, Result
 from hummock.cli.main import app
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory
-from hummock.v1.admin_service_pb2 import StatusRequest
+from hummock.v1 import project_service_pb2 as projects
+from hummock.v1.admin_service_pb2 import GetStatusRequest
 from tests.service.calls import ask, chat, learn
 from tests.service.inputs import domain, fragment, note
 from tests.service.running import Stubs
@@ -22,6 +23,9 @@ from tests.service.running import Stubs
 
 def hummock(service: Stubs, *arguments: str, stdin: bytes | None = None) -> Result:
     return CliRunner().invoke(app, [*arguments, "--target", service.target], input=stdin)
+
+
+FIRST_VERSION = Path(__file__).parents[1] / "golden" / "export" / "v1.jsonl"
 
 
 def taken_in(service: Stubs, *arguments: str, stdin: bytes | None = None) -> dict[str, Any]:
@@ -37,8 +41,8 @@ def lines(*values: object) -> bytes:
 
 
 def memories(service: Stubs, project: str) -> dict[str, pb.Memory]:
-    request = memory.MemoryServiceListRequest(project=project, view=pb.MEMORY_VIEW_FULL)
-    return {one.id: one for one in service.memory.List(request).memories}
+    request = memory.ListMemoriesRequest(project=project, view=pb.MEMORY_VIEW_FULL)
+    return {one.id: one for one in service.memory.ListMemories(request).memories}
 
 
 @pytest.mark.parametrize("vectors", [(), ("--vectors",)])
@@ -78,7 +82,7 @@ def test_wrong_lines_are_said_with_their_number_and_the_rest_is_stored(service: 
     data = lines(good, bad) + b"{oops\n" + lines({"memory": {"memory": {**good["memory"]["memory"], "id": "c"}}})
     result = hummock(service, "import", project, "-", stdin=data)
     assert result.exit_code == 1
-    assert "stdin, line 2: memory.memory.payload.content:" in result.stderr
+    assert "stdin, line 2: memory.memory.content:" in result.stderr
     assert "stdin, line 3: " in result.stderr
     assert "2 created, 2 being embedded, 2 lines not taken in" in " ".join(result.stderr.split())
     assert set(memories(service, project)) == {"a", "c"}
@@ -96,16 +100,16 @@ def test_legacy_memories_are_recalled_by_what_they_were(service: Stubs, project:
     )
     outcome = taken_in(service, project, "-", "--format", "legacy", stdin=data)
     assert outcome["created"] == 3
-    found = chat(service, project, "下雨天", decay=None, min_similarity=0.0)
+    found = chat(service, project, "下雨天", min_similarity=0.0)
     assert set(found) == {"我喜欢下雨天", "下雨天要带伞"}
-    labels = {one.payload.content: one.emotion_label for one in memories(service, project).values()}
+    labels = {one.content: one.emotion_label for one in memories(service, project).values()}
     assert labels == {"我喜欢下雨天": "", "下雨天适合喝茶": "calm", "下雨天要带伞": ""}
     assert taken_in(service, project, "-", "--format", "legacy", stdin=data)["unchanged"] == 3
 
 
 def test_domain_knowledge_comes_with_its_base64_vector_where_it_is_of_the_model(service: Stubs, project: str) -> None:
     """S1-06."""
-    dim = service.admin.Status(StatusRequest()).model.dim
+    dim = service.admin.GetStatus(GetStatusRequest()).model.dim
     vector = base64.b64encode(struct.pack(f"<{dim}f", 1.0, *[0.0] * (dim - 1))).decode()
     knowledge = {"id": "k", "projectKey": project, "title": "还款", "content": "还款模块", "embedding": vector}
     other = {**knowledge, "id": "o", "projectKey": "shop"}
@@ -128,7 +132,7 @@ def test_memories_of_mem0_are_taken_in_from_the_list_that_it_returns(service: St
     assert outcome["created"] == 1
     assert outcome["failures"] == [{"line": 9, "reason": "memory is missing"}]
     (kept,) = memories(service, project).values()
-    assert (kept.origin, list(kept.index.tags)) == (pb.ORIGIN_SUMMARY, ["user_id:u"])
+    assert (kept.origin, list(kept.tags)) == (pb.ORIGIN_SUMMARY, ["user_id:u"])
 
 
 def test_what_cannot_be_done_is_said_in_one_line(service: Stubs, project: str, tmp_path: Path) -> None:
@@ -153,3 +157,26 @@ def test_an_interrupted_import_says_how_far_it_came(
     result = hummock(service, "import", project, "-", stdin=lines(record))
     assert (result.exit_code, "up to line 1 is stored" in result.stderr) == (130, True)
     assert set(memories(service, project)) == {"a"}
+
+
+def test_an_export_of_the_first_version_is_taken_in_whole(service: Stubs, project: str) -> None:
+    """S1-07: a file that an older Hummock wrote; it is kept as it was written then."""
+    outcome = taken_in(service, project, str(FIRST_VERSION))
+    assert (outcome["created"], outcome["sessions"], outcome["messages"], outcome["failures"]) == (5, 1, 1, [])
+    told = memories(service, project)
+    assert told["record"].learning_record.question == "还款方式有哪些？"
+    assert (told["code"].code_fragment.start_line, told["code"].source_hash) == (3, "abc")
+    wood = told["世界.图鉴.物品.潮汐木芯"]
+    assert (wood.title, wood.summary, list(wood.tags), wood.content, wood.trust) == (
+        "潮汐木芯",
+        "发光的木芯",
+        ["图鉴", "物品"],
+        "潮汐木的心材，退潮时发光",
+        0.3,
+    )
+    settings = service.project.GetProjectSettings(projects.GetProjectSettingsRequest(project=project)).settings
+    assert (settings.chat.top_k, settings.history.max_messages, settings.history.max_characters) == (7, 12, 900)
+    assert (settings.quotas.domains, settings.budget_tokens.context, settings.codex.min_similarity) == (2, 1234, 0.5)
+    again = hummock(service, "export", project).stdout_bytes
+    assert b'"version": 2' in again.splitlines()[0]
+    assert taken_in(service, f"{project}-moved", "-", stdin=again)["created"] == 5

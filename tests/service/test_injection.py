@@ -28,12 +28,12 @@ NOTHING = "完全无关的话 xyzzy"
 """Words that no entry is like."""
 
 
-def entry(memory_id: str, title: str, content: str) -> pb.MemoryInput:
-    return pb.MemoryInput(
+def entry(memory_id: str, title: str, content: str) -> pb.Memory:
+    return pb.Memory(
         id=memory_id,
         kind=pb.MEMORY_KIND_ENTRY,
-        index=pb.MemoryIndex(title=title),
-        payload=pb.MemoryPayload(content=content),
+        title=title,
+        content=content,
     )
 
 
@@ -52,28 +52,31 @@ def codex(service: Stubs, project: str) -> str:
     return project
 
 
-def switch(service: Stubs, project: str, *, enabled: bool) -> service_pb.LearningServiceUpdateSettingsResponse:
-    return service.learning.UpdateSettings(
-        service_pb.LearningServiceUpdateSettingsRequest(project=project, enabled=enabled)
+def switch(service: Stubs, project: str, *, enabled: bool) -> service_pb.UpdateLearningSettingsResponse:
+    return service.learning.UpdateLearningSettings(
+        service_pb.UpdateLearningSettingsRequest(project=project, enabled=enabled)
     )
 
 
-def tune(service: Stubs, project: str, **numbers: Any) -> service_pb.LearningServiceUpdateSettingsResponse:
-    return service.learning.UpdateSettings(
-        service_pb.LearningServiceUpdateSettingsRequest(project=project, settings=learning.LearningSettings(**numbers))
+def tune(service: Stubs, project: str, **numbers: Any) -> service_pb.UpdateLearningSettingsResponse:
+    return service.learning.UpdateLearningSettings(
+        service_pb.UpdateLearningSettingsRequest(project=project, settings=learning.LearningSettings(**numbers))
     )
 
 
-def render(service: Stubs, project: str, turn: int, text: str = NOTHING, **more: Any) -> context.RenderResponse:
-    commit = learning.RenderCommit(scope=more.pop("scope", ""), turn=turn, request_id=more.pop("request_id", ""))
-    request = context.RenderRequest(
-        project=project,
-        recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX),
-        form=more.pop("form", context.RENDER_FORM_MEMORIES),
-        commit=commit,
-        **more,
+def render(service: Stubs, project: str, turn: int, text: str = NOTHING, **more: Any) -> context.RenderTurnResponse:
+    request = context.RenderTurnRequest(
+        scope=more.pop("scope", ""),
+        turn=turn,
+        request_id=more.pop("request_id", ""),
+        render=context.RenderRequest(
+            project=project,
+            recall=recall.RecallRequest(query_text=text, preset=recall.PRESET_CODEX),
+            form=more.pop("form", context.RENDER_FORM_MEMORIES),
+            **more,
+        ),
     )
-    return service.context.Render(request)
+    return service.context.RenderTurn(request)
 
 
 def preview(service: Stubs, project: str, text: str = NOTHING) -> context.RenderResponse:
@@ -86,20 +89,21 @@ def preview(service: Stubs, project: str, text: str = NOTHING) -> context.Render
     )
 
 
-def state(service: Stubs, project: str, scope: str = "", **more: Any) -> service_pb.LearningServiceGetStateResponse:
-    return service.learning.GetState(service_pb.LearningServiceGetStateRequest(project=project, scope=scope, **more))
+def state(service: Stubs, project: str, scope: str = "", **more: Any) -> service_pb.GetLearningStateResponse:
+    return service.learning.GetLearningState(service_pb.GetLearningStateRequest(project=project, scope=scope, **more))
 
 
-def rows(response: context.RenderResponse) -> dict[str, learning.Injection]:
+def rows(response: context.RenderTurnResponse) -> dict[str, learning.Injection]:
     return {row.memory_id: row for row in response.decision.injections}
 
 
-def shown(response: context.RenderResponse) -> list[str]:
+def shown(answer: context.RenderResponse | context.RenderTurnResponse) -> list[str]:
+    response = answer.rendering if isinstance(answer, context.RenderTurnResponse) else answer
     return [one.memory_id for one in response.memories if one.tier != context.TIER_DROPPED]
 
 
 def usage(service: Stubs, project: str, scope: str = "") -> dict[str, tuple[int, int | None]]:
-    """What GetState says of use: by id, the frequency and the turn in which it was last sent."""
+    """What GetLearningState says of use: by id, the frequency and the turn in which it was last sent."""
     return {
         one.memory_id: (
             one.injection.usage.frequency,
@@ -119,7 +123,7 @@ def test_a_named_entry_is_forced_in_and_counted(service: Stubs, codex: str) -> N
     """S3-17, S3-19, S3-20, S3-22, S3-41, S3-42."""
     rendered = render(service, codex, 7, "潮汐木芯在哪里？")
     assert shown(rendered) == [CORE]
-    assert "沉在海底三百年" in rendered.text
+    assert "沉在海底三百年" in rendered.rendering.text
     row = rows(rendered)[CORE]
     assert (row.forced, row.status, row.probability, row.usage.frequency) == (True, INJECTING, 1.0, 1)
     assert not row.usage.HasField("last_sent_turn")
@@ -128,10 +132,10 @@ def test_a_named_entry_is_forced_in_and_counted(service: Stubs, codex: str) -> N
 
 def test_a_keyword_set_by_hand_refers_to_its_entry(service: Stubs, codex: str) -> None:
     """S3-39."""
-    request = service_pb.LearningServiceUpdateSettingsRequest(
+    request = service_pb.UpdateLearningSettingsRequest(
         project=codex, keywords=[service_pb.EntryKeywords(memory_id=LAMP, keywords=["鲸油", " 鲸油 ", "whale light"])]
     )
-    service.learning.UpdateSettings(request)
+    service.learning.UpdateLearningSettings(request)
     assert shown(render(service, codex, 1, "去买一点鲸油")) == [LAMP]
     profiles = {one.memory_id: list(one.profile.keywords) for one in state(service, codex).entries}
     assert profiles == {CORE: [], LAMP: ["鲸油", "whale light"], HARBOUR: []}
@@ -173,7 +177,7 @@ def test_low_use_comes_back_after_more_than_ten_turns(service: Stubs, codex: str
 def test_what_nobody_referred_to_does_not_come_by_use(service: Stubs, codex: str) -> None:
     """S3-02, S3-21."""
     rendered = render(service, codex, 1)
-    assert (rendered.text, list(rendered.decision.injections)) == ("", [])
+    assert (rendered.rendering.text, list(rendered.decision.injections)) == ("", [])
     idle = {one.memory_id: one.injection.status for one in state(service, codex).entries}
     assert set(idle.values()) == {learning.INJECTION_STATUS_IDLE}
 
@@ -212,7 +216,7 @@ def test_a_preview_counts_nothing(service: Stubs, codex: str) -> None:
     """1.1-9."""
     before = state(service, codex)
     answered = preview(service, codex, "潮汐木芯")
-    assert not answered.HasField("decision")
+    assert shown(answered) == [CORE]
     assert state(service, codex) == before
 
 
@@ -238,18 +242,16 @@ def test_a_commit_id_with_another_body_is_refused(service: Stubs, codex: str) ->
     render(service, codex, 3, "潮汐木芯", request_id=given)
     with pytest.raises(grpc.RpcError) as refused:
         render(service, codex, 4, "潮汐木芯", request_id=given)
-    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert refused.value.code() is grpc.StatusCode.ALREADY_EXISTS
     assert usage(service, codex)[CORE] == (1, 3)
 
 
-def test_a_commit_without_words_is_refused(service: Stubs, codex: str) -> None:
-    request = context.RenderRequest(
-        project=codex, memories=context.MemorySelection(ids=[CORE]), commit=learning.RenderCommit(turn=1)
-    )
+def test_a_turn_without_words_is_refused(service: Stubs, codex: str) -> None:
+    bare = context.RenderRequest(project=codex, memories=context.MemorySelection(ids=[CORE]))
     with pytest.raises(grpc.RpcError) as refused:
-        service.context.Render(request)
+        service.context.RenderTurn(context.RenderTurnRequest(render=bare, turn=1))
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert "commit" in (refused.value.details() or "")
+    assert "render.recall" in (refused.value.details() or "")
 
 
 def test_a_new_project_injects_every_entry(service: Stubs, project: str) -> None:
@@ -267,7 +269,7 @@ def test_full_injection_keeps_the_budget(service: Stubs, project: str) -> None:
     learn(service, project, *(entry(f"e{place}", f"第{place}条", "字" * 200) for place in range(100)))
     rendered = render(service, project, 1, budget_tokens=500)
     assert 0 < len(shown(rendered)) < 100
-    assert rendered.token_count <= 500
+    assert rendered.rendering.token_count <= 500
 
 
 def test_switching_off_and_on_loses_nothing(service: Stubs, codex: str) -> None:
@@ -315,9 +317,12 @@ def test_other_memories_are_rendered_between_forced_entries_and_those_by_use(ser
         project=codex,
         recall=recall.RecallRequest(query_text="潮汐木芯", preset=recall.PRESET_AGENT),
         form=context.RENDER_FORM_MEMORIES,
-        commit=learning.RenderCommit(turn=2),
     )
-    assert shown(service.context.Render(request)) == [CORE, "a-note", HARBOUR]
+    assert shown(service.context.RenderTurn(context.RenderTurnRequest(render=request, turn=2))) == [
+        CORE,
+        "a-note",
+        HARBOUR,
+    ]
 
 
 def test_a_turn_is_rendered_as_messages_too(service: Stubs, codex: str) -> None:
@@ -332,13 +337,13 @@ def test_a_turn_is_rendered_as_messages_too(service: Stubs, codex: str) -> None:
         current=context.PromptMessage(role=context.PROMPT_ROLE_USER, content=said),
         request_id="5f0c0a5e-0000-4000-8000-000000000003",
     )
-    assert rendered.messages[-1].content == said
-    assert "沉在海底三百年" in rendered.messages[0].content
+    assert rendered.rendering.messages[-1].content == said
+    assert "沉在海底三百年" in rendered.rendering.messages[0].content
 
 
 def test_a_removed_entry_is_gone_from_the_table(service: Stubs, codex: str) -> None:
     render(service, codex, 1, "潮汐木芯和长明灯")
-    service.memory.Delete(memory_pb.MemoryServiceDeleteRequest(project=codex, ids=[CORE]))
+    service.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(project=codex, ids=[CORE]))
     assert set(rows(render(service, codex, 2))) == {LAMP}
     learn(service, codex, CODEX[0])
     assert usage(service, codex)[CORE] == (0, None)
@@ -352,7 +357,7 @@ def test_an_entry_that_becomes_a_note_is_forgotten(service: Stubs, codex: str) -
 
 def test_a_commit_answers_with_the_seq_of_its_write(service: Stubs, codex: str) -> None:
     """1.1-9."""
-    seqs = [render(service, codex, turn).seq for turn in (1, 2)]
+    seqs = [render(service, codex, turn).rendering.seq for turn in (1, 2)]
     assert seqs[1] == seqs[0] + 1
 
 
@@ -377,8 +382,8 @@ def test_a_repeat_has_all_of_the_first_answer(service: Stubs, codex: str, asked:
     """1.1-9: whatever the form, with intent, receipt, tools, prefix and messages."""
     given = {"text": "昨天说的长明灯 near Grey Harbour", "request_id": "5f0c0a5e-0000-4000-8000-000000000009"}
     first = render(service, codex, 1, **given, **asked)
-    service.memory.Delete(memory_pb.MemoryServiceDeleteRequest(project=codex, ids=[LAMP]))
+    service.memory.DeleteMemories(memory_pb.DeleteMemoriesRequest(project=codex, ids=[LAMP]))
     assert render(service, codex, 1, **given, **asked) == first
     assert {row.memory_id for row in first.decision.injections} == {LAMP, HARBOUR}
-    assert first.HasField("receipt")
-    assert first.HasField("intent")
+    assert first.rendering.HasField("receipt")
+    assert first.rendering.HasField("intent")

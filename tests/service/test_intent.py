@@ -15,7 +15,7 @@ from hummock.v1 import learning_service_pb2 as learning
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
 from tests.llm.stub import Stub, completion, stub_server
-from tests.service.calls import ask, learn
+from tests.service.calls import ask, degraded, learn, stages
 from tests.service.running import Stubs, in_thread, settings
 
 QUERY = "增加先本后息的还款方式"
@@ -39,15 +39,13 @@ def asking(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, stub: Stu
     tiny = models.build_tiny(models_dir).name
     with in_thread(settings(tmp_path_factory.mktemp("data"), models_dir, tiny, llm=llm)) as stubs:
         detail = pb.DomainKnowledge(domain="还款", summary="还款的一切", key_files=["src/RepaymentService.java"])
-        fragment = pb.MemoryPayload(
-            content="class Repayment {}", code_fragment=pb.CodeFragment(path="src/RepaymentService.java")
-        )
+        code = pb.CodeFragment(path="src/RepaymentService.java")
         learn(
             stubs,
             "p",
-            pb.MemoryInput(kind=pb.MEMORY_KIND_DOMAIN_KNOWLEDGE, payload=pb.MemoryPayload(domain_knowledge=detail)),
-            pb.MemoryInput(kind=pb.MEMORY_KIND_CODE_FRAGMENT, payload=fragment),
-            pb.MemoryInput(kind=pb.MEMORY_KIND_NOTE, payload=pb.MemoryPayload(content="计算逻辑在利息模块里")),
+            pb.Memory(kind=pb.MEMORY_KIND_DOMAIN_KNOWLEDGE, domain_knowledge=detail),
+            pb.Memory(kind=pb.MEMORY_KIND_CODE_FRAGMENT, content="class Repayment {}", code_fragment=code),
+            pb.Memory(kind=pb.MEMORY_KIND_NOTE, content="计算逻辑在利息模块里"),
         )
         yield stubs
 
@@ -74,7 +72,7 @@ def service_text(rendered: context.RenderResponse) -> str:
 
 
 def reasons(answer: recall.RecallResponse) -> list[str]:
-    return [each.reason for each in answer.degraded]
+    return [reason for _, reason in degraded(answer)]
 
 
 def test_the_worked_intent_comes_from_the_language_model(asking: Stubs, asked: Stub) -> None:
@@ -83,10 +81,10 @@ def test_the_worked_intent_comes_from_the_language_model(asking: Stubs, asked: S
     answer = by_llm(asking)
     assert (list(answer.intent.domains), answer.intent.action) == (DOMAINS, "ADD_FEATURE")
     assert list(answer.intent.keywords) == KEYWORDS
-    assert [hit.memory.payload.domain_knowledge.domain for hit in answer.domains] == ["还款"]
-    assert [hit.memory.payload.code_fragment.path for hit in answer.code_fragments] == ["src/RepaymentService.java"]
+    assert [hit.memory.domain_knowledge.domain for hit in answer.domains] == ["还款"]
+    assert [hit.memory.code_fragment.path for hit in answer.code_fragments] == ["src/RepaymentService.java"]
     assert {"计算", "算逻", "逻辑"} <= set(answer.hits[0].matched_terms)
-    assert "ask_intent" in [stage.stage for stage in answer.receipt.stages]
+    assert "ask_intent" in stages(answer.receipt)
     assert not answer.degraded
 
 
@@ -110,18 +108,18 @@ def test_no_language_model_stands_between_a_text_and_its_section(asking: Stubs, 
 
 def test_the_language_model_of_intents_learns_as_well_where_nothing_else_is_set(asking: Stubs, asked: Stub) -> None:
     """S3-44: the one that learns falls back to the one that there is."""
-    assert asking.admin.Status(admin_service_pb2.StatusRequest()).learner.model == "stub"
+    assert asking.admin.GetStatus(admin_service_pb2.GetStatusRequest()).learner.model == "stub"
     learn(
         asking,
         "codex",
-        pb.MemoryInput(id="木芯", kind=pb.MEMORY_KIND_ENTRY, payload=pb.MemoryPayload(content="沉在海底三百年。")),
+        pb.Memory(id="木芯", kind=pb.MEMORY_KIND_ENTRY, content="沉在海底三百年。"),
     )
     asked.says({"entries": [{"number": 1, "keywords": ["硬木头"]}]})
-    asking.learning.UpdateSettings(learning.LearningServiceUpdateSettingsRequest(project="codex", enabled=True))
-    request = learning.LearningServiceLearnKeywordsRequest(project="codex", memory_ids=["木芯"])
+    asking.learning.UpdateLearningSettings(learning.UpdateLearningSettingsRequest(project="codex", enabled=True))
+    request = learning.LearnKeywordsRequest(project="codex", memory_ids=["木芯"])
     told = list(asking.learning.LearnKeywords(request))
     assert told[-1].end == learning.SCAN_END_DONE
-    (entry,) = asking.learning.GetState(learning.LearningServiceGetStateRequest(project="codex")).entries
+    (entry,) = asking.learning.GetLearningState(learning.GetLearningStateRequest(project="codex")).entries
     assert list(entry.profile.keywords) == ["硬木头"]
     assert {one["model"] for one in asked.asked} == {"stub"}
 
@@ -177,7 +175,7 @@ def test_the_query_is_data_in_a_question_of_ours(asking: Stubs, asked: Stub) -> 
 
 
 def test_a_service_without_a_language_model_says_so(service: Stubs, project: str) -> None:
-    learn(service, project, pb.MemoryInput(kind=pb.MEMORY_KIND_NOTE, payload=pb.MemoryPayload(content="还款")))
+    learn(service, project, pb.Memory(kind=pb.MEMORY_KIND_NOTE, content="还款"))
     answer = ask(service, project, "还款", intent_mode=recall.INTENT_MODE_LLM)
     assert reasons(answer) == ["INTENT_ABSENT"]
     assert len(answer.hits) == 1

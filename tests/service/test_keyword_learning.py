@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hummock import models
-from hummock.v1 import admin_service_pb2, learning_pb2, memory_pb2, recall_pb2, session_service_pb2
+from hummock.v1 import admin_service_pb2, memory_pb2, recall_pb2, session_service_pb2
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import learning_service_pb2 as pb
 from tests.llm.stub import Answer, Stub, completion, stub_server
@@ -59,12 +59,12 @@ def project(service: Stubs) -> str:
     return name
 
 
-def entry(memory_id: str, title: str, content: str) -> memory_pb2.MemoryInput:
-    return memory_pb2.MemoryInput(
+def entry(memory_id: str, title: str, content: str) -> memory_pb2.Memory:
+    return memory_pb2.Memory(
         id=memory_id,
         kind=memory_pb2.MEMORY_KIND_ENTRY,
-        index=memory_pb2.MemoryIndex(title=title),
-        payload=memory_pb2.MemoryPayload(content=content),
+        title=title,
+        content=content,
     )
 
 
@@ -79,17 +79,17 @@ def titled(answers: dict[str, list[str]]) -> Callable[[dict[str, Any]], Answer]:
     return answer
 
 
-def switch(service: Stubs, project: str, **changes: Any) -> pb.LearningServiceUpdateSettingsResponse:
-    return service.learning.UpdateSettings(pb.LearningServiceUpdateSettingsRequest(project=project, **changes))
+def switch(service: Stubs, project: str, **changes: Any) -> pb.UpdateLearningSettingsResponse:
+    return service.learning.UpdateLearningSettings(pb.UpdateLearningSettingsRequest(project=project, **changes))
 
 
 def observe(service: Stubs, project: str, text: str, turn: int = 1) -> int:
-    request = pb.LearningServiceObserveTurnRequest(project=project, turn=turn, user_text=text)
+    request = pb.ObserveTurnRequest(project=project, turn=turn, user_text=text)
     return service.learning.ObserveTurn(request).seq
 
 
-def scan(service: Stubs, project: str, **fields: Any) -> list[pb.LearningServiceLearnKeywordsResponse]:
-    return list(service.learning.LearnKeywords(pb.LearningServiceLearnKeywordsRequest(project=project, **fields)))
+def scan(service: Stubs, project: str, **fields: Any) -> list[pb.LearnKeywordsResponse]:
+    return list(service.learning.LearnKeywords(pb.LearnKeywordsRequest(project=project, **fields)))
 
 
 Keywords = dict[str, list[str]]
@@ -98,7 +98,7 @@ Keywords = dict[str, list[str]]
 def keywords_when(service: Stubs, project: str, are_there: Callable[[Keywords], bool]) -> Keywords:
     """The keywords by entry, once they are so: the watch says when they change."""
     known: Keywords = {}
-    call = service.learning.WatchState(pb.LearningServiceWatchStateRequest(project=project), timeout=60)
+    call = service.learning.WatchLearningState(pb.WatchLearningStateRequest(project=project), timeout=60)
     for message in call:
         known.update({one.memory_id: list(one.profile.keywords) for one in message.entries})
         if are_there(known):
@@ -109,9 +109,9 @@ def keywords_when(service: Stubs, project: str, are_there: Callable[[Keywords], 
 
 def without_pause(service: Stubs, project: str) -> None:
     """So that a scan does not wait; learning stays off."""
-    request = pb.LearningServiceUpdateSettingsRequest(project=project)
+    request = pb.UpdateLearningSettingsRequest(project=project)
     request.settings.cold_start_pause.FromMilliseconds(0)
-    service.learning.UpdateSettings(request)
+    service.learning.UpdateLearningSettings(request)
 
 
 def test_what_is_learnt_from_a_turn_finds_the_entry_in_the_next_recall(
@@ -152,11 +152,11 @@ def test_what_was_learnt_beside_the_calls_decides_what_the_next_prompt_holds(
     switch(service, project, enabled=True)
     keywords_when(service, project, lambda known: known[WOOD] == ["硬木头"])
     recall = recall_pb2.RecallRequest(project=project, query_text="哪里有硬木头")
-    request = context.RenderRequest(project=project, recall=recall, commit=learning_pb2.RenderCommit(turn=1))
-    rendered = service.context.Render(request)
+    request = context.RenderTurnRequest(render=context.RenderRequest(project=project, recall=recall), turn=1)
+    rendered = service.context.RenderTurn(request)
     forced = [row.memory_id for row in rendered.decision.injections if row.forced]
     assert forced == [WOOD]
-    assert "沉在海底三百年" in rendered.text
+    assert "沉在海底三百年" in rendered.rendering.text
 
 
 def test_switching_on_reads_every_entry_once_and_a_scan_joins(service: Stubs, project: str, asked: Stub) -> None:
@@ -201,8 +201,8 @@ def test_a_language_model_that_hangs_changes_nothing_for_callers(service: Stubs,
     for turn in range(20):
         observe(service, project, "潮汐木芯", turn)
         recall = recall_pb2.RecallRequest(project=project, query_text="潮汐木芯")
-        committed = context.RenderRequest(project=project, recall=recall, commit=learning_pb2.RenderCommit(turn=turn))
-        assert "潮汐木芯" in service.context.Render(committed, timeout=30).text
+        rendered = context.RenderTurnRequest(render=context.RenderRequest(project=project, recall=recall), turn=turn)
+        assert "潮汐木芯" in service.context.RenderTurn(rendered, timeout=30).rendering.text
     asked.answer = titled({"潮汐木芯": ["硬木头"]})
     asked.may_answer.set()
     observe(service, project, "潮汐木芯", 21)
@@ -218,7 +218,7 @@ def test_a_language_model_that_answers_badly_leaves_everything_as_it_was(
     switch(service, project, enabled=True)
     messages = scan(service, project)
     assert messages[-1].end in (pb.SCAN_END_DONE, pb.SCAN_END_FAILING)
-    state = service.learning.GetState(pb.LearningServiceGetStateRequest(project=project))
+    state = service.learning.GetLearningState(pb.GetLearningStateRequest(project=project))
     assert not any(one.HasField("profile") for one in state.entries)
 
 
@@ -229,15 +229,16 @@ def test_a_learnt_turn_of_a_session_is_observed(service: Stubs, project: str, as
     switch(service, project, enabled=True)
     scan(service, project)
     asked.answer = titled({"潮汐木芯": ["压舱木"]})
-    session = service.session.GetOrCreateActive(
-        session_service_pb2.SessionServiceGetOrCreateActiveRequest(project=project)
+    session = service.session.GetOrCreateActiveSession(
+        session_service_pb2.GetOrCreateActiveSessionRequest(project=project)
     ).session
-    turn = context.Turn(
+    turn = context.LearnTurnRequest(
+        project=project,
         session_id=session.id,
         user=context.TurnSide(text="潮汐木芯能压舱吗"),
         assistant=context.TurnSide(text="能。"),
     )
-    service.context.Learn(context.LearnRequest(project=project, turn=turn))
+    service.context.LearnTurn(turn)
     keywords_when(service, project, lambda known: known[WOOD] == ["压舱木"])
 
 
@@ -251,6 +252,6 @@ def test_the_status_says_what_the_language_model_was_asked(tmp_path: Path, model
         without_pause(service, "codex")
         switch(service, "codex", enabled=True)
         scan(service, "codex")
-        learner = service.admin.Status(admin_service_pb2.StatusRequest()).learner
+        learner = service.admin.GetStatus(admin_service_pb2.GetStatusRequest()).learner
     assert (learner.model, learner.replies) == ("small", len(asked.asked) or "none was asked")
     assert learner.prompt_tokens == 200 * learner.replies

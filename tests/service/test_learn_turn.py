@@ -14,11 +14,11 @@ from tests.service.running import Stubs
 
 
 def memory(service: Stubs, project: str, memory_id: str) -> memory_pb2.Memory:
-    return service.memory.Get(memory_service_pb2.MemoryServiceGetRequest(project=project, id=memory_id)).memory
+    return service.memory.GetMemory(memory_service_pb2.GetMemoryRequest(project=project, id=memory_id)).memory
 
 
 def count(service: Stubs, project: str) -> int:
-    return len(service.memory.List(memory_service_pb2.MemoryServiceListRequest(project=project)).memories)
+    return len(service.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project=project)).memories)
 
 
 def test_both_sides_are_memories_with_what_is_known_of_them(service: Stubs, project: str) -> None:
@@ -33,28 +33,26 @@ def test_both_sides_are_memories_with_what_is_known_of_them(service: Stubs, proj
         assistant=context.TurnSide(text="团子 sounds lovely!", raw="[joy]团子 sounds lovely!", emotion_label="joy"),
     )
     said, answered = recent(service, project, "s").messages
-    user = memory(service, project, reply.turn.user.memory_id)
-    assistant = memory(service, project, reply.turn.assistant.memory_id)
-    assert (reply.turn.user.position, reply.turn.assistant.position) == (1, 2)
-    assert reply.turn.user.status == reply.turn.assistant.status == context.LEARN_STATUS_CREATED
+    user = memory(service, project, reply.user.memory_id)
+    assistant = memory(service, project, reply.assistant.memory_id)
+    assert (reply.user.position, reply.assistant.position) == (1, 2)
+    assert reply.user.status == reply.assistant.status == context.TURN_SIDE_STATUS_CREATED
     assert (user.origin, user.session_id, user.speaker, user.event_time) == (
         memory_pb2.ORIGIN_USER_INPUT,
         "s",
         "小林",
         said.send_time,
     )
-    assert user.payload.content == said.content
+    assert user.content == said.content
     assert (assistant.origin, assistant.session_id, assistant.speaker, assistant.event_time) == (
         memory_pb2.ORIGIN_AI_OUTPUT,
         "s",
         "assistant",
         answered.send_time,
     )
-    assert (assistant.emotion_label, assistant.payload.content, assistant.payload.raw) == (
-        "joy",
-        "团子 sounds lovely!",
-        "[joy]团子 sounds lovely!",
-    )
+    assert (assistant.emotion_label, assistant.content, assistant.raw) == ("joy", "团子 sounds lovely!", "")
+    asked = memory_service_pb2.GetMemoryRequest(project=project, id=assistant.id, view=memory_pb2.MEMORY_VIEW_RAW)
+    assert service.memory.GetMemory(asked).memory.raw == "[joy]团子 sounds lovely!"
     assert (answered.role, answered.content, answered.raw) == (
         context.PROMPT_ROLE_ASSISTANT,
         "团子 sounds lovely!",
@@ -66,7 +64,7 @@ def test_a_turn_is_recallable_when_it_is_answered(service: Stubs, project: str) 
     create(service, project, "s")
     reply = learn_turn(service, project, "s", "repayment day is the tenth", "noted")
     hits = ask(service, project, "which day is repayment", min_seq=reply.seq).hits
-    assert hits[0].memory.id == reply.turn.user.memory_id
+    assert hits[0].memory.id == reply.user.memory_id
 
 
 def test_the_users_message_is_appended_where_it_is_missing(service: Stubs, project: str) -> None:
@@ -88,9 +86,9 @@ def test_a_repeated_turn_is_one_turn(service: Stubs, project: str) -> None:
 def test_messages_that_were_learnt_are_not_learnt_again(service: Stubs, project: str) -> None:
     create(service, project, "s")
     sides = context.TurnSide(text="问", message_id="u"), context.TurnSide(text="答", message_id="a")
-    first = learn_sides(service, project, "s", *sides).turn
-    again = learn_sides(service, project, "s", *sides).turn
-    assert again.user.status == again.assistant.status == context.LEARN_STATUS_UNCHANGED
+    first = learn_sides(service, project, "s", *sides)
+    again = learn_sides(service, project, "s", *sides)
+    assert again.user.status == again.assistant.status == context.TURN_SIDE_STATUS_UNCHANGED
     assert (again.user.memory_id, again.assistant.memory_id) == (first.user.memory_id, first.assistant.memory_id)
     assert texts(recent(service, project, "s").messages) == ["问", "答"]
     assert count(service, project) == 2
@@ -109,37 +107,35 @@ def test_a_turn_that_fails_leaves_nothing(service: Stubs, project: str) -> None:
     append(service, project, "s", "said", id="a")
     sides = context.TurnSide(text="问"), context.TurnSide(text="answered", message_id="a")
     code, message = problem(lambda: learn_sides(service, project, "s", *sides))
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert message.startswith("turn.assistant.message_id:")
+    assert code is grpc.StatusCode.ALREADY_EXISTS
+    assert message.startswith("assistant.message_id:")
     assert texts(recent(service, project, "s").messages) == ["said"]
     assert count(service, project) == 0
 
 
-def test_a_request_is_memories_or_a_turn(service: Stubs, project: str) -> None:
+def test_a_blank_side_is_refused(service: Stubs, project: str) -> None:
     code, message = problem(lambda: service.context.Learn(context.LearnRequest(project=project)))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert "memories, turn" in message
+    assert "memories" in message
     create(service, project, "s")
     code, message = problem(lambda: learn_turn(service, project, "s", " \n", "answer"))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert message == "turn.user.text: is blank"
+    assert message == "user.text: is blank"
 
 
 def test_turns_of_a_stream_keep_their_order(service: Stubs, project: str) -> None:
     create(service, project, "s")
     batches = (
         context.LearnStreamRequest(
-            batch=context.LearnRequest(
+            learn_turn=context.LearnTurnRequest(
                 project=project,
-                turn=context.Turn(
-                    session_id="s",
-                    user=context.TurnSide(text=f"问 {number}"),
-                    assistant=context.TurnSide(text=f"answer {number}"),
-                ),
+                session_id="s",
+                user=context.TurnSide(text=f"问 {number}"),
+                assistant=context.TurnSide(text=f"answer {number}"),
             )
         )
         for number in range(8)
     )
     replies = list(service.context.LearnStream(batches))
-    assert [reply.stored.turn.assistant.position for reply in replies] == list(range(2, 18, 2))
+    assert [reply.learnt_turn.assistant.position for reply in replies] == list(range(2, 18, 2))
     assert replies[-1].stored_count == 16

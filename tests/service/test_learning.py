@@ -21,16 +21,17 @@ UNCHANGED, DUPLICATE = context.LEARN_STATUS_UNCHANGED, context.LEARN_STATUS_DUPL
 
 
 def get(service: Stubs, project: str, memory_id: str) -> pb.Memory:
-    return service.memory.Get(memory.MemoryServiceGetRequest(project=project, id=memory_id)).memory
+    return service.memory.GetMemory(memory.GetMemoryRequest(project=project, id=memory_id)).memory
 
 
 def test_all_five_kinds_are_learnt_and_read_back_whole(service: Stubs, project: str) -> None:
     """S0-16, S0-17, S0-18, S1-06, S4-09."""
-    entry = pb.MemoryInput(
+    entry = pb.Memory(
         id="世界.图鉴.物品.潮汐木芯",
         kind=pb.MEMORY_KIND_ENTRY,
-        index=pb.MemoryIndex(title="潮汐木芯", tags=["#item"]),
-        payload=pb.MemoryPayload(content="潮汐木的心材，退潮时发光。"),
+        title="潮汐木芯",
+        tags=["#item"],
+        content="潮汐木的心材，退潮时发光。",
     )
     given = [
         record("还款方式有哪些？", "等额本息、等额本金、先息后本。", "RepaymentType.java"),
@@ -43,10 +44,14 @@ def test_all_five_kinds_are_learnt_and_read_back_whole(service: Stubs, project: 
     assert [result.status for result in results] == [CREATED] * 5
     for sent, result in zip(given, results, strict=True):
         kept = get(service, project, result.id)
-        assert (kept.kind, kept.payload) == (sent.kind, sent.payload)
-        assert kept.index.title
+        assert (kept.kind, kept.content, kept.WhichOneof("detail")) == (
+            sent.kind,
+            sent.content,
+            sent.WhichOneof("detail"),
+        )
+        assert kept.title
     assert results[4].id == "世界.图鉴.物品.潮汐木芯"
-    assert list(get(service, project, results[4].id).index.tags) == ["item"]
+    assert list(get(service, project, results[4].id).tags) == ["item"]
 
 
 def test_equal_text_of_one_kind_and_origin_is_one_memory(service: Stubs, project: str) -> None:
@@ -93,7 +98,7 @@ def test_a_request_id_with_another_request_is_an_error(service: Stubs, project: 
     learn(service, project, note("one"), request_id=request_id)
     with pytest.raises(grpc.RpcError) as error:
         learn(service, project, note("two"), request_id=request_id)
-    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.value.code() is grpc.StatusCode.ALREADY_EXISTS
 
 
 def test_many_writers_of_one_text_make_one_memory(service: Stubs, project: str) -> None:
@@ -104,7 +109,7 @@ def test_many_writers_of_one_text_make_one_memory(service: Stubs, project: str) 
 
 
 def test_a_batch_with_one_bad_memory_stores_nothing_and_names_it(service: Stubs, project: str) -> None:
-    bad = pb.MemoryInput(kind=pb.MEMORY_KIND_NOTE, payload=pb.MemoryPayload(content=" "))
+    bad = pb.Memory(kind=pb.MEMORY_KIND_NOTE, content=" ")
     with pytest.raises(grpc.RpcError, match=r"memories\[1\]"):
         learn(service, project, note("good"), bad)
     assert contents(ask(service, project, "good")) == []
@@ -114,16 +119,16 @@ def test_an_edit_is_embedded_again_and_keeps_its_age(service: Stubs, project: st
     """S4-42."""
     learnt = learn(service, project, note("the meeting is on monday", id="m"))
     before = get(service, project, "m")
-    updated = service.memory.Update(
-        memory.MemoryServiceUpdateRequest(
+    updated = service.memory.UpdateMemory(
+        memory.UpdateMemoryRequest(
             project=project,
-            memory=pb.MemoryInput(id="m", payload=pb.MemoryPayload(content="the lighthouse needs paint")),
-            update_mask=field_mask_pb2.FieldMask(paths=["payload.content"]),
+            memory=pb.Memory(id="m", content="the lighthouse needs paint"),
+            update_mask=field_mask_pb2.FieldMask(paths=["content"]),
         )
     )
     assert updated.seq == learnt.seq + 1
     assert updated.memory.create_time == before.create_time
-    assert updated.memory.index.title == "the lighthouse needs paint"
+    assert updated.memory.title == "the lighthouse needs paint"
     hits = ask(service, project, "paint for the lighthouse").hits
     assert [hit.memory.id for hit in hits] == ["m"]
     assert "lighthous" in hits[0].matched_terms
@@ -132,7 +137,7 @@ def test_an_edit_is_embedded_again_and_keeps_its_age(service: Stubs, project: st
 def test_a_removed_memory_is_not_recalled_by_the_next_call(service: Stubs, project: str) -> None:
     """S4-42."""
     learn(service, project, note("secret plan", id="a"), note("public plan", id="b"))
-    reply = service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=["a", "nowhere"]))
+    reply = service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["a", "nowhere"]))
     assert (reply.deleted_count, list(reply.missing_ids)) == (1, ["nowhere"])
     assert contents(ask(service, project, "plan")) == ["public plan"]
     with pytest.raises(grpc.RpcError) as error:
@@ -142,7 +147,7 @@ def test_a_removed_memory_is_not_recalled_by_the_next_call(service: Stubs, proje
 
 def test_the_same_text_can_be_learnt_again_after_it_was_removed(service: Stubs, project: str) -> None:
     learn(service, project, note("again", id="a"))
-    service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=["a"]))
+    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["a"]))
     assert learn(service, project, note("again")).results[0].status == CREATED
     assert contents(ask(service, project, "again")) == ["again"]
 
@@ -153,7 +158,7 @@ def test_a_list_pages_through_everything_once_in_order(service: Stubs, project: 
     seen: list[str] = []
     token = ""
     while True:
-        page = service.memory.List(memory.MemoryServiceListRequest(project=project, page_size=10, page_token=token))
+        page = service.memory.ListMemories(memory.ListMemoriesRequest(project=project, page_size=10, page_token=token))
         seen += [each.id for each in page.memories]
         token = page.next_page_token
         if not token:
@@ -172,20 +177,20 @@ def test_a_read_of_a_write_that_has_not_happened_is_refused(service: Stubs, proj
 def test_a_text_shared_by_two_memories_is_known_while_one_of_them_lives(service: Stubs, project: str) -> None:
     learn(service, project, note("shared words", id="a"), note("other words", id="b"))
     assert learn(service, project, note("shared words", id="b")).results[0].status == UPDATED
-    service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=["a"]))
+    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["a"]))
     assert learn(service, project, note("shared words")).results[0].duplicate_of == "b"
 
 
 def test_an_update_that_does_not_fit_the_kind_names_the_field_where_it_stands(service: Stubs, project: str) -> None:
     learn(service, project, note("the harbour is deep", id="n"))
-    wrong = pb.MemoryPayload(content="x", learning_record=pb.LearningRecord(question="q", answer="a"))
-    request = memory.MemoryServiceUpdateRequest(
+    wrong = pb.Memory(id="n", content="x", learning_record=pb.LearningRecord(question="q", answer="a"))
+    request = memory.UpdateMemoryRequest(
         project=project,
-        memory=pb.MemoryInput(id="n", payload=wrong),
-        update_mask=field_mask_pb2.FieldMask(paths=["payload"]),
+        memory=wrong,
+        update_mask=field_mask_pb2.FieldMask(paths=["detail"]),
     )
-    with pytest.raises(grpc.RpcError, match=r"memory\.payload\.detail: a NOTE has content only"):
-        service.memory.Update(request)
+    with pytest.raises(grpc.RpcError, match=r"memory\.detail: a NOTE has content only"):
+        service.memory.UpdateMemory(request)
 
 
 def test_a_page_of_large_memories_is_shorter_than_asked_for(service: Stubs, project: str) -> None:
@@ -194,13 +199,14 @@ def test_a_page_of_large_memories_is_shorter_than_asked_for(service: Stubs, proj
     for batch in range(5):
         notes = [note(f"heavy {batch} {place}", id=f"{batch}-{place}") for place in range(15)]
         for one in notes:
-            one.payload.raw = heavy
+            one.raw = heavy
         learn(service, project, *notes)
-    request = memory.MemoryServiceListRequest(project=project, page_size=1000, view=pb.MEMORY_VIEW_FULL)
+    request = memory.ListMemoriesRequest(project=project, page_size=1000, view=pb.MEMORY_VIEW_RAW)
     listed: list[str] = []
     while True:
-        page = service.memory.List(request)
-        assert 0 < len(page.memories) < 75
+        page = service.memory.ListMemories(request)
+        assert 0 < len(page.memories) < 16
+        assert page.ByteSize() <= 4 << 20
         listed += [one.id for one in page.memories]
         if not page.next_page_token:
             break

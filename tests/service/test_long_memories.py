@@ -63,7 +63,7 @@ def test_any_part_of_a_long_memory_finds_it_as_one_hit(service: Stubs, where: st
     """S4-55: a memory scores as its best chunk and is one hit."""
     hits = ask(service, PROJECT, query).hits
     assert hits[0].memory.id == "long"
-    assert NEEDLES[where] in hits[0].memory.payload.content
+    assert NEEDLES[where] in hits[0].memory.content
     assert [hit.memory.id for hit in hits].count("long") == 1
 
 

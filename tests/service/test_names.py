@@ -51,11 +51,11 @@ def filled(request: pytest.FixtureRequest, service: Stubs) -> tuple[str, dict[st
         for memory_id in rng.sample(sorted(texts), rng.choice((1, 2, 3))):
             texts[memory_id] = f"{made_up(rng, rng.choice((1, 400)))} {name} {texts[memory_id]}"
             holders[name].add(memory_id)
-    model = service.admin.Status(admin_service_pb2.StatusRequest()).model
+    model = service.admin.GetStatus(admin_service_pb2.GetStatusRequest()).model
     inputs = []
     for memory_id, text in texts.items():
         values = vectors.standard_normal(model.dim).astype("<f4")
-        memory = note(text, id=memory_id, vector=pb.Vector(values=values.tobytes(), emb_space=model.emb_space))
+        memory = note(text, id=memory_id, vector=pb.Embedding(values=values.tobytes(), emb_space=model.emb_space))
         memory.create_time.FromSeconds(1_600_000_000 + rng.randrange(10_000_000))
         inputs.append(memory)
     for start in range(0, len(inputs), BATCH):
@@ -81,7 +81,7 @@ def test_holders_that_say_nearly_the_same_are_all_shown_first(service: Stubs, pr
     learn(service, project, *(note(f"call parse_dates_qw twice, {number}") for number in ("one", "two", "three")))
     learn(service, project, *(note(f"parse the dates of {number} entries twice") for number in range(20)))
     hits = ask(service, project, "parse_dates_qw").hits
-    assert all("parse_dates_qw" in hit.memory.payload.content for hit in hits[:3])
+    assert all("parse_dates_qw" in hit.memory.content for hit in hits[:3])
 
 
 def test_a_name_that_many_hold_is_searched_for(service: Stubs, project: str) -> None:
@@ -99,7 +99,7 @@ def test_a_name_is_told_from_other_forms_of_its_word(service: Stubs, project: st
     long_text = "the ledger is closed at the end of the month by two people " * 8
     learn(service, project, *(note(f"{long_text} {number} {name}") for number in range(3)))
     hits = ask(service, project, name).hits
-    assert all(name in hit.memory.payload.content for hit in hits[:3])
+    assert all(name in hit.memory.content for hit in hits[:3])
 
 
 @pytest.mark.parametrize("name", ["__str__", "_str", "Str", "STR", "str_"])
@@ -112,5 +112,5 @@ def test_capitals_and_underscores_tell_a_name_from_any_number_of_others(
     learn(service, project, *map(note, texts))
     learn(service, project, *(note(f"{'the ledger is closed ' * 30}{number} {name}: 账本") for number in range(2)))
     hits = ask(service, project, name, preset=recall.PRESET_CODE).hits
-    assert all(f"{name}: 账本" in hit.memory.payload.content for hit in hits[:2])
-    assert all(f"{name}: 账本" not in hit.memory.payload.content for hit in hits[2:])
+    assert all(f"{name}: 账本" in hit.memory.content for hit in hits[:2])
+    assert all(f"{name}: 账本" not in hit.memory.content for hit in hits[2:])

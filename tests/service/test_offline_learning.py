@@ -37,31 +37,31 @@ def project(service: Stubs) -> str:
     return name
 
 
-def entry(memory_id: str, title: str, content: str) -> memory_pb2.MemoryInput:
-    return memory_pb2.MemoryInput(
+def entry(memory_id: str, title: str, content: str) -> memory_pb2.Memory:
+    return memory_pb2.Memory(
         id=memory_id,
         kind=memory_pb2.MEMORY_KIND_ENTRY,
-        index=memory_pb2.MemoryIndex(title=title),
-        payload=memory_pb2.MemoryPayload(content=content),
+        title=title,
+        content=content,
     )
 
 
-def switch_on(service: Stubs, project: str) -> pb.LearningServiceUpdateSettingsResponse:
+def switch_on(service: Stubs, project: str) -> pb.UpdateLearningSettingsResponse:
     changes = learning_pb2.LearningSettings()
     changes.cold_start_pause.FromSeconds(0)
-    request = pb.LearningServiceUpdateSettingsRequest(project=project, enabled=True, settings=changes)
-    return service.learning.UpdateSettings(request)
+    request = pb.UpdateLearningSettingsRequest(project=project, enabled=True, settings=changes)
+    return service.learning.UpdateLearningSettings(request)
 
 
 def observe(service: Stubs, project: str, turn: int, text: str, *used_ids: str) -> None:
     service.learning.ObserveTurn(
-        pb.LearningServiceObserveTurnRequest(project=project, turn=turn, user_text=text, used_memory_ids=used_ids)
+        pb.ObserveTurnRequest(project=project, turn=turn, user_text=text, used_memory_ids=used_ids)
     )
 
 
 def read_all(service: Stubs, project: str) -> dict[str, list[str]]:
     """New keywords by entry."""
-    request = pb.LearningServiceLearnKeywordsRequest(project=project, scope=pb.SCAN_SCOPE_ALL)
+    request = pb.LearnKeywordsRequest(project=project, scope=pb.SCAN_SCOPE_ALL)
     return {
         reply.entry.memory_id: list(reply.entry.keywords)
         for reply in service.learning.LearnKeywords(request)
@@ -79,7 +79,7 @@ def test_words_of_turns_that_used_an_entry_find_it_in_the_next_recall(service: S
     read_all(service, project)
     first, *_ = ask(service, project, "哪里有硬木头").hits
     assert first.memory.id == WOOD
-    state = service.learning.GetState(pb.LearningServiceGetStateRequest(project=project))
+    state = service.learning.GetLearningState(pb.GetLearningStateRequest(project=project))
     assert {one.memory_id: list(one.profile.keywords) for one in state.entries}[WOOD][-1] == "硬木头"
 
 
@@ -90,7 +90,7 @@ def test_replaying_what_was_learnt_offline_gives_the_same_state(service: Stubs, 
         observe(service, project, number, f"{chr(0x5000 + number)}{chr(0x6000 + number)}", STAR)
     observe(service, project, 100, "铁桦", WOOD)
     assert read_all(service, project)[WOOD] in ([], ["铁桦"])  # or the turn itself was faster
-    replayed = service.learning.Replay(pb.LearningServiceReplayRequest(project=project))
+    replayed = service.learning.ReplayLearning(pb.ReplayLearningRequest(project=project))
     assert replayed.matches
     assert replayed.digest == replayed.replayed_digest
 
@@ -100,10 +100,10 @@ def test_an_answer_that_quotes_a_memory_is_said_to_be_a_quote_and_stays_in_the_c
 ) -> None:
     """1.1-14, S4-38."""
     create(service, project, "s")
-    quoted = learn_turn(service, project, "s", "潮汐木芯在哪", "根据记忆：沉在海底三百年。").turn.assistant
-    added = learn_turn(service, project, "s", "然后呢", "沉在海底三百年。如今在灯塔下面。").turn.assistant
-    assert (quoted.status, quoted.memory_id, quoted.position) == (context.LEARN_STATUS_QUOTED, "", 2)
-    assert added.status == context.LEARN_STATUS_CREATED
+    quoted = learn_turn(service, project, "s", "潮汐木芯在哪", "根据记忆：沉在海底三百年。").assistant
+    added = learn_turn(service, project, "s", "然后呢", "沉在海底三百年。如今在灯塔下面。").assistant
+    assert (quoted.status, quoted.memory_id, quoted.position) == (context.TURN_SIDE_STATUS_QUOTED, "", 2)
+    assert added.status == context.TURN_SIDE_STATUS_CREATED
     assert added.memory_id
 
 
@@ -116,7 +116,7 @@ def test_texts_that_instruct_the_learner_change_nothing_elsewhere(service: Stubs
         observe(service, project, number, f"{chr(0x5000 + number)}{chr(0x6000 + number)}", WOOD)
     for number in range(OTHER_TURNS, OTHER_TURNS + 5):
         service.learning.ObserveTurn(
-            pb.LearningServiceObserveTurnRequest(
+            pb.ObserveTurnRequest(
                 project=project,
                 turn=number,
                 user_text=f"{order} {chr(0x7000 + number)}",
@@ -125,7 +125,7 @@ def test_texts_that_instruct_the_learner_change_nothing_elsewhere(service: Stubs
             )
         )
     read_all(service, project)
-    state = service.learning.GetState(pb.LearningServiceGetStateRequest(project=project))
+    state = service.learning.GetLearningState(pb.GetLearningStateRequest(project=project))
     keywords = {one.memory_id: list(one.profile.keywords) for one in state.entries}
     assert not any("王冠" in keyword for name in (WOOD, STAR) for keyword in keywords[name])
     assert keywords[STAR] == []
@@ -137,14 +137,12 @@ def test_behind_the_last_turn_that_there_can_be_comes_none(service: Stubs, proje
     session_id = create(service, project, "s1").session.id
     last = 2**32 - 1
     for scope in ("", session_id):
-        service.learning.ObserveTurn(
-            pb.LearningServiceObserveTurnRequest(project=project, scope=scope, turn=last, user_text="哦")
-        )
-        state = service.learning.GetState(pb.LearningServiceGetStateRequest(project=project, scope=scope))
+        service.learning.ObserveTurn(pb.ObserveTurnRequest(project=project, scope=scope, turn=last, user_text="哦"))
+        state = service.learning.GetLearningState(pb.GetLearningStateRequest(project=project, scope=scope))
         assert state.turn == last
     learn_turn(service, project, session_id, "沉在哪里", "海底。")
     observe(service, project, last, "writes are done in their order")
-    log = service.learning.ListEvents(pb.LearningServiceListEventsRequest(project=project, newest_first=True))
+    log = service.learning.ListLearningEvents(pb.ListLearningEventsRequest(project=project, newest_first=True))
     observed = [event.turn_observed for event in log.events if event.HasField("turn_observed")]
     assert [(one.scope, one.turn) for one in observed[:2]] == [("", last), (session_id, last)]
     assert observed[1].user_text == "沉在哪里"

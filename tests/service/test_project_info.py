@@ -26,13 +26,13 @@ def say(
     path: str | None = None,
 ) -> projects.ProjectInfo:
     named = {"tech_stack": tech_stack, "path": path}
-    request = projects.ProjectServiceUpdateRequest(
+    request = projects.UpdateProjectRequest(
         project=project,
         info=projects.ProjectInfo(tech_stack=tech_stack, path=path or ""),
         update_mask=FieldMask(paths=[name for name, value in named.items() if value is not None]),
         origin=origin,
     )
-    return service.project.Update(request).project.info
+    return service.project.UpdateProject(request).project.info
 
 
 def index(service: Stubs, project: str, root: Path) -> SyncReport:
@@ -51,9 +51,7 @@ def test_what_the_indexer_found_stands_in_the_prompt(service: Stubs, project: st
     """S0-19, S0-20, S0-21."""
     index(service, project, repository)
     question = recall.RecallRequest(query_text="main function", preset=recall.PRESET_CODE)
-    text = service.context.Render(
-        context.RenderRequest(project=project, recall=question, locale=context.LOCALE_ZH)
-    ).text
+    text = service.context.Render(context.RenderRequest(project=project, recall=question, locale="zh")).text
     assert "- 技术栈: Go, Gin\n" in text
     assert f"- 项目路径: {repository.resolve()}\n" in text
 

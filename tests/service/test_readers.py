@@ -88,10 +88,10 @@ def test_what_is_acknowledged_by_one_is_recalled_by_the_other(both: tuple[Stubs,
         found = ask(other, project, f"还款计划第 {turn} 期", top_k=1, min_seq=answer.seq)
         assert (found.hits[0].memory.id, found.seq) == (f"m{turn}", answer.seq)
     service, reader = both
-    reader.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=["m3"]))
-    mask = field_mask_pb2.FieldMask(paths=["payload.content"])
-    changed = pb.MemoryInput(id="m4", payload=pb.MemoryPayload(content="提前还清"))
-    service.memory.Update(memory.MemoryServiceUpdateRequest(project=project, memory=changed, update_mask=mask))
+    reader.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=["m3"]))
+    mask = field_mask_pb2.FieldMask(paths=["content"])
+    changed = pb.Memory(id="m4", content="提前还清")
+    service.memory.UpdateMemory(memory.UpdateMemoryRequest(project=project, memory=changed, update_mask=mask))
     for each in both:
         found = ask(each, project, "还款计划 提前还清", top_k=20)
         assert {hit.memory.id for hit in found.hits} == {f"m{turn}" for turn in range(12)} - {"m3"}
@@ -100,11 +100,11 @@ def test_what_is_acknowledged_by_one_is_recalled_by_the_other(both: tuple[Stubs,
 
 def test_both_give_the_same_answer(both: tuple[Stubs, Stubs], project: str) -> None:
     texts = [f"{word} 的 parseDate 与 repayment {number}" for number in range(60) for word in ("还款", "潮汐", "日期")]
-    memories = [note(text, id=f"m{at}", index=pb.MemoryIndex(tags=[f"#t{at % 2}"])) for at, text in enumerate(texts)]
+    memories = [note(text, id=f"m{at}", tags=[f"#t{at % 2}"]) for at, text in enumerate(texts)]
     learn(both[0], project, *memories)
     for preset in (recall.PRESET_CHAT, recall.PRESET_CODE, recall.PRESET_AGENT):
         for text in ("parseDate", "潮汐 repayment 7", "还款"):
-            where = pb.Filter(tags=["#t1"])
+            where = pb.MemoryFilter(tags=["#t1"])
             one, other = (
                 ask(each, project, text, preset=preset, filter=where, as_of={"seconds": 2_000_000_000}) for each in both
             )
@@ -119,8 +119,8 @@ def test_a_reader_that_lags_by_more_than_is_kept_reads_anew(both: tuple[Stubs, S
     assert len(ask(reader, project, "the first").hits) == 1
     memories = (note(f"number {at} of many", id=f"m{at}") for at in range(1200))
     batches = (context.LearnRequest(project=project, memories=[memory]) for memory in memories)
-    replies = reader.context.LearnStream(context.LearnStreamRequest(batch=batch) for batch in batches)
-    assert [reply.batch_index for reply in replies if reply.HasField("stored")] == list(range(1200))
+    replies = reader.context.LearnStream(context.LearnStreamRequest(learn=batch) for batch in batches)
+    assert [reply.batch_index for reply in replies if reply.HasField("learnt")] == list(range(1200))
     assert ask(reader, project, "number 1199 of many", top_k=1).hits[0].memory.id == "m1199"
     await_vectors(service, project)
     assert ask(reader, project, "x").seq == ask(service, project, "x").seq
@@ -136,8 +136,8 @@ def test_refusals_come_through_as_they_are(both: tuple[Stubs, Stubs]) -> None:
     for name, request in asked:
         direct, through = (error_of(getattr(each.context, name), request) for each in both)
         assert direct == through
-    missing = memory.MemoryServiceGetRequest(project="p", id="nobody")
-    assert error_of(both[1].memory.Get, missing) == error_of(both[0].memory.Get, missing)
+    missing = memory.GetMemoryRequest(project="p", id="nobody")
+    assert error_of(both[1].memory.GetMemory, missing) == error_of(both[0].memory.GetMemory, missing)
     unknown: grpc.UnaryUnaryMultiCallable[bytes, bytes] = both[1].channel.unary_unary(
         "/hummock.v1.ContextService/Divine"
     )
@@ -157,13 +157,15 @@ def test_a_stream_that_is_refused_says_why(both: tuple[Stubs, Stubs]) -> None:
             list(learn_stream(iter(garbled)))
         error: Any = caught.value
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, error
-        watch = each.memory.Watch(memory.MemoryServiceWatchRequest(project=""))
+        watch = each.memory.WatchMemories(memory.WatchMemoriesRequest(project=""))
         assert error_of(next, watch)[0] is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_who_watches_through_a_reader_is_told_at_once(both: tuple[Stubs, Stubs], project: str) -> None:
     service, reader = both
-    watch = reader.memory.Watch(memory.MemoryServiceWatchRequest(project=project), timeout=_PATIENCE_S)
+    watch = reader.memory.WatchMemories(
+        memory.WatchMemoriesRequest(project=project, allow_missing=True), timeout=_PATIENCE_S
+    )
     assert next(watch).WhichOneof("news") == "start"
     seq = learn(service, project, note("the tide", id="a")).seq
     told = next(watch)

@@ -48,7 +48,7 @@ def refusal(call: Callable[[], object]) -> HummockCallError:
 
 
 def names(hits: list[recall.Hit]) -> list[str]:
-    return [hit.memory.payload.domain_knowledge.domain for hit in hits]
+    return [hit.memory.domain_knowledge.domain for hit in hits]
 
 
 def test_the_counters_say_how_near_the_candidates_are_and_whose_and_hold_no_text(service: Stubs, project: str) -> None:
@@ -111,7 +111,7 @@ def test_domains_of_the_caller_bring_their_key_files(service: Stubs, project: st
     intent = recall.Intent(domains=["还款"], action="ADD_FEATURE")
     answer = ask(service, project, "what shall I wear", preset=recall.PRESET_CODE, intent=intent)
     assert names(list(answer.domains)) == ["还款"]
-    pulled = {hit.memory.payload.code_fragment.path for hit in answer.code_fragments if DOMAIN in hit.paths}
+    pulled = {hit.memory.code_fragment.path for hit in answer.code_fragments if DOMAIN in hit.paths}
     assert pulled == {"src/RepaymentService.java"}
 
 
@@ -119,7 +119,7 @@ def test_a_domain_of_the_main_group_brings_its_key_files_to_the_code(service: St
     """S0-10: whichever group holds the domain."""
     repayment(service, project)
     answer = ask(service, project, "增加还款方式", code_top_k=5)
-    pulled = {hit.memory.payload.code_fragment.path for hit in answer.code_fragments if DOMAIN in hit.paths}
+    pulled = {hit.memory.code_fragment.path for hit in answer.code_fragments if DOMAIN in hit.paths}
     assert pulled == {"src/RepaymentService.java"}
 
 
@@ -128,25 +128,24 @@ def test_domains_that_the_query_names_come_first_however_old(service: Stubs, pro
     old = domain("还款", "归还本金和利息")
     old.create_time.CopyFrom(created(days_ago=400))
     learn(service, project, old, domain("运费", "还款与运费都在账单里"))
-    decay = recall.Decay(mode=recall.DECAY_MODE_EXPONENTIAL)
-    answer = ask(service, project, "还款", preset=recall.PRESET_CODE, decay=decay)
+    answer = ask(service, project, "还款", preset=recall.PRESET_CODE, decay_mode=recall.DECAY_MODE_EXPONENTIAL)
     assert names(list(answer.domains)) == ["还款", "运费"]
     assert answer.domains[0].score < answer.domains[1].score
 
 
 def test_the_vector_weight_is_that_of_the_main_group(service: Stubs, project: str) -> None:
     repayment(service, project)
-    code_only = pb.Filter(kinds=[pb.MEMORY_KIND_CODE_FRAGMENT])
+    code_only = pb.MemoryFilter(kinds=[pb.MEMORY_KIND_CODE_FRAGMENT])
     answer = ask(service, project, "Weather", preset=recall.PRESET_CODE, filter=code_only)
-    assert [group.group for group in answer.receipt.groups] == ["code"]
+    assert [group.group for group in answer.receipt.groups] == [recall.HIT_GROUP_CODE]
     assert answer.code_fragments
     assert answer.receipt.vector_weight == 0
 
 
 def test_a_vector_that_no_path_compares_has_no_weight(service: Stubs, project: str) -> None:
     repayment(service, project)
-    model = service.admin.Status(admin.StatusRequest()).model
-    given = pb.Vector(values=struct.pack(f"<{model.dim}f", *[1.0] * model.dim), emb_space=model.emb_space)
+    model = service.admin.GetStatus(admin.GetStatusRequest()).model
+    given = pb.Embedding(values=struct.pack(f"<{model.dim}f", *[1.0] * model.dim), emb_space=model.emb_space)
     answer = ask(service, project, "还款", query_vector=given, paths=[DOMAIN])
     assert names(list(answer.hits)) == ["还款"]
     assert answer.receipt.vector_weight == 0
@@ -166,33 +165,34 @@ def test_only_the_paths_asked_for_find_anything(
 
 
 def test_a_query_vector_takes_the_place_of_the_text(service: Stubs, project: str) -> None:
-    model = service.admin.Status(admin.StatusRequest()).model
+    model = service.admin.GetStatus(admin.GetStatusRequest()).model
     basis = [struct.pack(f"<{model.dim}f", *(float(at == place) for at in range(model.dim))) for place in (0, 1)]
-    vectors = [pb.Vector(values=values, emb_space=model.emb_space) for values in basis]
+    vectors = [pb.Embedding(values=values, emb_space=model.emb_space) for values in basis]
     learn(service, project, note("one", vector=vectors[0]), note("two", vector=vectors[1]))
     for place, text in enumerate(("one", "two")):
         hit = ask(service, project, "zzz", query_vector=vectors[place], paths=[VECTOR]).hits[0]
-        assert hit.memory.payload.content == text
+        assert hit.memory.content == text
         assert hit.cosine == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize(
     ("vector", "field", "reason"),
     [
-        (pb.Vector(values=b"\0\0\x80?", emb_space="another"), "query_vector.emb_space", "EMB_SPACE_MISMATCH"),
-        (pb.Vector(values=b"\0\0\x80?"), "query_vector.values", "INVALID_REQUEST"),
+        (pb.Embedding(values=b"\0\0\x80?", emb_space="another"), "query_vector.emb_space", "EMB_SPACE_MISMATCH"),
+        (pb.Embedding(values=b"\0\0\x80?"), "query_vector.values", "INVALID_REQUEST"),
     ],
 )
 def test_a_wrong_vector_is_named_where_it_stands(
-    service: Stubs, project: str, vector: pb.Vector, field: str, reason: str
+    service: Stubs, project: str, vector: pb.Embedding, field: str, reason: str
 ) -> None:
-    vector.emb_space = vector.emb_space or service.admin.Status(admin.StatusRequest()).model.emb_space
+    vector.emb_space = vector.emb_space or service.admin.GetStatus(admin.GetStatusRequest()).model.emb_space
     request = recall.RecallRequest(project=project, query_text="x", query_vector=vector)
-    render = context.RenderRequest(project=project, recall=request)
+    render = context.RenderRequest(project=project, recall=request, allow_missing=True)
     asked = refusal(lambda: service.context.Recall(request))
     rendered = refusal(lambda: service.context.Render(render))
+    codes = {"INVALID_REQUEST": grpc.StatusCode.INVALID_ARGUMENT, "EMB_SPACE_MISMATCH": grpc.StatusCode.FAILED_PRECONDITION}
     for error, place in ((asked, field), (rendered, f"recall.{field}")):
-        assert error.code is grpc.StatusCode.INVALID_ARGUMENT
+        assert error.code is codes[reason]
         assert error.reason == reason
         assert [broken.field for broken in error.field_violations] == [place]
         assert error.metadata["field"] == place
@@ -231,8 +231,8 @@ def test_candidates_bound_each_path_and_top_k_the_answer(service: Stubs, project
 def test_the_index_view_leaves_out_the_body(service: Stubs, project: str) -> None:
     learn(service, project, note("the harbour is deep"))
     (hit,) = ask(service, project, "harbour", view=pb.MEMORY_VIEW_INDEX).hits
-    assert hit.memory.index.summary == "the harbour is deep"
-    assert not hit.memory.HasField("payload")
+    assert hit.memory.summary == "the harbour is deep"
+    assert not hit.memory.text
 
 
 def test_a_search_of_nothing_still_says_what_it_did(service: Stubs, project: str) -> None:
@@ -242,7 +242,7 @@ def test_a_search_of_nothing_still_says_what_it_did(service: Stubs, project: str
         project=project,
         query_text="harbour",
         scope=context.SEARCH_SCOPE_CODE,
-        filter=pb.Filter(kinds=[pb.MEMORY_KIND_NOTE]),
+        filter=pb.MemoryFilter(kinds=[pb.MEMORY_KIND_NOTE]),
     )
     found = service.context.Search(request)
     assert not found.results
@@ -255,7 +255,7 @@ def test_a_search_of_nothing_still_says_what_it_did(service: Stubs, project: str
 
 def test_a_fragment_whose_last_line_is_not_known_is_stored_and_rendered(service: Stubs, project: str) -> None:
     code = fragment("a.py", "f", "def f(): ...")
-    code.payload.code_fragment.start_line = 5
+    code.code_fragment.start_line = 5
     learn(service, project, code)
     request = context.RenderRequest(
         project=project, recall=recall.RecallRequest(query_text="def f"), form=context.RENDER_FORM_WATERFALL
@@ -285,10 +285,10 @@ def test_a_function_is_not_followed_by_its_older_version(service: Stubs, project
         project,
         fragment("parse_date_v1.py", "parse_date", V1),
         fragment("parse_date_v2.py", "parse_date", V2),
-        note(DISCLAIMER, index=pb.MemoryIndex(title="legal_disclaimer.txt")),
+        note(DISCLAIMER, title="legal_disclaimer.txt"),
     )
     hits = ask(service, project, query).hits
-    titles = [hit.memory.index.title.split(" ")[0] for hit in hits]
+    titles = [hit.memory.title.split(" ")[0] for hit in hits]
     assert titles[0].startswith("parse_date_v")
     assert titles[1] == "legal_disclaimer.txt"
     assert [hit.near_twin for hit in hits] == [False, False, True]

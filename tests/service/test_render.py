@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import grpc
 import pytest
-from google.protobuf.json_format import MessageToDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as garden
 from hummock.v1 import recall_pb2 as recall
+from hummock.v1 import settings_pb2
 from tests.service.calls import learn
 from tests.service.inputs import fragment, note, record
 from tests.service.running import Stubs
@@ -44,7 +44,9 @@ def assistant(content: str, id: str = "", second: int = 0) -> context.PromptMess
 
 
 def asked(project: str, text: str, form: context.RenderForm.ValueType, **more: Any) -> context.RenderRequest:
-    return context.RenderRequest(project=project, recall=recall.RecallRequest(query_text=text), form=form, **more)
+    return context.RenderRequest(
+        project=project, recall=recall.RecallRequest(query_text=text), form=form, allow_missing=True, **more
+    )
 
 
 def refusal(service: Stubs, request: context.RenderRequest) -> str:
@@ -62,7 +64,7 @@ def test_after_the_second_version_the_first_never_stands_second(service: Stubs, 
         project,
         fragment("utils/parse_date_v1.py", "parse_date", V1),
         fragment("utils/parse_date_v2.py", "parse_date", V2),
-        note(DISCLAIMER, index=pb.MemoryIndex(title="legal_disclaimer.txt")),
+        note(DISCLAIMER, title="legal_disclaimer.txt"),
     )
     request = asked(project, "parse a date whose default zone is given", context.RENDER_FORM_WATERFALL)
     rendered = service.context.Render(request)
@@ -161,7 +163,7 @@ def test_the_prompt_of_the_code_analyst_comes_with_its_tool(service: Stubs, proj
     assert rendered.messages[0].content.startswith(beginning)
     assert "4. 如果问题复杂，可以拆解为多个 SubTask" in rendered.messages[0].content
     (search,) = rendered.tools
-    assert set(MessageToDict(search.input_schema)["properties"]) == {"query", "topK", "type"}
+    assert set(json.loads(search.input_schema_json)["properties"]) == {"query", "topK", "type"}
 
 
 def test_what_the_index_names_is_read_and_stands_in_full_in_the_next_prompt(service: Stubs, project: str) -> None:
@@ -173,10 +175,10 @@ def test_what_the_index_names_is_read_and_stands_in_full_in_the_next_prompt(serv
     assert "do not guess: call `read_memory`" in first.instructions
     assert first.messages[0].content == f"Help.\n\n---\n\n{first.text}\n{first.instructions}"
     (tool,) = first.tools
-    assert MessageToDict(tool.openai)["function"]["name"] == MessageToDict(tool.anthropic)["name"] == "read_memory"
-    assert "inputSchema" in MessageToDict(tool.mcp)
-    read = service.memory.BatchGet(garden.MemoryServiceBatchGetRequest(project=project, ids=["mem_05"]))
-    assert read.memories[0].payload.content == body
+    assert json.loads(tool.openai_json)["function"]["name"] == json.loads(tool.anthropic_json)["name"] == "read_memory"
+    assert "inputSchema" in json.loads(tool.mcp_json)
+    read = service.memory.BatchGetMemories(garden.BatchGetMemoriesRequest(project=project, ids=["mem_05"]))
+    assert read.memories[0].content == body
     second = service.context.Render(asked(project, "tokens", context.RENDER_FORM_INDEX, read_ids=["mem_05"]))
     assert body in second.text
     tiers = {one.memory_id: one.tier for one in second.memories}
@@ -186,11 +188,11 @@ def test_what_the_index_names_is_read_and_stands_in_full_in_the_next_prompt(serv
 def test_the_tool_can_be_offered_under_the_name_of_an_artifact(service: Stubs, project: str) -> None:
     """S2-23."""
     learn(service, project, note("Dates are ISO 8601."))
-    request = asked(project, "dates", context.RENDER_FORM_INDEX, read_tool="read_memory_artifact")
+    request = asked(project, "dates", context.RENDER_FORM_INDEX, read_tool=context.READ_TOOL_READ_MEMORY_ARTIFACT)
     rendered = service.context.Render(request)
     assert "`read_memory_artifact(id)`" in rendered.text
     assert [tool.name for tool in rendered.tools] == ["read_memory_artifact"]
-    request.read_tool = "rm -rf"
+    request.read_tool = 77  # type: ignore[assignment] # an unknown number on purpose
     assert "read_tool" in refusal(service, request)
 
 
@@ -233,7 +235,7 @@ def test_what_is_old_depends_on_the_now_that_is_given(service: Stubs, project: s
 def test_quotas_are_the_callers_to_set(service: Stubs, project: str) -> None:
     """S0-20, 1.1-5."""
     learn(service, project, *(record(f"问题 {n}？", f"答案 {n}。") for n in range(4)))
-    quotas = context.SectionQuotas(learning_records=2)
+    quotas = settings_pb2.SectionQuotas(learning_records=2)
     rendered = service.context.Render(asked(project, "问题", context.RENDER_FORM_CONTEXT, quotas=quotas))
     assert rendered.text.count("### 知识 ") == 2
 
@@ -251,7 +253,7 @@ def test_quotas_are_the_callers_to_set(service: Stubs, project: str) -> None:
         ({"read_ids": [""]}, "read_ids"),
         ({"read_ids": ["x"] * 17}, "read_ids"),
         ({"utc_offset_minutes": 900}, "utc_offset_minutes"),
-        ({"quotas": context.SectionQuotas(domains=201)}, "quotas.domains"),
+        ({"quotas": settings_pb2.SectionQuotas(domains=201)}, "quotas.domains"),
         ({"form": 9}, "form"),
         ({"placement": 9}, "placement"),
     ],

@@ -9,7 +9,7 @@ from hummock.indexing.sync import SyncReport, sync
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
-from tests.service.calls import ask, await_vectors, learn
+from tests.service.calls import ask, await_vectors, learn, stages
 from tests.service.running import Stubs
 
 PROJECT = "repayment"
@@ -44,7 +44,7 @@ def recalled(repayment: Stubs) -> recall.RecallResponse:
 
 def test_the_repayment_records_come_first(recalled: recall.RecallResponse) -> None:
     """S0-01, S0-02, S0-05, S0-15, S0-29."""
-    first_four = [hit.memory.payload.learning_record.question for hit in recalled.hits[:4]]
+    first_four = [hit.memory.learning_record.question for hit in recalled.hits[:4]]
     assert "还款方式有哪些类型？" in first_four
     assert sum("还" in question or "息" in question for question in first_four) >= 3
 
@@ -54,11 +54,11 @@ def test_a_hit_is_the_whole_record_and_its_score(recalled: recall.RecallResponse
     records = [hit for hit in recalled.hits if hit.memory.kind == pb.MEMORY_KIND_LEARNING_RECORD]
     assert 0 < records[0].score <= 1
     for hit in records:
-        assert hit.memory.payload.learning_record.question
-        assert hit.memory.payload.learning_record.answer
+        assert hit.memory.learning_record.question
+        assert hit.memory.learning_record.answer
         assert hit.memory.create_time.seconds > 0
-    assert any(hit.memory.payload.learning_record.source_files for hit in records)
-    domain, code = recalled.domains[0].memory.payload.domain_knowledge, recalled.code_fragments[0].memory.payload
+    assert any(hit.memory.learning_record.source_files for hit in records)
+    domain, code = recalled.domains[0].memory.domain_knowledge, recalled.code_fragments[0].memory
     assert domain.summary
     assert domain.key_files
     assert code.code_fragment.path
@@ -67,20 +67,20 @@ def test_a_hit_is_the_whole_record_and_its_score(recalled: recall.RecallResponse
 
 def test_the_domain_is_found_by_its_name(recalled: recall.RecallResponse) -> None:
     """S0-10, S0-04."""
-    assert recalled.domains[0].memory.payload.domain_knowledge.domain == "还款"
+    assert recalled.domains[0].memory.domain_knowledge.domain == "还款"
     assert recall.RECALL_PATH_DOMAIN in recalled.domains[0].paths
     assert "还款" in recalled.intent.domains
 
 
 def test_the_java_files_of_the_domain_are_recalled(recalled: recall.RecallResponse) -> None:
     """S0-08, S0-29."""
-    files = {hit.memory.payload.code_fragment.path.rsplit("/", 1)[-1] for hit in recalled.code_fragments}
+    files = {hit.memory.code_fragment.path.rsplit("/", 1)[-1] for hit in recalled.code_fragments}
     assert {"RepaymentService.java", "RepaymentType.java", "RepaymentCalculator.java"} <= files
 
 
 def test_the_receipt_says_what_ran(recalled: recall.RecallResponse) -> None:
     """S0-12."""
-    assert [stage.stage for stage in recalled.receipt.stages] == [
+    assert stages(recalled.receipt) == [
         "intent",
         "embed",
         "gather",
@@ -89,7 +89,11 @@ def test_the_receipt_says_what_ran(recalled: recall.RecallResponse) -> None:
         "diversify",
         "load",
     ]
-    assert {group.group for group in recalled.receipt.groups} == {"domains", "code", "main"}
+    assert {group.group for group in recalled.receipt.groups} == {
+        recall.HIT_GROUP_DOMAINS,
+        recall.HIT_GROUP_CODE,
+        recall.HIT_GROUP_MAIN,
+    }
     assert not recalled.degraded
 
 
@@ -125,7 +129,10 @@ def test_an_english_question_finds_english_among_chinese(repayment: Stubs) -> No
 def test_search_lists_code_and_knowledge_together(repayment: Stubs) -> None:
     """S1-02, S1-08, S1-11, S1-14, S1-22."""
     found = repayment.context.Search(context.SearchRequest(project=PROJECT, query_text="还款方式 添加 流程", top_k=10))
-    assert {result.type for result in found.results} == {"code", "knowledge"}
+    assert {context.SearchScope.Name(result.scope) for result in found.results} == {
+        "SEARCH_SCOPE_CODE",
+        "SEARCH_SCOPE_KNOWLEDGE",
+    }
     scores = [result.score for result in found.results]
     assert scores == sorted(scores, reverse=True)
     assert found.text.startswith("1. [")

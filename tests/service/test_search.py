@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import grpc
 import pytest
-from google.protobuf.json_format import MessageToDict
 
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import project_service_pb2 as project_service
@@ -54,7 +54,7 @@ def test_the_tool_is_defined_as_the_document_says_in_every_shape(service: Stubs,
         )
     )
     tool = rendered.tools[0]
-    schema = MessageToDict(tool.input_schema)
+    schema = json.loads(tool.input_schema_json)
     assert (tool.name, tool.description) == ("search", "统一搜索工具，同时搜索代码和领域知识")
     assert schema["required"] == ["query"]
     assert {name: field["description"] for name, field in schema["properties"].items()} == {
@@ -63,9 +63,9 @@ def test_the_tool_is_defined_as_the_document_says_in_every_shape(service: Stubs,
         "type": "搜索类型：code/knowledge/both（默认 both）",
     }
     assert schema["properties"]["type"]["enum"] == ["code", "knowledge", "both"]
-    assert MessageToDict(tool.openai)["function"]["parameters"] == schema
-    assert MessageToDict(tool.anthropic)["input_schema"] == schema
-    assert MessageToDict(tool.mcp)["inputSchema"] == schema
+    assert json.loads(tool.openai_json)["function"]["parameters"] == schema
+    assert json.loads(tool.anthropic_json)["input_schema"] == schema
+    assert json.loads(tool.mcp_json)["inputSchema"] == schema
     (system,) = rendered.messages
     assert system.content.startswith("你是一个专业的代码分析助手。\n")
     assert "4. 如果问题复杂，可以拆解为多个 SubTask" in system.content
@@ -79,21 +79,21 @@ def test_a_search_is_repeatable_and_depends_on_none_before_it(service: Stubs, pa
         found = {query: search(service, payments, query) for query in order}
         return {query: (ids(one), one.text) for query, one in found.items()}
 
-    before = service.project.Get(project_service.ProjectServiceGetRequest(project=payments)).project
+    before = service.project.GetProject(project_service.GetProjectRequest(project=payments)).project
     first = answers(queries)
     assert answers(queries[::-1]) == first
     assert answers(queries + queries) == first
-    assert service.project.Get(project_service.ProjectServiceGetRequest(project=payments)).project == before
+    assert service.project.GetProject(project_service.GetProjectRequest(project=payments)).project == before
 
 
 def test_the_documents_example_calls_are_answered(service: Stubs, payments: str) -> None:
     """S1-08, S1-13, S1-14."""
     code = search(service, payments, "PaymentService 类作用", top_k=5, scope=context.SEARCH_SCOPE_CODE)
-    assert [result.type for result in code.results] == ["code"]
+    assert [result.scope for result in code.results] == [context.SEARCH_SCOPE_CODE]
     assert code.results[0].title == "src/PaymentService.java · PaymentService"
-    assert MessageToDict(code.results[0].metadata)["path"] == "src/PaymentService.java"
+    assert code.results[0].path == "src/PaymentService.java"
     both = search(service, payments, "还款方式 添加 流程", top_k=10, scope=context.SEARCH_SCOPE_BOTH)
-    assert {result.type for result in both.results} == {"code", "knowledge"}
+    assert {result.scope for result in both.results} == {context.SEARCH_SCOPE_CODE, context.SEARCH_SCOPE_KNOWLEDGE}
     assert both.results[0].title == "还款"
 
 

@@ -76,7 +76,7 @@ def test_turns_that_are_left_out_take_no_places(service: Stubs, project: str) ->
 def test_explain_names_the_window_and_the_turns_that_would_do(service: Stubs, project: str) -> None:
     """S4-55."""
     create(service, project, "s")
-    asked = learn_turn(service, project, "s", "my cat is called 团子", "lovely").turn
+    asked = learn_turn(service, project, "s", "my cat is called 团子", "lovely")
     for number in range(3):
         learn_turn(service, project, "s", f"something else {number}", "yes")
     request = recall.RecallRequest(
@@ -84,7 +84,7 @@ def test_explain_names_the_window_and_the_turns_that_would_do(service: Stubs, pr
     )
     reply = service.context.Explain(explain.ExplainRequest(recall=request, memory_id=asked.user.memory_id))
     assert (reply.stage, reply.value, reply.threshold) == (explain.LOSS_STAGE_WINDOW, 4, 10)
-    assert [(change.field, change.value) for change in reply.changes] == [("window_turns", "3")]
+    assert [(change.field, change.value) for change in reply.changes] == [("tuning.window_turns", "3")]
     assert reply.sentence.startswith("It is of turn 4 from the session's end; the last 10 turns are left out.")
     remedied = service.context.Recall(reply.changed_recall)
     assert asked.user.memory_id in {hit.memory.id for hit in remedied.hits}
@@ -104,7 +104,9 @@ def test_a_rendering_leaves_out_the_turns_that_its_history_shows(service: Stubs,
 
 def test_a_rendering_keeps_the_window_that_its_recall_names(service: Stubs, project: str) -> None:
     converse(service, project, "s", 3)
-    asked = recall.RecallRequest(query_text="repayment 还款?", preset=recall.PRESET_CHAT, window_turns=1)
+    asked = recall.RecallRequest(
+        query_text="repayment 还款?", preset=recall.PRESET_CHAT, tuning=recall.RecallTuning(window_turns=1)
+    )
     reply = render_turn(service, project, "repayment 还款?", recall=asked, session_id="s")
     assert {one for one in questions(1, 2, 3) if one in reply.text} == questions(1, 2)
 
@@ -112,4 +114,4 @@ def test_a_rendering_keeps_the_window_that_its_recall_names(service: Stubs, proj
 def test_a_window_needs_a_session(service: Stubs, project: str) -> None:
     code, message = problem(lambda: ask(service, project, "repayment", window_turns=3))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
-    assert message.startswith("window_turns:")
+    assert message.startswith("tuning.window_turns:")

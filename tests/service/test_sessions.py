@@ -20,9 +20,9 @@ from tests.service.running import Stubs
 
 def test_the_active_session_is_created_once(service: Stubs, project: str) -> None:
     """S4-11."""
-    request = pb.SessionServiceGetOrCreateActiveRequest(project=project)
-    first = service.session.GetOrCreateActive(request)
-    second = service.session.GetOrCreateActive(request)
+    request = pb.GetOrCreateActiveSessionRequest(project=project)
+    first = service.session.GetOrCreateActiveSession(request)
+    second = service.session.GetOrCreateActiveSession(request)
     assert first.created
     assert not second.created
     assert first.session == second.session
@@ -110,7 +110,7 @@ def test_the_id_of_another_message_is_refused(service: Stubs, project: str) -> N
     create(service, project, "s")
     append(service, project, "s", "one", id="m")
     code, _ = problem(lambda: append(service, project, "s", "another", id="m"))
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert code is grpc.StatusCode.ALREADY_EXISTS
     create(service, project, "t")
     assert append(service, project, "t", "another", id="m").position == 1
 
@@ -176,9 +176,13 @@ def test_what_does_not_exist_is_not_found_in_this_project_or_another(service: St
     learn(service, other, note("here"))
     create(service, project, "s")
     append(service, project, "s", "private")
-    answers = {str(problem(call)) for where in (other, "unknown") for call in every_call(service, where, "s")}
+    answers = {str(problem(call)) for where in (other,) for call in every_call(service, where, "s")}
     assert answers == {"(<StatusCode.NOT_FOUND: (5, 'not found')>, 'session s does not exist in this project')"}
-    assert listed(service, "unknown") == []
+    unknown = {str(problem(call)) for call in every_call(service, "unknown", "s")}
+    assert unknown == {
+        "(<StatusCode.NOT_FOUND: (5, 'not found')>, 'project unknown does not exist; the first Learn creates it')"
+    }
+    assert listed(service, "unknown", allow_missing=True) == []
     assert texts(recent(service, project, "s").messages) == ["private"]
 
 
@@ -187,12 +191,12 @@ def test_a_deleted_session_is_gone_and_its_memories_stay(service: Stubs, project
     for number in range(3):
         append(service, project, "s", str(number), id=f"m-{number}")
     learn(service, project, note("kept", id="kept", session_id="s"))
-    request = pb.SessionServiceDeleteRequest(project=project, id="s")
-    assert service.session.Delete(request).message_count == 3
+    request = pb.DeleteSessionRequest(project=project, id="s")
+    assert service.session.DeleteSession(request).message_count == 3
     assert all(problem(call)[0] is grpc.StatusCode.NOT_FOUND for call in every_call(service, project, "s"))
     assert listed(service, project) == []
     assert (
-        service.memory.Get(memory_service_pb2.MemoryServiceGetRequest(project=project, id="kept")).memory.session_id
+        service.memory.GetMemory(memory_service_pb2.GetMemoryRequest(project=project, id="kept")).memory.session_id
         == "s"
     )
     create(service, project, "s")
@@ -203,7 +207,7 @@ def test_a_deleted_session_is_gone_and_its_memories_stay(service: Stubs, project
 def test_a_session_whose_id_is_taken_is_refused(service: Stubs, project: str) -> None:
     create(service, project, "s")
     code, message = problem(lambda: create(service, project, "s"))
-    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert code is grpc.StatusCode.ALREADY_EXISTS
     assert "exists already" in message
 
 
@@ -212,7 +216,7 @@ def test_sessions_come_in_pages(service: Stubs, project: str) -> None:
         create(service, project, f"s-{number}")
     names, token = [], ""
     while True:
-        reply = service.session.List(pb.SessionServiceListRequest(project=project, page_size=2, page_token=token))
+        reply = service.session.ListSessions(pb.ListSessionsRequest(project=project, page_size=2, page_token=token))
         names += [[one.id for one in reply.sessions]]
         token = reply.next_page_token
         if not token:
@@ -234,15 +238,15 @@ def test_a_message_that_breaks_a_rule_is_refused(
     service: Stubs, project: str, fields: dict[str, Any], field: str
 ) -> None:
     create(service, project, "s")
-    request = pb.SessionServiceAppendMessageRequest(project=project, session_id="s", **fields)
+    request = pb.AppendMessageRequest(project=project, session_id="s", **fields)
     code, message = problem(lambda: service.session.AppendMessage(request))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert message.startswith(f"{field}:")
 
 
-def active(service: Stubs, project: str) -> session_messages.Session:
-    return service.session.GetOrCreateActive(pb.SessionServiceGetOrCreateActiveRequest(project=project)).session
+def active(service: Stubs, project: str) -> session_messages.ChatSession:
+    return service.session.GetOrCreateActiveSession(pb.GetOrCreateActiveSessionRequest(project=project)).session
 
 
-def get(service: Stubs, project: str, name: str) -> session_messages.Session:
-    return service.session.Get(pb.SessionServiceGetRequest(project=project, id=name)).session
+def get(service: Stubs, project: str, name: str) -> session_messages.ChatSession:
+    return service.session.GetSession(pb.GetSessionRequest(project=project, id=name)).session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.json_format import MessageToDict
 
 from hummock.v1 import context_service_pb2 as context
-from hummock.v1 import explain_pb2, settings_pb2
+from hummock.v1 import explain_pb2, recall_pb2, settings_pb2
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import project_service_pb2 as projects
 from hummock.v1 import recall_pb2 as recall
@@ -33,9 +34,9 @@ def harbour(service: Stubs, project: str) -> str:
 
 def update(
     service: Stubs, project: str, *paths: str, request_id: str = "", **groups: Any
-) -> projects.ProjectServiceUpdateSettingsResponse:
-    return service.project.UpdateSettings(
-        projects.ProjectServiceUpdateSettingsRequest(
+) -> projects.UpdateProjectSettingsResponse:
+    return service.project.UpdateProjectSettings(
+        projects.UpdateProjectSettingsRequest(
             project=project,
             request_id=request_id,
             settings=settings_pb2.ProjectSettings(**groups),
@@ -46,9 +47,15 @@ def update(
 
 def values(service: Stubs, project: str) -> dict[str, tuple[Any, bool]]:
     """By path: the value, and whether the project says it."""
-    shown = service.project.GetSettings(projects.ProjectServiceGetSettingsRequest(project=project)).values
-    said = settings_pb2.SETTING_ORIGIN_PROJECT
-    return {one.path: (MessageToDict(one.value), one.origin == said) for one in shown}
+    shown = service.project.GetProjectSettings(projects.GetProjectSettingsRequest(project=project))
+    own = dict(paths_of(shown.settings))
+    return {path: (value, path in own) for path, value in paths_of(shown.effective)}
+
+
+def paths_of(settings: settings_pb2.ProjectSettings) -> Iterator[tuple[str, Any]]:
+    for group, names in MessageToDict(settings, preserving_proto_field_name=True).items():
+        for name, value in names.items():
+            yield f"{group}.{name}", value
 
 
 def refused(service: Stubs, project: str, *paths: str, **groups: Any) -> dict[str, str]:
@@ -62,7 +69,7 @@ def refused(service: Stubs, project: str, *paths: str, **groups: Any) -> dict[st
 def test_a_setting_is_followed_by_the_next_recall_and_unset_again(service: Stubs, harbour: str) -> None:
     """S4-46."""
     assert len(chat(service, harbour, "tide harbour")) == 5
-    changed = update(service, harbour, "chat.top_k", chat=settings_pb2.PresetSettings(top_k=8))
+    changed = update(service, harbour, "chat.top_k", chat=recall_pb2.RecallTuning(top_k=8))
     assert MessageToDict(changed.settings) == {"chat": {"topK": 8}}
     answer = ask(service, harbour, "tide harbour", preset=recall.PRESET_CHAT, min_seq=changed.seq)
     assert (len(answer.hits), list(answer.receipt.project_settings)) == (8, ["chat.top_k"])
@@ -82,8 +89,8 @@ def test_the_defaults_are_the_documents_but_where_measured_otherwise(service: St
         "chat.top_k": 5,
         "chat.min_similarity": 0.17,
         "chat.half_life_days": 14,
-        "chat.decay_mode": "EXPONENTIAL",
-        "chat.origins": ["MANUAL", "SUMMARY", "USER_INPUT"],
+        "chat.decay_mode": "DECAY_MODE_EXPONENTIAL",
+        "chat.origins": ["ORIGIN_MANUAL", "ORIGIN_SUMMARY", "ORIGIN_USER_INPUT"],
         "code.candidates": 50,
         "code.code_top_k": 10,
         "agent.relevance_weight": 0.7,
@@ -222,7 +229,7 @@ def test_a_history_is_as_long_as_the_request_or_the_project_says(service: Stubs,
         return sum(text.startswith("message") for text in texts(messages))
 
     assert shown() == 6
-    update(service, project, "history", history={"messages": 2})
+    update(service, project, "history", history={"max_messages": 2})
     assert (shown(), shown(max_messages=4)) == (2, 4)
-    update(service, project, "history", history={"characters": 20})
+    update(service, project, "history", history={"max_characters": 20})
     assert (shown(), shown(max_characters=100)) == (2, 6)

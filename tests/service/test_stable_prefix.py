@@ -54,7 +54,7 @@ def write(service: Stubs, project: str, turn: int) -> None:
     if turn == WRITE_TURNS[4]:
         learn(service, project, note("The installment has no limit any more.", id="installment.limit"))
     elif turn == WRITE_TURNS[6]:
-        service.memory.Delete(garden.MemoryServiceDeleteRequest(project=project, ids=["audit.exception"]))
+        service.memory.DeleteMemories(garden.DeleteMemoriesRequest(project=project, ids=["audit.exception"]))
     else:
         learn(service, project, note(f"The {THINGS[turn % 10]} has a new owner since turn {turn}: team {turn}."))
 
@@ -170,7 +170,7 @@ def test_a_deleted_memory_leaves_the_prefix_and_the_rest_of_it_stays(service: St
     conversation = Conversation(service, project)
     first = conversation.turn(question(0))
     gone, stays = (one.memory_id for one in first.memories[:2])
-    service.memory.Delete(garden.MemoryServiceDeleteRequest(project=project, ids=[gone]))
+    service.memory.DeleteMemories(garden.DeleteMemoriesRequest(project=project, ids=[gone]))
     second = conversation.turn(question(0))
     assert f'id="{gone}"' not in second.text
     assert f'id="{stays}"' in second.prefix.text

@@ -14,7 +14,7 @@ BY_SUBSTRING = {"keyword_mode": recall.KEYWORD_MODE_SUBSTRING, "paths": [recall.
 
 
 def questions(response: recall.RecallResponse) -> list[str]:
-    return [hit.memory.payload.learning_record.question for hit in response.hits]
+    return [hit.memory.learning_record.question for hit in response.hits]
 
 
 def test_any_keyword_inside_question_or_answer_finds_newest_first_up_to_top_k(service: Stubs, project: str) -> None:
@@ -50,7 +50,7 @@ def test_the_filter_holds_and_projects_stay_apart(service: Stubs, project: str) 
     """S0-11: project-scoped; S0-06."""
     learn(service, project, note("paymentCalc here", session_id="a"), note("paymentCalc there", session_id="b"))
     learn(service, f"{project}-other", note("paymentCalc elsewhere"))
-    where = pb.Filter(session_ids=["a"])
+    where = pb.MemoryFilter(session_ids=["a"])
     assert contents(ask(service, project, "ymentCal", filter=where, **BY_SUBSTRING)) == ["paymentCalc here"]
 
 
@@ -58,7 +58,7 @@ def test_beside_the_vector_path_what_holds_the_string_is_a_keyword_hit(service: 
     """1.1-13: substring match as a mode of the keyword path."""
     learn(service, project, note("the calculator of repayments"), note("see RepaymentCalculator"))
     answer = ask(service, project, "mentcalc", keyword_mode=recall.KEYWORD_MODE_SUBSTRING)
-    scores = {hit.memory.payload.content: hit.keyword_score for hit in answer.hits}
+    scores = {hit.memory.content: hit.keyword_score for hit in answer.hits}
     assert scores["see RepaymentCalculator"] > 0
     assert scores["the calculator of repayments"] == 0
     assert contents(answer)[0] == "see RepaymentCalculator"

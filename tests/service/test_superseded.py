@@ -26,11 +26,11 @@ def test_a_replaced_memory_is_not_recalled_and_can_be_read(service: Stubs, proje
     assert recalled(service, project) == ["old"]
     learn(service, project, note(NEW, id="new", supersedes=["old"]))
     assert recalled(service, project) == ["new"]
-    got = service.memory.Get(pb.MemoryServiceGetRequest(project=project, id="old")).memory
-    assert (got.payload.content, list(got.superseded_by)) == (OLD, ["new"])
-    listed = service.memory.List(pb.MemoryServiceListRequest(project=project)).memories
+    got = service.memory.GetMemory(pb.GetMemoryRequest(project=project, id="old")).memory
+    assert (got.content, list(got.superseded_by)) == (OLD, ["new"])
+    listed = service.memory.ListMemories(pb.ListMemoriesRequest(project=project)).memories
     assert {one.id: list(one.superseded_by) for one in listed} == {"old": ["new"], "new": []}
-    batch = service.memory.BatchGet(pb.MemoryServiceBatchGetRequest(project=project, ids=["new", "old"])).memories
+    batch = service.memory.BatchGetMemories(pb.BatchGetMemoriesRequest(project=project, ids=["new", "old"])).memories
     assert [list(one.superseded_by) for one in batch] == [[], ["new"]]
 
 
@@ -38,7 +38,7 @@ def test_removing_what_replaced_it_brings_it_back(service: Stubs, project: str) 
     """1.1-17."""
     learn(service, project, note(NEW, id="new", supersedes=["old"]), note(OLD, id="old"))
     assert recalled(service, project) == ["new"]
-    service.memory.Delete(pb.MemoryServiceDeleteRequest(project=project, ids=["new"]))
+    service.memory.DeleteMemories(pb.DeleteMemoriesRequest(project=project, ids=["new"]))
     assert recalled(service, project) == ["old"]
 
 
@@ -46,11 +46,11 @@ def test_an_update_that_names_it_replaces_it(service: Stubs, project: str) -> No
     """1.1-17."""
     learn(service, project, note(NEW, id="new"), note(OLD, id="old"))
     assert set(recalled(service, project)) == {"new", "old"}
-    changed = pb.MemoryServiceUpdateRequest(project=project)
+    changed = pb.UpdateMemoryRequest(project=project)
     changed.memory.id = "new"
     changed.memory.supersedes.append("old")
     changed.update_mask.paths.append("supersedes")
-    service.memory.Update(changed)
+    service.memory.UpdateMemory(changed)
     assert recalled(service, project) == ["new"]
 
 
@@ -67,9 +67,9 @@ def test_explain_says_by_what_it_is_replaced(service: Stubs, project: str) -> No
 def test_what_moved_to_another_project_replaces_there(service: Stubs, project: str) -> None:
     """S1-06, S1-07."""
     learn(service, project, note(OLD, id="old"), note(NEW, id="new", supersedes=["old"]))
-    request = projects.ProjectServiceExportRequest(project=project)
-    records = [record for message in service.project.Export(request, timeout=60) for record in message.records]
+    request = projects.ExportProjectRequest(project=project)
+    records = [record for message in service.project.ExportProject(request, timeout=60) for record in message.records]
     moved = f"{project}-moved"
-    list(service.project.Import(import_messages(moved, enumerate(records, start=1)), timeout=60))
+    list(service.project.ImportProject(import_messages(moved, enumerate(records, start=1)), timeout=60))
     await_vectors(service, moved)
     assert recalled(service, moved) == ["new"]

@@ -11,8 +11,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import project_service_pb2 as projects
+from hummock.v1 import recall_pb2, settings_pb2
 from hummock.v1 import recall_pb2 as recall
-from hummock.v1 import settings_pb2
 from tests.service.calls import ask, chat, contents, learn
 from tests.service.inputs import note
 from tests.service.running import Stubs
@@ -28,14 +28,14 @@ def stamp(days: int, minutes: int = 0) -> Timestamp:
     return found
 
 
-def turn(text: str, days: int, minutes: int = 0, *, by: str = "", is_model: bool = False) -> pb.MemoryInput:
+def turn(text: str, days: int, minutes: int = 0, *, by: str = "", is_model: bool = False) -> pb.Memory:
     origin = pb.ORIGIN_AI_OUTPUT if is_model else pb.ORIGIN_USER_INPUT
     return note(text, session_id=f"day {days}", speaker=by, origin=origin, create_time=stamp(days, minutes))
 
 
-def set_chat(service: Stubs, project: str, path: str, values: settings_pb2.PresetSettings) -> None:
-    service.project.UpdateSettings(
-        projects.ProjectServiceUpdateSettingsRequest(
+def set_chat(service: Stubs, project: str, path: str, values: recall_pb2.RecallTuning) -> None:
+    service.project.UpdateProjectSettings(
+        projects.UpdateProjectSettingsRequest(
             project=project,
             request_id=str(uuid.uuid4()),
             settings=settings_pb2.ProjectSettings(chat=values),
@@ -51,13 +51,13 @@ def test_what_the_assistant_said_answers_only_who_asks_for_it(service: Stubs, pr
     assert SUGGESTED in chat(service, project, "what was your advice for the leaking roof?")
     assert SUGGESTED not in chat(service, project, "What about the leaking roof?")
     assert SUGGESTED not in chat(service, project, ASKED, paths=[recall.RECALL_PATH_VECTOR])
-    assert SUGGESTED not in chat(service, project, ASKED, filter=pb.Filter(origins=[pb.ORIGIN_USER_INPUT]))
+    assert SUGGESTED not in chat(service, project, ASKED, filter=pb.MemoryFilter(origins=[pb.ORIGIN_USER_INPUT]))
 
 
 def test_a_project_decides_whether_the_assistant_is_recalled(service: Stubs, project: str) -> None:
     """S4-46, S4-53."""
     learn(service, project, turn("my leaking roof again", 0), turn(SUGGESTED, 0, 1, is_model=True))
-    set_chat(service, project, "origins", settings_pb2.PresetSettings(origins=[pb.ORIGIN_USER_INPUT]))
+    set_chat(service, project, "origins", recall_pb2.RecallTuning(origins=[pb.ORIGIN_USER_INPUT]))
     assert SUGGESTED not in chat(service, project, ASKED)
 
 
@@ -80,8 +80,8 @@ def test_what_is_months_old_is_recalled_unless_the_document_is_followed_to_the_l
     paths = [recall.RECALL_PATH_VECTOR] if is_literal else []
     text = "Does the lighthouse keeper keep bees?"
     hits = ask(service, project, text, preset=recall.PRESET_CHAT, paths=paths, as_of=stamp(161)).hits
-    found = [hit.memory.payload.content for hit in hits]
-    assert (found[:1] == [old.payload.content]) == (not is_literal)
+    found = [hit.memory.content for hit in hits]
+    assert (found[:1] == [old.content]) == (not is_literal)
     assert all(hit.decay >= 0.9 for hit in hits) == (not is_literal)
 
 
@@ -94,11 +94,11 @@ def test_the_floor_of_decay_is_the_requests_or_the_projects(service: Stubs, proj
         return ask(service, project, "lighthouse keeper", **given).hits[0].decay
 
     assert decay() == pytest.approx(0.9, abs=1e-3)
-    assert decay(decay=recall.Decay(floor=0.0)) == pytest.approx(0.0, abs=1e-3)
+    assert decay(decay_floor=0.0) == pytest.approx(0.0, abs=1e-3)
     assert decay(preset=recall.PRESET_AGENT) == 1
-    set_chat(service, project, "decay_floor", settings_pb2.PresetSettings(decay_floor=0.5))
+    set_chat(service, project, "decay_floor", recall_pb2.RecallTuning(decay_floor=0.5))
     assert decay() == pytest.approx(0.5, abs=1e-3)
-    assert decay(decay=recall.Decay(floor=0.25)) == pytest.approx(0.25, abs=1e-3)
+    assert decay(decay_floor=0.25) == pytest.approx(0.25, abs=1e-3)
 
 
 def test_a_day_of_long_ago_is_found_by_its_date_alone(service: Stubs, project: str) -> None:
@@ -106,12 +106,12 @@ def test_a_day_of_long_ago_is_found_by_its_date_alone(service: Stubs, project: s
     learn(service, project, *(turn(f"回家路上买了第{n}种水果，很甜", n) for n in range(120)))
     for text in ("1月20日我做了什么？", "What did I do on January 20th?"):
         hits = ask(service, project, text, preset=recall.PRESET_CHAT, as_of=stamp(125)).hits
-        assert hits[0].memory.payload.content == "回家路上买了第12种水果，很甜"
+        assert hits[0].memory.content == "回家路上买了第12种水果，很甜"
         assert hits[0].time_match == 1
 
 
 def test_a_recall_may_be_of_a_span_of_time(service: Stubs, project: str) -> None:
     learn(service, project, *(turn(f"the tide of day {n}", n) for n in range(6)), note("the tide of no day"))
-    where = pb.Filter(event_after=stamp(2), event_before=stamp(4))
+    where = pb.MemoryFilter(event_after=stamp(2), event_before=stamp(4))
     found = contents(ask(service, project, "tide", filter=where, near_twin_bar=2.0))
     assert set(found) == {"the tide of day 2", "the tide of day 3"}

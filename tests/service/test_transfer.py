@@ -11,20 +11,19 @@ from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import project_service_pb2 as projects
 from hummock.v1.transfer_pb2 import TransferRecord
 from hummock_client.streaming import import_messages
+from tests.failures import field_of
 from tests.service.calls import ask, await_vectors, learn
 from tests.service.inputs import domain, fragment, note, record
 from tests.service.running import Stubs
 
 
 def export(service: Stubs, project: str, *, with_vectors: bool = False) -> list[TransferRecord]:
-    request = projects.ProjectServiceExportRequest(project=project, with_vectors=with_vectors)
-    return [record for message in service.project.Export(request, timeout=60) for record in message.records]
+    request = projects.ExportProjectRequest(project=project, with_vectors=with_vectors)
+    return [record for message in service.project.ExportProject(request, timeout=60) for record in message.records]
 
 
-def take_in(
-    service: Stubs, project: str, records: Iterable[TransferRecord]
-) -> list[projects.ProjectServiceImportResponse]:
-    return list(service.project.Import(import_messages(project, enumerate(records, start=1)), timeout=60))
+def take_in(service: Stubs, project: str, records: Iterable[TransferRecord]) -> list[projects.ImportProjectResponse]:
+    return list(service.project.ImportProject(import_messages(project, enumerate(records, start=1)), timeout=60))
 
 
 def teach(service: Stubs, project: str) -> None:
@@ -76,7 +75,7 @@ def export_of_notes(service: Stubs, project: str, count: int) -> list[TransferRe
 def test_an_import_that_is_cut_off_keeps_what_was_answered_and_may_be_done_again(service: Stubs, project: str) -> None:
     records = export_of_notes(service, project, 130)
     moved = f"{project}-moved"
-    call = service.project.Import(import_messages(moved, enumerate(records, start=1)), timeout=60)
+    call = service.project.ImportProject(import_messages(moved, enumerate(records, start=1)), timeout=60)
     stored = next(call).created_count
     call.cancel()
     assert stored == 63
@@ -89,9 +88,12 @@ def test_wrong_lines_are_named_and_the_rest_is_stored(service: Stubs, project: s
     good = TransferRecord()
     good.memory.memory.CopyFrom(note("good", id="good"))
     bad = TransferRecord()
-    bad.memory.memory.CopyFrom(pb.MemoryInput(id="bad", kind=pb.MEMORY_KIND_NOTE))
+    bad.memory.memory.CopyFrom(pb.Memory(id="bad", kind=pb.MEMORY_KIND_NOTE))
     (reply,) = take_in(service, project, [bad, good, TransferRecord()])
-    assert [(failure.number, failure.field) for failure in reply.failures] == [(1, "memory.memory.payload"), (3, "")]
+    assert [(failure.number, field_of(failure)) for failure in reply.failures] == [
+        (1, "memory.memory.content"),
+        (3, ""),
+    ]
     assert reply.created_count == 1
 
 

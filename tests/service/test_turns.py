@@ -83,7 +83,7 @@ def test_what_the_model_said_is_recalled_only_when_switched_on(service: Stubs, p
     learn(service, project, note(text, origin=pb.ORIGIN_AI_OUTPUT))
     query = "what is the capital of Zhejiang"
     assert chat(service, project, query) == []
-    switched_on = pb.Filter(origins=[pb.ORIGIN_AI_OUTPUT])
+    switched_on = pb.MemoryFilter(origins=[pb.ORIGIN_AI_OUTPUT])
     assert chat(service, project, query, filter=switched_on) == [text]
 
 
@@ -105,7 +105,7 @@ def test_age_is_counted_from_as_of(service: Stubs, project: str, age_days: float
     learn(service, project, note("the harbour is deep"))
     now = ask(service, project, "harbour").receipt.as_of
     now.FromNanoseconds(now.ToNanoseconds() + int(age_days * 86_400e9))
-    asked = {"preset": recall.PRESET_CHAT, "as_of": now, "decay": recall.Decay(floor=0.0)}
+    asked = {"preset": recall.PRESET_CHAT, "as_of": now, "decay_floor": 0.0}
     hit = ask(service, project, "how deep is the harbour", **asked).hits[0]
     assert hit.age_days == pytest.approx(age_days, abs=0.01)
     assert hit.decay == pytest.approx(2.718281828 ** (-age_days / 14), rel=0.01)

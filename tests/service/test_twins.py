@@ -44,7 +44,7 @@ def versions(service: Stubs, project: str) -> str:
     return project
 
 
-def named(path: str, content: str) -> pb.MemoryInput:
+def named(path: str, content: str) -> pb.Memory:
     memory = fragment(path, "parse_date", content)
     memory.id = path
     return memory

@@ -20,9 +20,11 @@ DELETED = memory.MEMORY_EVENT_TYPE_DELETED
 
 
 @contextmanager
-def watching(service: Stubs, project: str, **asked: Any) -> Iterator[Iterator[memory.MemoryServiceWatchResponse]]:
+def watching(service: Stubs, project: str, **asked: Any) -> Iterator[Iterator[memory.WatchMemoriesResponse]]:
     """The messages of a watch behind its start."""
-    call = service.memory.Watch(memory.MemoryServiceWatchRequest(project=project, **asked), timeout=60)
+    call = service.memory.WatchMemories(
+        memory.WatchMemoriesRequest(project=project, allow_missing=True, **asked), timeout=60
+    )
     try:
         assert next(call).WhichOneof("news") == "start"
         yield call
@@ -30,18 +32,18 @@ def watching(service: Stubs, project: str, **asked: Any) -> Iterator[Iterator[me
         call.cancel()
 
 
-def told(news: memory.MemoryServiceWatchResponse) -> list[tuple[int, str]]:
-    return [(event.type, event.id) for event in news.events.events]
+def told(news: memory.WatchMemoriesResponse) -> list[tuple[int, str]]:
+    return [(event.change, event.id) for event in news.events.events]
 
 
-def edit(service: Stubs, project: str, changed: pb.MemoryInput, *paths: str) -> int:
+def edit(service: Stubs, project: str, changed: pb.Memory, *paths: str) -> int:
     mask = field_mask_pb2.FieldMask(paths=paths)
-    request = memory.MemoryServiceUpdateRequest(project=project, memory=changed, update_mask=mask)
-    return service.memory.Update(request).seq
+    request = memory.UpdateMemoryRequest(project=project, memory=changed, update_mask=mask)
+    return service.memory.UpdateMemory(request).seq
 
 
 def remove(service: Stubs, project: str, *ids: str) -> int:
-    return service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=ids)).seq
+    return service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=ids)).seq
 
 
 def test_a_note_added_in_the_garden_is_told_at_once(service: Stubs, project: str) -> None:
@@ -51,22 +53,22 @@ def test_a_note_added_in_the_garden_is_told_at_once(service: Stubs, project: str
         first = next(news)
         assert (told(first), first.seq) == ([(CREATED, "a")], seq)
         seen = first.events.events[0].memory
-        assert (seen.origin, seen.emotion_label, seen.index.title) == (
+        assert (seen.origin, seen.emotion_label, seen.title) == (
             pb.ORIGIN_MANUAL,
             "joy",
             "潮汐木的心材，退潮时发光",
         )
-        assert not seen.HasField("payload")
+        assert not seen.text
 
 
 def test_every_writer_is_told_of_edits_and_removals_too(service: Stubs, project: str) -> None:
     """S4-40, S4-42."""
     learn(service, project, note("the meeting is on monday", id="a"))
     with watching(service, project, view=pb.MEMORY_VIEW_FULL) as news:
-        changed = pb.MemoryInput(id="a", payload=pb.MemoryPayload(content="on friday"), emotion_label="fear")
-        edit(service, project, changed, "payload.content", "emotion_label")
+        changed = pb.Memory(id="a", content="on friday", emotion_label="fear")
+        edit(service, project, changed, "content", "emotion_label")
         (event,) = next(news).events.events
-        assert (event.type, event.memory.payload.content, event.memory.emotion_label) == (UPDATED, "on friday", "fear")
+        assert (event.change, event.memory.content, event.memory.emotion_label) == (UPDATED, "on friday", "fear")
         remove(service, project, "a")
         assert told(next(news)) == [(DELETED, "a")]
 
@@ -84,23 +86,23 @@ def test_a_watch_that_was_cut_off_goes_on_where_it_was(service: Stubs, project: 
 
 def test_a_filter_tells_of_its_own_and_of_what_leaves_it(service: Stubs, project: str) -> None:
     """S4-41."""
-    where = pb.Filter(kinds=[pb.MEMORY_KIND_NOTE], tags=["花园"])
+    where = pb.MemoryFilter(kinds=[pb.MEMORY_KIND_NOTE], tags=["花园"])
     with watching(service, project, filter=where) as news:
         learn(service, project, fragment("a.py", "f", "def f(): pass"), note("other", id="b"))
-        learn(service, project, note("mine", id="a", index=pb.MemoryIndex(tags=["#花园"])))
+        learn(service, project, note("mine", id="a", tags=["#花园"]))
         assert told(next(news)) == [(CREATED, "a")]
-        edit(service, project, pb.MemoryInput(id="a"), "index.tags")
+        edit(service, project, pb.Memory(id="a"), "tags")
         assert told(next(news)) == [(DELETED, "a")]
 
 
 def test_a_filter_by_path_tells_without_payloads(service: Stubs, project: str) -> None:
-    with watching(service, project, filter=pb.Filter(paths=["Pay.kt"])) as news:
+    with watching(service, project, filter=pb.MemoryFilter(paths=["Pay.kt"])) as news:
         pay = fragment("src/Pay.kt", "f", "fun f()")
         pay.id = "b"
         learn(service, project, fragment("src/Ship.kt", "g", "fun g()"), pay)
         (event,) = next(news).events.events
         assert event.id == "b"
-        assert not event.memory.HasField("payload")
+        assert not event.memory.text
 
 
 def test_a_project_may_be_watched_before_it_is_there(service: Stubs, project: str) -> None:
@@ -134,10 +136,10 @@ def test_watchers_of_concurrent_writers_end_with_what_is_there(service: Stubs, p
         with watching(service, project, after_seq=0, view=pb.MEMORY_VIEW_FULL) as news:
             for message in news:
                 for event in message.events.events:
-                    if event.type == DELETED:
+                    if event.change == DELETED:
                         held.pop(event.id, None)
                     else:
-                        held[event.id] = event.memory.payload.content
+                        held[event.id] = event.memory.content
                 if "last" in held:
                     return held
         raise AssertionError("the watch ended")
@@ -146,7 +148,7 @@ def test_watchers_of_concurrent_writers_end_with_what_is_there(service: Stubs, p
         mirrors = [pool.submit(mirrored) for _ in range(3)]
         list(pool.map(write, range(4)))
         learn(service, project, note("last", id="last"))
-        listed = service.memory.List(memory.MemoryServiceListRequest(project=project, view=pb.MEMORY_VIEW_FULL))
-        expected = {one.id: one.payload.content for one in listed.memories}
+        listed = service.memory.ListMemories(memory.ListMemoriesRequest(project=project, view=pb.MEMORY_VIEW_FULL))
+        expected = {one.id: one.content for one in listed.memories}
         for mirror in mirrors:
             assert mirror.result(60) == expected

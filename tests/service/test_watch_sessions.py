@@ -20,8 +20,8 @@ from tests.service.running import Stubs, connected, in_process
 @contextmanager
 def watching(service: Stubs, project: str, session_id: str, **fields: Any) -> Iterator[Iterator[list[str]]]:
     """The texts of each reply; hung up at exit."""
-    stream = service.session.Watch(
-        pb.SessionServiceWatchRequest(project=project, session_id=session_id, **fields), timeout=30
+    stream = service.session.WatchMessages(
+        pb.WatchMessagesRequest(project=project, session_id=session_id, **fields), timeout=30
     )
     try:
         yield (texts(reply.messages) for reply in stream)
@@ -82,7 +82,7 @@ def test_a_watch_ends_when_its_session_is_deleted(service: Stubs, project: str) 
     create(service, project, "s")
     with watching(service, project, "s") as replies:
         assert next(replies) == []
-        service.session.Delete(pb.SessionServiceDeleteRequest(project=project, id="s"))
+        service.session.DeleteSession(pb.DeleteSessionRequest(project=project, id="s"))
         with pytest.raises(grpc.RpcError) as caught:
             next(replies)
     assert caught.value.code() is grpc.StatusCode.NOT_FOUND
@@ -94,9 +94,7 @@ def test_messages_of_several_writers_come_each_once_and_in_order(service: Stubs,
     with watching(service, project, "s") as replies, ThreadPoolExecutor(4) as writers:
         list(writers.map(lambda number: append(service, project, "s", str(number)), range(24)))
         seen = list(islice((text for reply in replies for text in reply), 24))
-    listed = service.session.ListMessages(
-        pb.SessionServiceListMessagesRequest(project=project, session_id="s", page_size=100)
-    )
+    listed = service.session.ListMessages(pb.ListMessagesRequest(project=project, session_id="s", page_size=100))
     assert seen == texts(listed.messages)
     assert sorted(seen, key=int) == [str(number) for number in range(24)]
 

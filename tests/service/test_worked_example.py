@@ -18,6 +18,7 @@ from hummock.indexing.sync import sync
 from hummock.ports.models import Pair
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import recall_pb2 as recall
+from hummock.v1 import settings_pb2
 from hummock.wiring import parts
 from tests.llm.stub import stub_server
 from tests.service.calls import await_vectors, learn
@@ -107,7 +108,7 @@ def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
                 preset=recall.PRESET_CODE,
                 intent_mode=recall.INTENT_MODE_LLM,
             )
-            to_the_letter = context.SectionQuotas(text_characters=500)
+            to_the_letter = settings_pb2.SectionQuotas(text_characters=500)
             request = context.RenderRequest(project=PROJECT, recall=question, prompt=PERSONA, quotas=to_the_letter)
             yield Example(
                 recalled=service.context.Recall(question),
@@ -119,7 +120,7 @@ def example(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: s
 
 
 def questions(example: Example) -> list[str]:
-    return [hit.memory.payload.learning_record.question for hit in example.recalled.hits]
+    return [hit.memory.learning_record.question for hit in example.recalled.hits]
 
 
 def test_step_1_a_language_model_says_what_the_user_wants(example: Example) -> None:
@@ -142,8 +143,8 @@ def test_step_2_three_paths_find_records_domains_and_code(example: Example) -> N
     assert by_words
     assert by_meaning
     domain = example.recalled.domains[0]
-    assert (domain.memory.payload.domain_knowledge.domain, recall.RECALL_PATH_DOMAIN in domain.paths) == ("还款", True)
-    files = {hit.memory.payload.code_fragment.path.rsplit("/", 1)[-1] for hit in example.recalled.code_fragments}
+    assert (domain.memory.domain_knowledge.domain, recall.RECALL_PATH_DOMAIN in domain.paths) == ("还款", True)
+    files = {hit.memory.code_fragment.path.rsplit("/", 1)[-1] for hit in example.recalled.code_fragments}
     assert {"RepaymentService.java", "RepaymentType.java", "RepaymentCalculator.java"} <= files
     assert not example.recalled.degraded
 
@@ -151,7 +152,7 @@ def test_step_2_three_paths_find_records_domains_and_code(example: Example) -> N
 def test_step_3_the_reranker_orders_them_by_the_users_own_words(example: Example) -> None:
     """S0-14, S0-29."""
     assert example.queries == {SENTENCE}
-    first = [(hit.memory.payload.learning_record.question, round(hit.score, 2)) for hit in example.recalled.hits[:3]]
+    first = [(hit.memory.learning_record.question, round(hit.score, 2)) for hit in example.recalled.hits[:3]]
     assert first == [(TYPES, 0.95), (CORE, 0.93), (INTEREST_FIRST, 0.90)]
     # Of at most ten; what bears on something else is left out.
     assert {TYPES, CORE, MODULES, INTEREST_FIRST} <= set(questions(example))

@@ -33,7 +33,7 @@ def test_fields_of_a_later_version_are_skipped() -> None:
             half_life_days=14.0,
         ),
         agent=PresetSettings(top_k=7),
-        history=HistorySettings(messages=3),
+        history=HistorySettings(max_messages=3),
         codex=PresetSettings(top_k=9),
     )
 

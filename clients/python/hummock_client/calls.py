@@ -28,9 +28,8 @@ class Calls:
     def recall(
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.RecallOptions]
     ) -> recall_pb2.RecallResponse:
-        """Finds the memories that bear on a text."""
-        request = recall_pb2.RecallRequest(project=project, query_text=text, **options)
-        return self.send(request, timeout_s=timeout_s)
+        """Finds the memories that bear on a text; none in a project that does not exist, unless told otherwise."""
+        return self.send(requests.recall(project, text, options), timeout_s=timeout_s)
 
     def render(
         self,
@@ -43,10 +42,30 @@ class Calls:
         """Writes the prompt section for what a text recalls, for a recall, or for the memories with these ids."""
         return self.send(requests.render(project, source, options), timeout_s=timeout_s)
 
+    def render_turn(
+        self,
+        project: str,
+        source: str | recall_pb2.RecallRequest,
+        *,
+        turn: int,
+        scope: str = "",
+        request_id: str | None = None,
+        timeout_s: float | None = None,
+        **options: Unpack[requests.RenderOptions],
+    ) -> context_pb.RenderTurnResponse:
+        """Writes a turn's prompt and counts it once; `scope` is a session's id, or empty for the project itself."""
+        request = context_pb.RenderTurnRequest(
+            render=requests.render(project, source, options),
+            scope=scope,
+            turn=turn,
+            request_id=requests.id_or_new(request_id),
+        )
+        return self.send(request, timeout_s=timeout_s)
+
     def learn(
         self,
         project: str,
-        memories: Iterable[memory_pb2.MemoryInput],
+        memories: Iterable[memory_pb2.Memory],
         *,
         request_id: str | None = None,
         embedding: context_pb.EmbeddingMode.ValueType = context_pb.EMBEDDING_MODE_INLINE,
@@ -71,6 +90,7 @@ class Calls:
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]
     ) -> context_pb.SearchResponse:
         """Searches code and knowledge together."""
+        options = {"allow_missing": True, **options}
         request = context_pb.SearchRequest(project=project, query_text=text, **options)
         return self.send(request, timeout_s=timeout_s)
 
@@ -84,7 +104,7 @@ class Calls:
         **options: Unpack[requests.RecallOptions],
     ) -> explain_pb2.ExplainResponse:
         """Says why recalling for a text brings back a memory, or loses it, and what would bring it back."""
-        recall = recall_pb2.RecallRequest(project=project, query_text=text, **options)
+        recall = requests.recall(project, text, {"allow_missing": False, **options})
         return self.send(explain_pb2.ExplainRequest(recall=recall, memory_id=memory_id), timeout_s=timeout_s)
 
     def feedback(
@@ -110,7 +130,7 @@ class Calls:
         self, project: str, memory_id: str, *, timeout_s: float | None = None, **options: Unpack[requests.ReadOptions]
     ) -> memory_pb2.Memory:
         """One memory."""
-        request = memories_pb.MemoryServiceGetRequest(project=project, id=memory_id, **options)
+        request = memories_pb.GetMemoryRequest(project=project, id=memory_id, **options)
         return self.send(request, timeout_s=timeout_s).memory
 
     def batch_get(
@@ -120,25 +140,32 @@ class Calls:
         *,
         timeout_s: float | None = None,
         **options: Unpack[requests.ReadOptions],
-    ) -> memories_pb.MemoryServiceBatchGetResponse:
+    ) -> memories_pb.BatchGetMemoriesResponse:
         """Several memories, and the ids that do not exist."""
-        request = memories_pb.MemoryServiceBatchGetRequest(project=project, ids=ids, **options)
+        request = memories_pb.BatchGetMemoriesRequest(project=project, ids=ids, **options)
         return self.send(request, timeout_s=timeout_s)
 
     def list_memories(
         self,
         project: str,
-        where: memory_pb2.Filter | None = None,
+        where: memory_pb2.MemoryFilter | None = None,
         *,
         view: memory_pb2.MemoryView.ValueType = memory_pb2.MEMORY_VIEW_INDEX,
         order: memories_pb.ListOrder.ValueType = memories_pb.LIST_ORDER_UNSPECIFIED,
         contains: str = "",
         page_size: int = 0,
+        allow_missing: bool = False,
         timeout_s: float | None = None,
     ) -> Iterator[memory_pb2.Memory]:
         """All memories that pass the filter and hold the string, oldest write first; pages are fetched when needed."""
-        request = memories_pb.MemoryServiceListRequest(
-            project=project, filter=where, view=view, page_size=page_size, order=order, contains=contains
+        request = memories_pb.ListMemoriesRequest(
+            project=project,
+            filter=where,
+            view=view,
+            page_size=page_size,
+            order=order,
+            contains=contains,
+            allow_missing=allow_missing,
         )
         while True:
             page = self.send(request, timeout_s=timeout_s)
@@ -150,31 +177,34 @@ class Calls:
     def watch_memories(
         self,
         project: str,
-        where: memory_pb2.Filter | None = None,
+        where: memory_pb2.MemoryFilter | None = None,
         *,
         after_seq: int | None = None,
         view: memory_pb2.MemoryView.ValueType = memory_pb2.MEMORY_VIEW_INDEX,
+        allow_missing: bool = True,
         timeout_s: float | None = None,
-    ) -> Generator[memories_pb.MemoryServiceWatchResponse, None, None]:
+    ) -> Generator[memories_pb.WatchMemoriesResponse, None, None]:
         """What becomes of a project's memories, without end: first a start, then events, or a reset.
 
         Close the iterator to hang up. When it raises, watch again with the seq of the last message as
         after_seq. No deadline unless `timeout_s` sets one.
         """
-        request = memories_pb.MemoryServiceWatchRequest(project=project, filter=where, after_seq=after_seq, view=view)
+        request = memories_pb.WatchMemoriesRequest(
+            project=project, filter=where, after_seq=after_seq, view=view, allow_missing=allow_missing
+        )
         return self._stream(request, timeout_s)
 
     def update(
         self,
         project: str,
-        memory: memory_pb2.MemoryInput,
+        memory: memory_pb2.Memory,
         paths: Iterable[str],
         *,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> memories_pb.MemoryServiceUpdateResponse:
-        """Gives the named fields of the memory with this id the values in `memory`, for example "index.title"."""
-        request = memories_pb.MemoryServiceUpdateRequest(
+    ) -> memories_pb.UpdateMemoryResponse:
+        """Gives the named fields of the memory with this id the values in `memory`, for example "title"."""
+        request = memories_pb.UpdateMemoryRequest(
             project=project,
             memory=memory,
             update_mask=FieldMask(paths=paths),
@@ -184,21 +214,19 @@ class Calls:
 
     def delete(
         self, project: str, ids: Iterable[str], *, request_id: str | None = None, timeout_s: float | None = None
-    ) -> memories_pb.MemoryServiceDeleteResponse:
+    ) -> memories_pb.DeleteMemoriesResponse:
         """Removes memories, all in one write."""
-        request = memories_pb.MemoryServiceDeleteRequest(
-            project=project, ids=ids, request_id=requests.id_or_new(request_id)
-        )
+        request = memories_pb.DeleteMemoriesRequest(project=project, ids=ids, request_id=requests.id_or_new(request_id))
         return self.send(request, timeout_s=timeout_s)
 
-    def project(self, name: str, *, timeout_s: float | None = None) -> projects_pb.Project:
+    def project(self, name: str, *, timeout_s: float | None = None) -> projects_pb.ProjectDetails:
         """One project, with the number of memories of each kind."""
-        request = projects_pb.ProjectServiceGetRequest(project=name)
+        request = projects_pb.GetProjectRequest(project=name)
         return self.send(request, timeout_s=timeout_s).project
 
-    def projects(self, *, page_size: int = 0, timeout_s: float | None = None) -> Iterator[projects_pb.Project]:
+    def projects(self, *, page_size: int = 0, timeout_s: float | None = None) -> Iterator[projects_pb.ProjectDetails]:
         """All projects by name; pages are fetched as they are needed."""
-        request = projects_pb.ProjectServiceListRequest(page_size=page_size)
+        request = projects_pb.ListProjectsRequest(page_size=page_size)
         while True:
             page = self.send(request, timeout_s=timeout_s)
             yield from page.projects
@@ -210,7 +238,7 @@ class Calls:
         self, name: str, *, with_vectors: bool = False, timeout_s: float | None = None
     ) -> Iterator[transfer_pb2.TransferRecord]:
         """All of a project as records, in the order in which they make it again. No deadline unless one is given."""
-        request = projects_pb.ProjectServiceExportRequest(project=name, with_vectors=with_vectors)
+        request = projects_pb.ExportProjectRequest(project=name, with_vectors=with_vectors)
         for message in self._stream(request, timeout_s):
             yield from message.records
 
@@ -222,9 +250,9 @@ class Calls:
         path: str | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> projects_pb.Project:
+    ) -> projects_pb.ProjectDetails:
         """Changes what is not None of a project's information; creates the project."""
-        request = projects_pb.ProjectServiceUpdateRequest(
+        request = projects_pb.UpdateProjectRequest(
             project=name,
             info=projects_pb.ProjectInfo(tech_stack=tech_stack or (), path=path or ""),
             update_mask=requests.mask_of({"tech_stack": tech_stack, "path": path}),
@@ -232,11 +260,9 @@ class Calls:
         )
         return self.send(request, timeout_s=timeout_s).project
 
-    def settings(
-        self, project: str, *, timeout_s: float | None = None
-    ) -> projects_pb.ProjectServiceGetSettingsResponse:
+    def settings(self, project: str, *, timeout_s: float | None = None) -> projects_pb.GetProjectSettingsResponse:
         """What a project sets for itself, and every value that applies where a request says nothing."""
-        return self.send(projects_pb.ProjectServiceGetSettingsRequest(project=project), timeout_s=timeout_s)
+        return self.send(projects_pb.GetProjectSettingsRequest(project=project), timeout_s=timeout_s)
 
     def update_settings(
         self,
@@ -246,9 +272,9 @@ class Calls:
         *,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> projects_pb.ProjectServiceUpdateSettingsResponse:
+    ) -> projects_pb.UpdateProjectSettingsResponse:
         """Gives the named settings, for example "chat.top_k", the values in `settings`; unset ones their defaults."""
-        request = projects_pb.ProjectServiceUpdateSettingsRequest(
+        request = projects_pb.UpdateProjectSettingsRequest(
             project=project,
             settings=settings,
             update_mask=FieldMask(paths=paths),
@@ -256,6 +282,6 @@ class Calls:
         )
         return self.send(request, timeout_s=timeout_s)
 
-    def status(self, *, timeout_s: float | None = None) -> admin_pb.StatusResponse:
+    def status(self, *, timeout_s: float | None = None) -> admin_pb.GetStatusResponse:
         """What runs, on what, and how full it is."""
-        return self.send(admin_pb.StatusRequest(), timeout_s=timeout_s)
+        return self.send(admin_pb.GetStatusRequest(), timeout_s=timeout_s)

@@ -32,11 +32,13 @@ from hummock_client.sessions import Sessions
 from hummock_client.streaming import (
     IMPORT,
     LEARN_STREAM,
+    Batch,
     async_exchange,
     async_replies,
     exchange,
     import_messages,
     replies,
+    stream_message,
 )
 
 _PAUSE_S = 0.1
@@ -52,7 +54,7 @@ class Client(Calls):
         with Client() as client:
             client.note("loan", "先本后息：先还本金，后还利息", tags=["还款"])
             for hit in client.recall("loan", "增加先本后息的还款方式").hits:
-                print(hit.score, hit.memory.index.title)
+                print(hit.score, hit.memory.title)
     """
 
     def __init__(self, target: str | None = None, *, deadlines: Deadlines | None = None) -> None:
@@ -72,34 +74,34 @@ class Client(Calls):
         self.learning = Learning(self.send, stream)
 
     def learn_stream(
-        self, batches: Iterable[context_pb.LearnRequest], *, timeout_s: float | None = None
+        self, batches: Iterable[Batch], *, timeout_s: float | None = None
     ) -> Iterator[context_pb.LearnStreamResponse]:
-        """Stores batches and yields the answer to each in order; a batch that fails does not end the stream.
+        """Stores batches of memories, and turns, and yields the answer to each in order; what fails ends nothing.
 
         `batches` is read on a thread of gRPC's; what it raises ends the stream and is raised here. No deadline
         unless `timeout_s` sets one.
         """
-        messages = (context_pb.LearnStreamRequest(batch=batch) for batch in batches)
+        messages = map(stream_message, batches)
         return exchange(self._channel, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
 
     def import_project(
         self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
-    ) -> Iterator[projects_pb.ProjectServiceImportResponse]:
+    ) -> Iterator[projects_pb.ImportProjectResponse]:
         """Takes in records and yields what became of them, some at a time; failures name them by place, from 1.
 
         `records` is read on a thread of gRPC's; what it raises ends the import and is raised here. What is cut off may
         be done again. No deadline unless `timeout_s` sets one.
         """
         messages = import_messages(name, enumerate(records, start=1))
-        return exchange(self._channel, IMPORT, projects_pb.ProjectServiceImportResponse, messages, timeout_s)
+        return exchange(self._channel, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s)
 
-    def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.StatusResponse:
+    def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.GetStatusResponse:
         """Waits until the service answers, and returns what it says. Raises: HummockCallError."""
         give_up_at = time.monotonic() + timeout_s
         while (left_s := give_up_at - time.monotonic()) > 0:
             try:
-                status: admin_pb.StatusResponse = self._send(
-                    admin_pb.StatusRequest(), timeout_s=left_s, wait_for_ready=True
+                status: admin_pb.GetStatusResponse = self._send(
+                    admin_pb.GetStatusRequest(), timeout_s=left_s, wait_for_ready=True
                 )
             except HummockCallError as error:
                 if error.code not in _NOT_YET:
@@ -158,33 +160,33 @@ class AsyncClient(AsyncCalls):
         self.learning = AsyncLearning(self.send, stream)
 
     def learn_stream(
-        self, batches: AsyncIterable[context_pb.LearnRequest], *, timeout_s: float | None = None
+        self, batches: AsyncIterable[Batch], *, timeout_s: float | None = None
     ) -> AsyncIterator[context_pb.LearnStreamResponse]:
-        """Stores batches and yields the answer to each in order; a batch that fails does not end the stream.
+        """Stores batches of memories, and turns, and yields the answer to each in order; what fails ends nothing.
 
         What `batches` raises ends the stream and is raised here. No deadline unless `timeout_s` sets one.
         """
-        messages = (context_pb.LearnStreamRequest(batch=batch) async for batch in batches)
+        messages = (stream_message(batch) async for batch in batches)
         return async_exchange(self._channel, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
 
     def import_project(
         self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
-    ) -> AsyncIterator[projects_pb.ProjectServiceImportResponse]:
+    ) -> AsyncIterator[projects_pb.ImportProjectResponse]:
         """Takes in records and yields what became of them, some at a time; failures name them by place, from 1.
 
         What `records` raises ends the import and is raised here. What is cut off may be done again. No deadline unless
         `timeout_s` sets one.
         """
         messages = _async(import_messages(name, enumerate(records, start=1)))
-        return async_exchange(self._channel, IMPORT, projects_pb.ProjectServiceImportResponse, messages, timeout_s)
+        return async_exchange(self._channel, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s)
 
-    async def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.StatusResponse:
+    async def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.GetStatusResponse:
         """Waits until the service answers, and returns what it says. Raises: HummockCallError."""
         give_up_at = time.monotonic() + timeout_s
         while (left_s := give_up_at - time.monotonic()) > 0:
             try:
-                status: admin_pb.StatusResponse = await self._send(
-                    admin_pb.StatusRequest(), timeout_s=left_s, wait_for_ready=True
+                status: admin_pb.GetStatusResponse = await self._send(
+                    admin_pb.GetStatusRequest(), timeout_s=left_s, wait_for_ready=True
                 )
             except HummockCallError as error:
                 if error.code not in _NOT_YET:
@@ -225,6 +227,6 @@ def _unary_methods(channel: grpc.Channel | aio.Channel) -> dict[str, Any]:
     }
 
 
-async def _async(messages: Iterable[projects_pb.ProjectServiceImportRequest]) -> AsyncIterator[Message]:
+async def _async(messages: Iterable[projects_pb.ImportProjectRequest]) -> AsyncIterator[Message]:
     for message in messages:
         yield message

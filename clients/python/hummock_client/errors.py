@@ -91,10 +91,19 @@ def not_ready(target: str, timeout_s: float) -> HummockCallError:
 
 def call_error(failed: FailedCall) -> HummockCallError:
     """The error that tells what a failed call told."""
-    code, message = failed.code(), failed.details() or ""
+    return _error(failed.code(), failed.details() or "", _details(failed))
+
+
+def status_error(status: status_pb2.Status) -> HummockCallError:
+    """The error that tells what a status inside a reply tells."""
+    code = next((code for code in grpc.StatusCode if code.value[0] == status.code), grpc.StatusCode.UNKNOWN)
+    return _error(code, status.message, status.details)
+
+
+def _error(code: grpc.StatusCode, message: str, details: Iterable[Any]) -> HummockCallError:
     info, violations, retry_after_s = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), None
     retry = error_details_pb2.RetryInfo()
-    for detail in _details(failed):
+    for detail in details:
         detail.Unpack(info)
         detail.Unpack(violations)
         if detail.Unpack(retry):

@@ -21,7 +21,7 @@ class Learning:
 
     def state(self, project: str, *, timeout_s: float | None = None) -> pb.LearningState:
         """What concerns the whole project: the switch, the numbers, how far it has come."""
-        request = pb.LearningServiceGetStateRequest(project=project, page_size=1)
+        request = pb.GetLearningStateRequest(project=project, page_size=1)
         return self._send(request, timeout_s=timeout_s).state
 
     def entries(
@@ -37,7 +37,7 @@ class Learning:
 
         Pages are fetched as they are needed.
         """
-        request = pb.LearningServiceGetStateRequest(project=project, scope=scope, turn=turn, page_size=page_size)
+        request = pb.GetLearningStateRequest(project=project, scope=scope, turn=turn, page_size=page_size)
         while True:
             page = self._send(request, timeout_s=timeout_s)
             yield from page.entries
@@ -46,14 +46,16 @@ class Learning:
             request.page_token = page.next_page_token
 
     def watch(
-        self, project: str, scope: str = "", *, timeout_s: float | None = None
-    ) -> Generator[pb.LearningServiceWatchStateResponse, None, None]:
+        self, project: str, scope: str = "", *, state_token: str = "", timeout_s: float | None = None
+    ) -> Generator[pb.WatchLearningStateResponse, None, None]:
         """The state with all entries, then what changes, without end.
 
-        Close the iterator to hang up. When it raises, watch again: it begins with everything. No deadline unless
-        `timeout_s` sets one.
+        Close the iterator to hang up. When it raises, watch again with the newest state_token: it begins with
+        everything only where something has changed. No deadline unless `timeout_s` sets one.
         """
-        return self._stream(pb.LearningServiceWatchStateRequest(project=project, scope=scope), timeout_s)
+        return self._stream(
+            pb.WatchLearningStateRequest(project=project, scope=scope, state_token=state_token), timeout_s
+        )
 
     def update(
         self,
@@ -64,9 +66,9 @@ class Learning:
         keywords: Mapping[str, Iterable[str]] | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> pb.LearningServiceUpdateSettingsResponse:
+    ) -> pb.UpdateLearningSettingsResponse:
         """Changes what is not None; `keywords` by memory id replace those that an entry has."""
-        request = pb.LearningServiceUpdateSettingsRequest(
+        request = pb.UpdateLearningSettingsRequest(
             project=project,
             enabled=enabled,
             settings=settings,
@@ -86,9 +88,9 @@ class Learning:
         used_ids: Iterable[str] = (),
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> pb.LearningServiceObserveTurnResponse:
+    ) -> pb.ObserveTurnResponse:
         """Writes down that a turn is over, and has keywords learnt from it; it does not wait for those."""
-        request = pb.LearningServiceObserveTurnRequest(
+        request = pb.ObserveTurnRequest(
             project=project,
             scope=scope,
             turn=turn,
@@ -106,25 +108,25 @@ class Learning:
         *,
         scope: pb.ScanScope.ValueType = pb.SCAN_SCOPE_UNSPECIFIED,
         timeout_s: float | None = None,
-    ) -> Generator[pb.LearningServiceLearnKeywordsResponse, None, None]:
+    ) -> Generator[pb.LearnKeywordsResponse, None, None]:
         """Has entries read for keywords, those without any unless said otherwise, and yields what became of each.
 
         It goes on when the iterator is closed; asking again joins it. No deadline unless `timeout_s` sets one.
         """
-        request = pb.LearningServiceLearnKeywordsRequest(project=project, scope=scope, memory_ids=memory_ids)
+        request = pb.LearnKeywordsRequest(project=project, scope=scope, memory_ids=memory_ids)
         return self._stream(request, timeout_s)
 
     def replay(
         self, project: str, *, fork: learning_pb2.LearningSettings | None = None, timeout_s: float | None = None
-    ) -> pb.LearningServiceReplayResponse:
+    ) -> pb.ReplayLearningResponse:
         """Folds the log again and compares; with a fork, says what its numbers would have injected."""
-        return self._send(pb.LearningServiceReplayRequest(project=project, fork=fork), timeout_s=timeout_s)
+        return self._send(pb.ReplayLearningRequest(project=project, fork=fork), timeout_s=timeout_s)
 
     def events(
         self, project: str, *, newest_first: bool = False, page_size: int = 0, timeout_s: float | None = None
     ) -> Iterator[pb.LearningEvent]:
         """The log, oldest first unless said otherwise; pages are fetched as they are needed."""
-        request = pb.LearningServiceListEventsRequest(project=project, newest_first=newest_first, page_size=page_size)
+        request = pb.ListLearningEventsRequest(project=project, newest_first=newest_first, page_size=page_size)
         while True:
             page = self._send(request, timeout_s=timeout_s)
             yield from page.events

@@ -13,20 +13,29 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.v1 import context_service_pb2 as context_pb
-from hummock.v1 import learning_pb2, memory_pb2, recall_pb2
+from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
+
+_TUNING = frozenset(recall_pb2.RecallTuning.DESCRIPTOR.fields_by_name)
 
 
 class RecallOptions(TypedDict, total=False):
-    """Fields of a RecallRequest beside the project and the text; the contract says what each unset one means."""
+    """Fields of a RecallRequest and of its tuning, beside the project and the text.
 
-    query_vector: memory_pb2.Vector
+    The contract says what each unset one means.
+    """
+
+    query_vector: memory_pb2.Embedding
     preset: recall_pb2.Preset.ValueType
     top_k: int
     candidates: int
     min_similarity: float
-    filter: memory_pb2.Filter
+    filter: memory_pb2.MemoryFilter
     paths: Sequence[recall_pb2.RecallPath.ValueType]
-    decay: recall_pb2.Decay
+    origins: Sequence[memory_pb2.Origin.ValueType]
+    decay_mode: recall_pb2.DecayMode.ValueType
+    half_life_days: float
+    decay_floor: float
+    decay_exempt_origins: Sequence[memory_pb2.Origin.ValueType]
     relevance_weight: float
     near_twin_bar: float
     mmr_relevance: recall_pb2.MmrRelevance.ValueType
@@ -45,6 +54,7 @@ class RecallOptions(TypedDict, total=False):
     session_id: str
     window_turns: int
     echo_window: Duration
+    allow_missing: bool
 
 
 class RenderOptions(TypedDict, total=False):
@@ -52,22 +62,22 @@ class RenderOptions(TypedDict, total=False):
 
     form: context_pb.RenderForm.ValueType
     budget_tokens: int
-    locale: context_pb.Locale.ValueType
+    locale: str
     prompt: str
     template: context_pb.PromptTemplate.ValueType
     target: context_pb.PromptTarget.ValueType
     history: Sequence[context_pb.PromptMessage]
     current: context_pb.PromptMessage
     read_ids: Sequence[str]
-    quotas: context_pb.SectionQuotas
+    quotas: settings_pb2.SectionQuotas
     placement: context_pb.Placement.ValueType
     prefix_token: bytes
     rebase: bool
     as_of: Timestamp
     utc_offset_minutes: int
-    read_tool: str
+    read_tool: context_pb.ReadTool.ValueType
     session: context_pb.SessionHistory
-    commit: learning_pb2.RenderCommit
+    allow_missing: bool
 
 
 class SearchOptions(TypedDict, total=False):
@@ -75,11 +85,12 @@ class SearchOptions(TypedDict, total=False):
 
     top_k: int
     scope: context_pb.SearchScope.ValueType
-    filter: memory_pb2.Filter
+    filter: memory_pb2.MemoryFilter
     min_seq: int
     as_of: Timestamp
     session_id: str
     unseen_first: bool
+    allow_missing: bool
 
 
 class FeedbackOptions(TypedDict, total=False):
@@ -102,16 +113,16 @@ def new_request_id() -> str:
     return str(uuid.uuid4())
 
 
-def note(text: str, tags: Iterable[str] = ()) -> memory_pb2.MemoryInput:
+def note(text: str, tags: Iterable[str] = ()) -> memory_pb2.Memory:
     """A remembered sentence."""
-    return memory_pb2.MemoryInput(
+    return memory_pb2.Memory(
         kind=memory_pb2.MEMORY_KIND_NOTE,
-        index=memory_pb2.MemoryIndex(tags=tags),
-        payload=memory_pb2.MemoryPayload(content=text),
+        tags=tags,
+        content=text,
     )
 
 
-def vector(values: Iterable[float], emb_space: str) -> memory_pb2.Vector:
+def vector(values: Iterable[float], emb_space: str) -> memory_pb2.Embedding:
     """A vector as the service reads it.
 
     Args:
@@ -121,10 +132,10 @@ def vector(values: Iterable[float], emb_space: str) -> memory_pb2.Vector:
     packed = array("f", values)
     if sys.byteorder == "big":
         packed.byteswap()
-    return memory_pb2.Vector(values=packed.tobytes(), emb_space=emb_space)
+    return memory_pb2.Embedding(values=packed.tobytes(), emb_space=emb_space)
 
 
-def components(sent: memory_pb2.Vector) -> list[float]:
+def components(sent: memory_pb2.Embedding) -> list[float]:
     """The components of a vector."""
     read = array("f")
     read.frombytes(sent.values)
@@ -133,17 +144,25 @@ def components(sent: memory_pb2.Vector) -> list[float]:
     return read.tolist()
 
 
+def recall(project: str, text: str, options: RecallOptions) -> recall_pb2.RecallRequest:
+    """A recall; a project that does not exist is read as an empty one unless the options say otherwise.
+
+    Nothing is wrong where a program asks before anything was learnt.
+    """
+    tuning = {name: value for name, value in options.items() if name in _TUNING}
+    others = {name: value for name, value in options.items() if name not in _TUNING}
+    request = recall_pb2.RecallRequest(**{"allow_missing": True, **others})  # type: ignore[arg-type] # by their names
+    request.project, request.query_text = project, text
+    if tuning:
+        request.tuning.MergeFrom(recall_pb2.RecallTuning(**tuning))  # type: ignore[arg-type]
+    return request
+
+
 def render(
     project: str, source: str | Sequence[str] | recall_pb2.RecallRequest, options: RenderOptions
 ) -> context_pb.RenderRequest:
-    """A rendering of what a text recalls, of a recall, or of the memories with these ids.
-
-    A commit without a request_id is given one, so that sending it again counts once.
-    """
-    if "commit" in options and not options["commit"].request_id:
-        commit = learning_pb2.RenderCommit(request_id=new_request_id())
-        commit.MergeFrom(options["commit"])
-        options = {**options, "commit": commit}
+    """A rendering of what a text recalls, of a recall, or of the memories with these ids; projects as in `recall`."""
+    options = {"allow_missing": True, **options}
     if isinstance(source, str):
         source = recall_pb2.RecallRequest(query_text=source)
     if isinstance(source, recall_pb2.RecallRequest):

@@ -26,8 +26,8 @@ class Send(Protocol):
 
     @overload
     def __call__(
-        self, request: admin_service_pb2.StatusRequest, *, timeout_s: float | None = None
-    ) -> admin_service_pb2.StatusResponse: ...
+        self, request: admin_service_pb2.GetStatusRequest, *, timeout_s: float | None = None
+    ) -> admin_service_pb2.GetStatusResponse: ...
 
     @overload
     def __call__(
@@ -41,8 +41,18 @@ class Send(Protocol):
 
     @overload
     def __call__(
+        self, request: context_service_pb2.RenderTurnRequest, *, timeout_s: float | None = None
+    ) -> context_service_pb2.RenderTurnResponse: ...
+
+    @overload
+    def __call__(
         self, request: context_service_pb2.LearnRequest, *, timeout_s: float | None = None
     ) -> context_service_pb2.LearnResponse: ...
+
+    @overload
+    def __call__(
+        self, request: context_service_pb2.LearnTurnRequest, *, timeout_s: float | None = None
+    ) -> context_service_pb2.LearnTurnResponse: ...
 
     @overload
     def __call__(
@@ -61,118 +71,118 @@ class Send(Protocol):
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceGetStateRequest, *, timeout_s: float | None = None
-    ) -> learning_service_pb2.LearningServiceGetStateResponse: ...
+        self, request: learning_service_pb2.GetLearningStateRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.GetLearningStateResponse: ...
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceUpdateSettingsRequest, *, timeout_s: float | None = None
-    ) -> learning_service_pb2.LearningServiceUpdateSettingsResponse: ...
+        self, request: learning_service_pb2.UpdateLearningSettingsRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.UpdateLearningSettingsResponse: ...
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceObserveTurnRequest, *, timeout_s: float | None = None
-    ) -> learning_service_pb2.LearningServiceObserveTurnResponse: ...
+        self, request: learning_service_pb2.ObserveTurnRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.ObserveTurnResponse: ...
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceReplayRequest, *, timeout_s: float | None = None
-    ) -> learning_service_pb2.LearningServiceReplayResponse: ...
+        self, request: learning_service_pb2.ReplayLearningRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.ReplayLearningResponse: ...
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceListEventsRequest, *, timeout_s: float | None = None
-    ) -> learning_service_pb2.LearningServiceListEventsResponse: ...
+        self, request: learning_service_pb2.ListLearningEventsRequest, *, timeout_s: float | None = None
+    ) -> learning_service_pb2.ListLearningEventsResponse: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceGetRequest, *, timeout_s: float | None = None
-    ) -> memory_service_pb2.MemoryServiceGetResponse: ...
+        self, request: memory_service_pb2.GetMemoryRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.GetMemoryResponse: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceBatchGetRequest, *, timeout_s: float | None = None
-    ) -> memory_service_pb2.MemoryServiceBatchGetResponse: ...
+        self, request: memory_service_pb2.BatchGetMemoriesRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.BatchGetMemoriesResponse: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceListRequest, *, timeout_s: float | None = None
-    ) -> memory_service_pb2.MemoryServiceListResponse: ...
+        self, request: memory_service_pb2.ListMemoriesRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.ListMemoriesResponse: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceUpdateRequest, *, timeout_s: float | None = None
-    ) -> memory_service_pb2.MemoryServiceUpdateResponse: ...
+        self, request: memory_service_pb2.UpdateMemoryRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.UpdateMemoryResponse: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceDeleteRequest, *, timeout_s: float | None = None
-    ) -> memory_service_pb2.MemoryServiceDeleteResponse: ...
+        self, request: memory_service_pb2.DeleteMemoriesRequest, *, timeout_s: float | None = None
+    ) -> memory_service_pb2.DeleteMemoriesResponse: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceGetRequest, *, timeout_s: float | None = None
-    ) -> project_service_pb2.ProjectServiceGetResponse: ...
+        self, request: project_service_pb2.GetProjectRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.GetProjectResponse: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceListRequest, *, timeout_s: float | None = None
-    ) -> project_service_pb2.ProjectServiceListResponse: ...
+        self, request: project_service_pb2.ListProjectsRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.ListProjectsResponse: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceUpdateRequest, *, timeout_s: float | None = None
-    ) -> project_service_pb2.ProjectServiceUpdateResponse: ...
+        self, request: project_service_pb2.UpdateProjectRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.UpdateProjectResponse: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceGetSettingsRequest, *, timeout_s: float | None = None
-    ) -> project_service_pb2.ProjectServiceGetSettingsResponse: ...
+        self, request: project_service_pb2.GetProjectSettingsRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.GetProjectSettingsResponse: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceUpdateSettingsRequest, *, timeout_s: float | None = None
-    ) -> project_service_pb2.ProjectServiceUpdateSettingsResponse: ...
+        self, request: project_service_pb2.UpdateProjectSettingsRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.UpdateProjectSettingsResponse: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceGetOrCreateActiveRequest, *, timeout_s: float | None = None
-    ) -> session_service_pb2.SessionServiceGetOrCreateActiveResponse: ...
+        self, request: session_service_pb2.GetOrCreateActiveSessionRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.GetOrCreateActiveSessionResponse: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceCreateRequest, *, timeout_s: float | None = None
-    ) -> session_service_pb2.SessionServiceCreateResponse: ...
+        self, request: session_service_pb2.CreateSessionRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.CreateSessionResponse: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceGetRequest, *, timeout_s: float | None = None
-    ) -> session_service_pb2.SessionServiceGetResponse: ...
+        self, request: session_service_pb2.GetSessionRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.GetSessionResponse: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceListRequest, *, timeout_s: float | None = None
-    ) -> session_service_pb2.SessionServiceListResponse: ...
+        self, request: session_service_pb2.ListSessionsRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.ListSessionsResponse: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceUpdateRequest, *, timeout_s: float | None = None
-    ) -> session_service_pb2.SessionServiceUpdateResponse: ...
+        self, request: session_service_pb2.UpdateSessionRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.UpdateSessionResponse: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceDeleteRequest, *, timeout_s: float | None = None
-    ) -> session_service_pb2.SessionServiceDeleteResponse: ...
+        self, request: session_service_pb2.DeleteSessionRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.DeleteSessionResponse: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceAppendMessageRequest, *, timeout_s: float | None = None
-    ) -> session_service_pb2.SessionServiceAppendMessageResponse: ...
+        self, request: session_service_pb2.AppendMessageRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.AppendMessageResponse: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceListMessagesRequest, *, timeout_s: float | None = None
-    ) -> session_service_pb2.SessionServiceListMessagesResponse: ...
+        self, request: session_service_pb2.ListMessagesRequest, *, timeout_s: float | None = None
+    ) -> session_service_pb2.ListMessagesResponse: ...
 
 
 class AsyncSend(Protocol):
@@ -183,8 +193,8 @@ class AsyncSend(Protocol):
 
     @overload
     def __call__(
-        self, request: admin_service_pb2.StatusRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[admin_service_pb2.StatusResponse]: ...
+        self, request: admin_service_pb2.GetStatusRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[admin_service_pb2.GetStatusResponse]: ...
 
     @overload
     def __call__(
@@ -198,8 +208,18 @@ class AsyncSend(Protocol):
 
     @overload
     def __call__(
+        self, request: context_service_pb2.RenderTurnRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[context_service_pb2.RenderTurnResponse]: ...
+
+    @overload
+    def __call__(
         self, request: context_service_pb2.LearnRequest, *, timeout_s: float | None = None
     ) -> Awaitable[context_service_pb2.LearnResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: context_service_pb2.LearnTurnRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[context_service_pb2.LearnTurnResponse]: ...
 
     @overload
     def __call__(
@@ -218,115 +238,115 @@ class AsyncSend(Protocol):
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceGetStateRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[learning_service_pb2.LearningServiceGetStateResponse]: ...
+        self, request: learning_service_pb2.GetLearningStateRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.GetLearningStateResponse]: ...
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceUpdateSettingsRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[learning_service_pb2.LearningServiceUpdateSettingsResponse]: ...
+        self, request: learning_service_pb2.UpdateLearningSettingsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.UpdateLearningSettingsResponse]: ...
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceObserveTurnRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[learning_service_pb2.LearningServiceObserveTurnResponse]: ...
+        self, request: learning_service_pb2.ObserveTurnRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.ObserveTurnResponse]: ...
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceReplayRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[learning_service_pb2.LearningServiceReplayResponse]: ...
+        self, request: learning_service_pb2.ReplayLearningRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.ReplayLearningResponse]: ...
 
     @overload
     def __call__(
-        self, request: learning_service_pb2.LearningServiceListEventsRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[learning_service_pb2.LearningServiceListEventsResponse]: ...
+        self, request: learning_service_pb2.ListLearningEventsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[learning_service_pb2.ListLearningEventsResponse]: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceGetRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[memory_service_pb2.MemoryServiceGetResponse]: ...
+        self, request: memory_service_pb2.GetMemoryRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.GetMemoryResponse]: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceBatchGetRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[memory_service_pb2.MemoryServiceBatchGetResponse]: ...
+        self, request: memory_service_pb2.BatchGetMemoriesRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.BatchGetMemoriesResponse]: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceListRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[memory_service_pb2.MemoryServiceListResponse]: ...
+        self, request: memory_service_pb2.ListMemoriesRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.ListMemoriesResponse]: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceUpdateRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[memory_service_pb2.MemoryServiceUpdateResponse]: ...
+        self, request: memory_service_pb2.UpdateMemoryRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.UpdateMemoryResponse]: ...
 
     @overload
     def __call__(
-        self, request: memory_service_pb2.MemoryServiceDeleteRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[memory_service_pb2.MemoryServiceDeleteResponse]: ...
+        self, request: memory_service_pb2.DeleteMemoriesRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[memory_service_pb2.DeleteMemoriesResponse]: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceGetRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[project_service_pb2.ProjectServiceGetResponse]: ...
+        self, request: project_service_pb2.GetProjectRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.GetProjectResponse]: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceListRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[project_service_pb2.ProjectServiceListResponse]: ...
+        self, request: project_service_pb2.ListProjectsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.ListProjectsResponse]: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceUpdateRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[project_service_pb2.ProjectServiceUpdateResponse]: ...
+        self, request: project_service_pb2.UpdateProjectRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.UpdateProjectResponse]: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceGetSettingsRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[project_service_pb2.ProjectServiceGetSettingsResponse]: ...
+        self, request: project_service_pb2.GetProjectSettingsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.GetProjectSettingsResponse]: ...
 
     @overload
     def __call__(
-        self, request: project_service_pb2.ProjectServiceUpdateSettingsRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[project_service_pb2.ProjectServiceUpdateSettingsResponse]: ...
+        self, request: project_service_pb2.UpdateProjectSettingsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.UpdateProjectSettingsResponse]: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceGetOrCreateActiveRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[session_service_pb2.SessionServiceGetOrCreateActiveResponse]: ...
+        self, request: session_service_pb2.GetOrCreateActiveSessionRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.GetOrCreateActiveSessionResponse]: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceCreateRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[session_service_pb2.SessionServiceCreateResponse]: ...
+        self, request: session_service_pb2.CreateSessionRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.CreateSessionResponse]: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceGetRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[session_service_pb2.SessionServiceGetResponse]: ...
+        self, request: session_service_pb2.GetSessionRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.GetSessionResponse]: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceListRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[session_service_pb2.SessionServiceListResponse]: ...
+        self, request: session_service_pb2.ListSessionsRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.ListSessionsResponse]: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceUpdateRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[session_service_pb2.SessionServiceUpdateResponse]: ...
+        self, request: session_service_pb2.UpdateSessionRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.UpdateSessionResponse]: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceDeleteRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[session_service_pb2.SessionServiceDeleteResponse]: ...
+        self, request: session_service_pb2.DeleteSessionRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.DeleteSessionResponse]: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceAppendMessageRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[session_service_pb2.SessionServiceAppendMessageResponse]: ...
+        self, request: session_service_pb2.AppendMessageRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.AppendMessageResponse]: ...
 
     @overload
     def __call__(
-        self, request: session_service_pb2.SessionServiceListMessagesRequest, *, timeout_s: float | None = None
-    ) -> Awaitable[session_service_pb2.SessionServiceListMessagesResponse]: ...
+        self, request: session_service_pb2.ListMessagesRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[session_service_pb2.ListMessagesResponse]: ...

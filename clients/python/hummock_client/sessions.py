@@ -20,9 +20,9 @@ class Sessions:
         self._send = send
         self._stream = stream
 
-    def active(self, project: str, *, timeout_s: float | None = None) -> session_pb2.Session:
+    def active(self, project: str, *, timeout_s: float | None = None) -> session_pb2.ChatSession:
         """The session that is not archived and was written to last; a new one where there is none."""
-        request = pb.SessionServiceGetOrCreateActiveRequest(project=project)
+        request = pb.GetOrCreateActiveSessionRequest(project=project)
         return self._send(request, timeout_s=timeout_s).session
 
     def create(
@@ -33,23 +33,31 @@ class Sessions:
         title: str = "",
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> session_pb2.Session:
+    ) -> session_pb2.ChatSession:
         """A new session, which is then the active one; without an id the service makes one."""
-        request = pb.SessionServiceCreateRequest(
+        request = pb.CreateSessionRequest(
             project=project, id=session_id, title=title, request_id=requests.id_or_new(request_id)
         )
         return self._send(request, timeout_s=timeout_s).session
 
-    def get(self, project: str, session_id: str, *, timeout_s: float | None = None) -> session_pb2.Session:
+    def get(self, project: str, session_id: str, *, timeout_s: float | None = None) -> session_pb2.ChatSession:
         """One session."""
-        request = pb.SessionServiceGetRequest(project=project, id=session_id)
+        request = pb.GetSessionRequest(project=project, id=session_id)
         return self._send(request, timeout_s=timeout_s).session
 
     def list(
-        self, project: str, *, archived: bool = False, page_size: int = 0, timeout_s: float | None = None
-    ) -> Iterator[session_pb2.Session]:
+        self,
+        project: str,
+        *,
+        archived: bool = False,
+        page_size: int = 0,
+        allow_missing: bool = False,
+        timeout_s: float | None = None,
+    ) -> Iterator[session_pb2.ChatSession]:
         """All sessions, the active one first, or all archived ones; pages are fetched as they are needed."""
-        request = pb.SessionServiceListRequest(project=project, archived=archived, page_size=page_size)
+        request = pb.ListSessionsRequest(
+            project=project, archived=archived, page_size=page_size, allow_missing=allow_missing
+        )
         while True:
             page = self._send(request, timeout_s=timeout_s)
             yield from page.sessions
@@ -66,9 +74,9 @@ class Sessions:
         archived: bool | None = None,
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> session_pb2.Session:
+    ) -> session_pb2.ChatSession:
         """Changes what is not None."""
-        request = pb.SessionServiceUpdateRequest(
+        request = pb.UpdateSessionRequest(
             project=project,
             session=pb.SessionUpdate(id=session_id, title=title or "", archived=archived or False),
             update_mask=requests.mask_of({"title": title, "archived": archived}),
@@ -78,11 +86,9 @@ class Sessions:
 
     def delete(
         self, project: str, session_id: str, *, request_id: str | None = None, timeout_s: float | None = None
-    ) -> pb.SessionServiceDeleteResponse:
+    ) -> pb.DeleteSessionResponse:
         """Removes a session and its messages; memories stay."""
-        request = pb.SessionServiceDeleteRequest(
-            project=project, id=session_id, request_id=requests.id_or_new(request_id)
-        )
+        request = pb.DeleteSessionRequest(project=project, id=session_id, request_id=requests.id_or_new(request_id))
         return self._send(request, timeout_s=timeout_s)
 
     def append(
@@ -96,9 +102,9 @@ class Sessions:
         message_id: str = "",
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> pb.SessionServiceAppendMessageResponse:
+    ) -> pb.AppendMessageResponse:
         """Appends a message, the user's unless said otherwise."""
-        request = pb.SessionServiceAppendMessageRequest(
+        request = pb.AppendMessageRequest(
             project=project,
             session_id=session_id,
             id=message_id,
@@ -117,9 +123,9 @@ class Sessions:
         page_size: int = 0,
         max_characters: int = 0,
         timeout_s: float | None = None,
-    ) -> Iterator[pb.SessionServiceListMessagesResponse]:
+    ) -> Iterator[pb.ListMessagesResponse]:
         """Pages of messages, the newest page first, each in the order of time; fetched as they are needed."""
-        request = pb.SessionServiceListMessagesRequest(
+        request = pb.ListMessagesRequest(
             project=project, session_id=session_id, page_size=page_size, max_characters=max_characters
         )
         while True:
@@ -137,13 +143,13 @@ class Sessions:
         newest: int | None = None,
         after_position: int | None = None,
         timeout_s: float | None = None,
-    ) -> Generator[pb.SessionServiceWatchResponse, None, None]:
+    ) -> Generator[pb.WatchMessagesResponse, None, None]:
         """The newest messages (20 if unset), or those behind a position, then each that is appended, without end.
 
         Close the iterator to hang up. When it raises, watch again with the last message's position as
         after_position. No deadline unless `timeout_s` sets one.
         """
-        request = pb.SessionServiceWatchRequest(
+        request = pb.WatchMessagesRequest(
             project=project, session_id=session_id, newest=newest, after_position=after_position
         )
         return self._stream(request, timeout_s)
@@ -158,13 +164,14 @@ class Sessions:
         used_memory_ids: Iterable[str] = (),
         request_id: str | None = None,
         timeout_s: float | None = None,
-    ) -> context_pb.LearnResponse:
+    ) -> context_pb.LearnTurnResponse:
         """Stores a finished turn: both sides as memories and as messages, as far as they are not there yet."""
-        turn = context_pb.Turn(
+        request = context_pb.LearnTurnRequest(
+            project=project,
+            request_id=requests.id_or_new(request_id),
             session_id=session_id,
             user=requests.turn_side(user),
             assistant=requests.turn_side(assistant),
             used_memory_ids=used_memory_ids,
         )
-        request = context_pb.LearnRequest(project=project, turn=turn, request_id=requests.id_or_new(request_id))
         return self._send(request, timeout_s=timeout_s)

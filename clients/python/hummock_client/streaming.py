@@ -10,14 +10,15 @@ import grpc
 from google.protobuf.message import Message
 from grpc import aio
 
+from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import project_service_pb2 as projects_pb
-from hummock.v1.memory_pb2 import MemoryInput
+from hummock.v1.memory_pb2 import Memory
 from hummock.v1.transfer_pb2 import TransferRecord
 from hummock_client.channel import STREAMS, to_bytes
 from hummock_client.errors import FailedCall, call_error
 
 LEARN_STREAM = "/hummock.v1.ContextService/LearnStream"
-IMPORT = "/hummock.v1.ProjectService/Import"
+IMPORT = "/hummock.v1.ProjectService/ImportProject"
 
 _MAX_ITEMS = 64
 _MAX_BYTES = 1024 * 1024
@@ -30,9 +31,19 @@ Stream = Callable[[Message, float | None], Generator[Any, None, None]]
 AsyncStream = Callable[[Message, float | None], AsyncGenerator[Any, None]]
 
 
-def batches(memories: Iterable[MemoryInput]) -> Iterator[list[MemoryInput]]:
+Batch = context_pb.LearnRequest | context_pb.LearnTurnRequest
+
+
+def stream_message(batch: Batch) -> context_pb.LearnStreamRequest:
+    """One message of LearnStream."""
+    if isinstance(batch, context_pb.LearnTurnRequest):
+        return context_pb.LearnStreamRequest(learn_turn=batch)
+    return context_pb.LearnStreamRequest(learn=batch)
+
+
+def batches(memories: Iterable[Memory]) -> Iterator[list[Memory]]:
     """The memories in order, in batches of at most 64 and, unless one alone is larger, 1 MiB."""
-    batch: list[MemoryInput] = []
+    batch: list[Memory] = []
     batch_bytes = 0
     for memory in memories:
         memory_bytes = memory.ByteSize()
@@ -47,9 +58,9 @@ def batches(memories: Iterable[MemoryInput]) -> Iterator[list[MemoryInput]]:
 
 def import_messages(
     project: str, numbered: Iterable[tuple[int, TransferRecord]]
-) -> Iterator[projects_pb.ProjectServiceImportRequest]:
+) -> Iterator[projects_pb.ImportProjectRequest]:
     """The records, in their order and with their numbers, in messages of bounded size; at least one message."""
-    message = projects_pb.ProjectServiceImportRequest(project=project)
+    message = projects_pb.ImportProjectRequest(project=project)
     message_bytes = 0
     is_first = True
     for number, record in numbered:
@@ -58,7 +69,7 @@ def import_messages(
         if message.lines and (len(message.lines) == _MAX_ITEMS or message_bytes + record_bytes > _MAX_BYTES):
             yield message
             is_first = False
-            message, message_bytes = projects_pb.ProjectServiceImportRequest(project=project), 0
+            message, message_bytes = projects_pb.ImportProjectRequest(project=project), 0
         message.lines.add(number=number, record=record)
         message_bytes += record_bytes
     if message.lines or is_first:

@@ -20,7 +20,7 @@ from hummock.cli.output import note, print_line, printable
 from hummock.cli.recall import FormName, print_recall, print_rendered
 from hummock.demo import load_sample, sample_input, sample_repository
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
-from hummock.v1.admin_service_pb2 import StatusRequest
+from hummock.v1.admin_service_pb2 import GetStatusRequest
 
 _PORT = 7420
 _REPOSITORY = "demo"
@@ -50,7 +50,7 @@ def demo(
             symbol = _symbol(service)
             project = _REPOSITORY if symbol else _SAMPLE
             _ask(service, project, symbol or questions["code"], PresetName.CODE, FormName.CONTEXT)
-            pending = service.admin.Status(StatusRequest(), timeout=CALL_TIMEOUT_S).embedding.pending_count
+            pending = service.admin.GetStatus(GetStatusRequest(), timeout=CALL_TIMEOUT_S).embedding.pending_count
         took_s = time.monotonic() - started_s
         print_line(
             f"\nthe first answer came after {first_s:.1f} s, the last after {took_s:.1f} s; the data is in {data}"
@@ -115,13 +115,13 @@ def _ask_and_print(service: Service, project: str, text: str, preset: PresetName
 
 def _symbol(service: Service) -> str:
     """A name of the indexed repository that is worth asking for: of several words; empty when there is none."""
-    request = memory_service_pb2.MemoryServiceListRequest(
+    request = memory_service_pb2.ListMemoriesRequest(
         project=_REPOSITORY,
-        filter=memory_pb2.Filter(kinds=[memory_pb2.MEMORY_KIND_CODE_FRAGMENT]),
+        filter=memory_pb2.MemoryFilter(kinds=[memory_pb2.MEMORY_KIND_CODE_FRAGMENT]),
         page_size=_PAGE_MEMORIES,
         view=memory_pb2.MEMORY_VIEW_FULL,
     )
-    memories = service.memories.List(request, timeout=CALL_TIMEOUT_S).memories
-    names = {memory.payload.code_fragment.symbol.rpartition(".")[2] for memory in memories}
+    memories = service.memories.ListMemories(request, timeout=CALL_TIMEOUT_S).memories
+    names = {memory.code_fragment.symbol.rpartition(".")[2] for memory in memories}
     worth_asking = sorted(name for name in names if re.fullmatch(r"[a-z]+([A-Z][a-z]+|_[a-z]+){1,3}", name))
     return max(worth_asking, key=len, default="")

@@ -95,7 +95,7 @@ def await_vectors(service: Service, project: str) -> None:
     """Returns when no memory of a project waits for its vectors, with a progress bar on stderr."""
     most = 0
     with Meter() as meter:
-        for reply in service.projects.Watch(project_service_pb2.ProjectServiceWatchRequest(project=project)):
+        for reply in service.projects.WatchProject(project_service_pb2.WatchProjectRequest(project=project)):
             most = max(most, reply.pending_count)
             if most:
                 meter.show("embedding", most - reply.pending_count, most)
@@ -105,8 +105,8 @@ def await_vectors(service: Service, project: str) -> None:
 
 def say_pending(service: Service, project: str) -> None:
     """Says on stderr how many memories of a project wait for their vectors; nothing where none does."""
-    request = project_service_pb2.ProjectServiceGetRequest(project=project)
-    pending = service.projects.Get(request, timeout=CALL_TIMEOUT_S).project.pending_count
+    request = project_service_pb2.GetProjectRequest(project=project)
+    pending = service.projects.GetProject(request, timeout=CALL_TIMEOUT_S).project.pending_count
     if pending:
         note(
             f"all is found by words and names; vectors for {pending} memories follow in the background "

@@ -65,12 +65,12 @@ def run(
     """Have entries read for keywords, and show what becomes of each; it goes on after Ctrl-C."""
     if ids and every:
         raise typer.BadParameter("give either IDs or --all")
-    request = pb.LearningServiceLearnKeywordsRequest(
+    request = pb.LearnKeywordsRequest(
         project=project,
         scope=pb.SCAN_SCOPE_ALL if every else pb.SCAN_SCOPE_UNSPECIFIED,
         memory_ids=[utf8(one) for one in ids or ()],
     )
-    last = pb.LearningServiceLearnKeywordsResponse()
+    last = pb.LearnKeywordsResponse()
     with connect(target) as service, Meter() as meter:
         try:
             for last in service.learning.LearnKeywords(request):
@@ -96,11 +96,9 @@ def status(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Show what was learnt and used, and what a turn would inject."""
-    request = pb.LearningServiceGetStateRequest(
-        project=project, scope=scope, turn=turn, page_size=limit, page_token=page
-    )
+    request = pb.GetLearningStateRequest(project=project, scope=scope, turn=turn, page_size=limit, page_token=page)
     with connect(target) as service:
-        response = service.learning.GetState(request, timeout=CALL_TIMEOUT_S)
+        response = service.learning.GetLearningState(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
@@ -120,7 +118,7 @@ def watch(
     """Show the state, then whatever changes, until Ctrl-C."""
     with connect(target) as service:
         try:
-            for news in service.learning.WatchState(pb.LearningServiceWatchStateRequest(project=project, scope=scope)):
+            for news in service.learning.WatchLearningState(pb.WatchLearningStateRequest(project=project, scope=scope)):
                 if json:
                     print_json_line(news)
                 else:
@@ -142,11 +140,9 @@ def log(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """List the events that the state was made by, the newest first."""
-    request = pb.LearningServiceListEventsRequest(
-        project=project, newest_first=not oldest, page_size=limit, page_token=page
-    )
+    request = pb.ListLearningEventsRequest(project=project, newest_first=not oldest, page_size=limit, page_token=page)
     with connect(target) as service:
-        response = service.learning.ListEvents(request, timeout=CALL_TIMEOUT_S)
+        response = service.learning.ListLearningEvents(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
@@ -170,9 +166,9 @@ def replay(
         mid_cooldown_turns=mid_cooldown,
         low_cooldown_turns=low_cooldown,
     )
-    request = pb.LearningServiceReplayRequest(project=project, fork=fork if fork.ListFields() else None)
+    request = pb.ReplayLearningRequest(project=project, fork=fork if fork.ListFields() else None)
     with connect(target) as service:
-        response = service.learning.Replay(request, timeout=CALL_TIMEOUT_S)
+        response = service.learning.ReplayLearning(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
     else:
@@ -184,13 +180,13 @@ def replay(
 @app.command("on")
 def on(project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
     """Inject entries by what is said and by use."""
-    _change(pb.LearningServiceUpdateSettingsRequest(project=project, enabled=True), target, json=json)
+    _change(pb.UpdateLearningSettingsRequest(project=project, enabled=True), target, json=json)
 
 
 @app.command("off")
 def off(project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
     """Inject every entry; nothing that was learnt is lost."""
-    _change(pb.LearningServiceUpdateSettingsRequest(project=project, enabled=False), target, json=json)
+    _change(pb.UpdateLearningSettingsRequest(project=project, enabled=False), target, json=json)
 
 
 @app.command("set")
@@ -233,7 +229,7 @@ def set_numbers(
         numbers.cold_start_pause.CopyFrom(_duration(pause))
     if not numbers.ListFields():
         raise typer.BadParameter("give a number to change, for example --high-above 5")
-    _change(pb.LearningServiceUpdateSettingsRequest(project=project, settings=numbers), target, json=json)
+    _change(pb.UpdateLearningSettingsRequest(project=project, settings=numbers), target, json=json)
 
 
 @app.command("keywords")
@@ -248,13 +244,13 @@ def keywords(
 ) -> None:
     """Write an entry's keywords by hand, in place of those that it has."""
     chosen = pb.EntryKeywords(memory_id=memory_id, keywords=[utf8(word) for word in words or ()])
-    _change(pb.LearningServiceUpdateSettingsRequest(project=project, keywords=[chosen]), target, json=json)
+    _change(pb.UpdateLearningSettingsRequest(project=project, keywords=[chosen]), target, json=json)
 
 
-def _change(request: pb.LearningServiceUpdateSettingsRequest, target: str, *, json: bool) -> None:
+def _change(request: pb.UpdateLearningSettingsRequest, target: str, *, json: bool) -> None:
     request.request_id = str(uuid.uuid4())
     with connect(target) as service:
-        response = service.learning.UpdateSettings(request, timeout=CALL_TIMEOUT_S)
+        response = service.learning.UpdateLearningSettings(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
@@ -271,7 +267,7 @@ def _entry_line(entry: pb.EntryLearnt) -> str:
     return printable(f"{_OUTCOMES.get(entry.outcome, '?')}  {entry.memory_id}" + (f"  {said}" if said else ""))
 
 
-def _conclude(last: pb.LearningServiceLearnKeywordsResponse) -> None:
+def _conclude(last: pb.LearnKeywordsResponse) -> None:
     if last.end == pb.SCAN_END_DONE:
         note(f"{last.done} entries were read" if last.total else "there was nothing to read")
         return
@@ -330,7 +326,7 @@ def _duration(seconds: float) -> Duration:
     return duration
 
 
-def _print_replay(response: pb.LearningServiceReplayResponse) -> None:
+def _print_replay(response: pb.ReplayLearningResponse) -> None:
     same = "the same state" if response.matches else "ANOTHER STATE"
     print_line(f"{response.events} events give {same}: {response.replayed_digest}")
     if not response.HasField("fork"):

@@ -46,6 +46,7 @@ from hummock.cli.output import (
 from hummock.importing import BadLine, messages
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.errors import describe, status_error
 from hummock_client.streaming import batches
 
 app = typer.Typer(no_args_is_help=True, help="Read, change and remove memories one by one, and watch them.")
@@ -66,7 +67,7 @@ def learn(
     text: Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help="Each becomes a memory.")] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", "-f", help='Learn a MemoryInput in JSON from each line instead; "-" reads stdin.'),
+        typer.Option("--file", "-f", help='Learn a Memory in JSON from each line instead; "-" reads stdin.'),
     ] = None,
     title: Annotated[str, typer.Option("--title", help="A name for people.")] = "",
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag to give; repeatable.")] = None,
@@ -99,13 +100,13 @@ def learn(
         print_line(f"{_status_word(result.status)} {printable(result.id)}")
 
 
-def store(service: Service, project: str, memories: list[memory_pb2.MemoryInput]) -> Counter[str]:
+def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> Counter[str]:
     """Learn the memories as a stream of batches, with a progress bar; what became of them, by status.
 
     A batch that fails is reported at once and counted as "failed"; the others go on.
     """
     parts = list(batches(memories))
-    requests = (context_service_pb2.LearnStreamRequest(batch=_learn_request(project, part)) for part in parts)
+    requests = (context_service_pb2.LearnStreamRequest(learn=_learn_request(project, part)) for part in parts)
     counts: Counter[str] = Counter()
     with Meter() as meter:
         done = 0
@@ -113,27 +114,27 @@ def store(service: Service, project: str, memories: list[memory_pb2.MemoryInput]
             size = len(parts[answer.batch_index])
             if answer.WhichOneof("outcome") == "failed":
                 counts["failed"] += size
-                where = f"{answer.failed.field}: " if answer.failed.field else ""
-                meter.say(f"memories {done + 1} to {done + size} are not stored: {where}{answer.failed.message}")
-            counts.update(_status_word(result.status) for result in answer.stored.results)
+                why = describe(status_error(answer.failed), "")
+                meter.say(f"memories {done + 1} to {done + size} are not stored: {why}")
+            counts.update(_status_word(result.status) for result in answer.learnt.results)
             done += size
             meter.show("learning", done, len(memories))
     return counts
 
 
-def _learn_request(project: str, memories: Sequence[memory_pb2.MemoryInput]) -> context_service_pb2.LearnRequest:
+def _learn_request(project: str, memories: Sequence[memory_pb2.Memory]) -> context_service_pb2.LearnRequest:
     """A Learn with an id of its own, so that a repeated delivery is one write."""
     return context_service_pb2.LearnRequest(project=project, request_id=str(uuid.uuid4()), memories=memories)
 
 
-def _memories_of(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.MemoryInput], list[BadLine]]:
+def _memories_of(file: Path, *, keep_going: bool) -> tuple[list[memory_pb2.Memory], list[BadLine]]:
     """All of the file before anything is sent: a wrong line is found while nothing is stored yet."""
     name = "stdin" if str(file) == "-" else str(file)
-    memories: list[memory_pb2.MemoryInput] = []
+    memories: list[memory_pb2.Memory] = []
     bad_lines: list[BadLine] = []
     try:
         with sys.stdin.buffer if name == "stdin" else file.open("rb") as lines:
-            for parsed in messages(lines, memory_pb2.MemoryInput):
+            for parsed in messages(lines, memory_pb2.Memory):
                 if not isinstance(parsed, BadLine):
                     memories.append(parsed[1])
                 elif keep_going:
@@ -157,13 +158,14 @@ def _conclude(counts: Counter[str], bad_lines: list[BadLine]) -> None:
         raise typer.Exit(1)
 
 
-def _sentence(text: str, title: str, tags: list[str], kind: str, origin: OriginName) -> memory_pb2.MemoryInput:
+def _sentence(text: str, title: str, tags: list[str], kind: str, origin: OriginName) -> memory_pb2.Memory:
     try:
-        return memory_pb2.MemoryInput(
+        return memory_pb2.Memory(
             kind=memory_pb2.MEMORY_KIND_ENTRY if kind == "entry" else memory_pb2.MEMORY_KIND_NOTE,
             origin=origin_value(origin),
-            index=memory_pb2.MemoryIndex(title=title, tags=tags),
-            payload=memory_pb2.MemoryPayload(content=text),
+            title=title,
+            tags=tags,
+            content=text,
         )
     except UnicodeEncodeError:
         raise typer.BadParameter("is not valid UTF-8") from None
@@ -189,13 +191,13 @@ def watch(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Show memories as they are stored, changed and removed, until Ctrl-C."""
-    request = memory_service_pb2.MemoryServiceWatchRequest(
+    request = memory_service_pb2.WatchMemoriesRequest(
         project=project, after_seq=after, filter=filter_of(tag, kind, origin, since=since, until=until)
     )
     seq = 0
     with connect(target) as service:
         try:
-            for news in service.memories.Watch(request):
+            for news in service.memories.WatchMemories(request):
                 seq = news.seq
                 if json:
                     print_json_line(news)
@@ -226,7 +228,7 @@ def ls(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """List memories, oldest write first."""
-    request = memory_service_pb2.MemoryServiceListRequest(
+    request = memory_service_pb2.ListMemoriesRequest(
         project=project,
         filter=filter_of(tag, kind, origin, session, since, until),
         page_size=limit,
@@ -235,7 +237,7 @@ def ls(
         contains=contains,
     )
     with connect(target) as service:
-        response = service.memories.List(request, timeout=CALL_TIMEOUT_S)
+        response = service.memories.ListMemories(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
@@ -258,16 +260,16 @@ def get(
     """Print memories in full."""
     with connect(target) as service:
         if len(ids) == 1:
-            one = service.memories.Get(
-                memory_service_pb2.MemoryServiceGetRequest(project=project, id=ids[0]), timeout=CALL_TIMEOUT_S
+            one = service.memories.GetMemory(
+                memory_service_pb2.GetMemoryRequest(project=project, id=ids[0]), timeout=CALL_TIMEOUT_S
             )
             if json:
                 print_json(one)
             else:
                 _print_memory(one.memory)
             return
-        several = service.memories.BatchGet(
-            memory_service_pb2.MemoryServiceBatchGetRequest(project=project, ids=ids), timeout=CALL_TIMEOUT_S
+        several = service.memories.BatchGetMemories(
+            memory_service_pb2.BatchGetMemoriesRequest(project=project, ids=ids), timeout=CALL_TIMEOUT_S
         )
     if json:
         print_json(several)
@@ -293,10 +295,10 @@ def edit(
 ) -> None:
     """Change what is given and leave the rest."""
     changes = {
-        "index.title": title,
-        "index.summary": summary,
-        "index.tags": tag or None,
-        "payload.content": content,
+        "title": title,
+        "summary": summary,
+        "tags": tag or None,
+        "content": content,
         "origin": origin,
         "emotion_label": emotion,
         "trust": trust,
@@ -306,19 +308,21 @@ def edit(
         raise typer.BadParameter(
             "nothing to change: give --title, --summary, --content, --tag, --origin, --emotion or --trust"
         )
-    memory = memory_pb2.MemoryInput(
+    memory = memory_pb2.Memory(
         id=memory_id,
-        index=memory_pb2.MemoryIndex(title=title or "", summary=summary or "", tags=tag or ()),
-        payload=memory_pb2.MemoryPayload(content=content or ""),
+        title=title or "",
+        summary=summary or "",
+        tags=tag or (),
+        content=content or "",
         origin=origin_value(origin) if origin else memory_pb2.ORIGIN_UNSPECIFIED,
         emotion_label=emotion or "",
         trust=trust,
     )
-    request = memory_service_pb2.MemoryServiceUpdateRequest(
+    request = memory_service_pb2.UpdateMemoryRequest(
         project=project, request_id=str(uuid.uuid4()), memory=memory, update_mask=FieldMask(paths=paths)
     )
     with connect(target) as service:
-        response = service.memories.Update(request, timeout=CALL_TIMEOUT_S)
+        response = service.memories.UpdateMemory(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
     else:
@@ -328,9 +332,9 @@ def edit(
 @app.command("rm")
 def rm(ids: IdsArgument, project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
     """Remove memories."""
-    request = memory_service_pb2.MemoryServiceDeleteRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
+    request = memory_service_pb2.DeleteMemoriesRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
     with connect(target) as service:
-        response = service.memories.Delete(request, timeout=CALL_TIMEOUT_S)
+        response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
@@ -346,32 +350,32 @@ def _warn_of_missing(missing_ids: list[str]) -> None:
 
 
 def _print_memory(memory: memory_pb2.Memory) -> None:
-    tags = " ".join(f"#{tag}" for tag in memory.index.tags)
+    tags = " ".join(f"#{tag}" for tag in memory.tags)
     tokens, created = f"{memory.token_count} tokens", memory.create_time.ToJsonString()
     facts = [kind_word(memory.kind), _origin_word(memory), tokens, created, tags]
     print_line(printable(memory.id))
     print_line(printable("  " + " · ".join(fact for fact in facts if fact)))
-    for text in (memory.index.title, memory.index.summary, *_body(memory.payload)):
+    for text in (memory.title, memory.summary, *_body(memory)):
         if text:
             print_line(printable(text))
     print_line("")
 
 
-def _body(payload: memory_pb2.MemoryPayload) -> list[str]:
-    match payload.WhichOneof("detail"):
+def _body(memory: memory_pb2.Memory) -> list[str]:
+    match memory.WhichOneof("detail"):
         case "learning_record":
-            record = payload.learning_record
-            return [record.question, record.answer, *record.source_files, payload.content]
+            record = memory.learning_record
+            return [record.question, record.answer, *record.source_files, memory.content]
         case "domain_knowledge":
-            domain = payload.domain_knowledge
-            return [" ".join((domain.domain, *domain.aliases)), domain.summary, *domain.key_files, payload.content]
+            domain = memory.domain_knowledge
+            return [" ".join((domain.domain, *domain.aliases)), domain.summary, *domain.key_files, memory.content]
         case "code_fragment":
-            fragment = payload.code_fragment
-            return [f"{fragment.path}:{fragment.start_line}-{fragment.end_line}", payload.content]
-    return [payload.content]
+            fragment = memory.code_fragment
+            return [f"{fragment.path}:{fragment.start_line}-{fragment.end_line}", memory.content]
+    return [memory.content]
 
 
-def _print_news(news: memory_service_pb2.MemoryServiceWatchResponse) -> None:
+def _print_news(news: memory_service_pb2.WatchMemoriesResponse) -> None:
     match news.WhichOneof("news"):
         case "start":
             note(f"watching behind write {news.seq}; Ctrl-C ends it")
@@ -382,10 +386,10 @@ def _print_news(news: memory_service_pb2.MemoryServiceWatchResponse) -> None:
 
 
 def _event_line(event: memory_service_pb2.MemoryEvent) -> str:
-    line = f"{_MARKS.get(event.type, '?')} {event.seq}  {printable(event.id)}"
+    line = f"{_MARKS.get(event.change, '?')} {event.seq}  {printable(event.id)}"
     if not event.HasField("memory"):
         return line
-    tags = "".join(f" #{printable(tag)}" for tag in event.memory.index.tags)
+    tags = "".join(f" #{printable(tag)}" for tag in event.memory.tags)
     title = " ".join(title_of(event.memory).split())
     return f"{line}  {kind_word(event.memory.kind)}/{_origin_word(event.memory)}  {title}{tags}"
 

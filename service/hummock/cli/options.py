@@ -145,9 +145,9 @@ def filter_of(
     sessions: Sequence[str] | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
-) -> memory_pb2.Filter:
+) -> memory_pb2.MemoryFilter:
     """Memories with all of these tags, told at these times, and any of each of the others; None sets no condition."""
-    return memory_pb2.Filter(
+    return memory_pb2.MemoryFilter(
         event_after=_timestamp(since),
         event_before=_timestamp(until),
         tags=tags or (),
@@ -162,9 +162,13 @@ def recall_request(
     text: str,
     preset: PresetName | None,
     top_k: int | None,
-    where: memory_pb2.Filter | None = None,
+    where: memory_pb2.MemoryFilter | None = None,
 ) -> recall_pb2.RecallRequest:
     """What to recall; what is None is left to the preset."""
     return recall_pb2.RecallRequest(
-        project=project, query_text=text, preset=_preset_value(preset), top_k=top_k, filter=where
+        project=project,
+        query_text=text,
+        preset=_preset_value(preset),
+        tuning=recall_pb2.RecallTuning(top_k=top_k),
+        filter=where,
     )

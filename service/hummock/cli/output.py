@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
@@ -130,9 +130,9 @@ def title_of(memory: memory_pb2.Memory, *, whole_path: bool = True) -> str:
         memory: In any view.
         whole_path: Whether there is room for a path; else the file's name stands for it.
     """
-    fragment = memory.payload.code_fragment
+    fragment = memory.code_fragment
     if not fragment.path:
-        return one_line(memory.index.title or memory.id)
+        return one_line(memory.title or memory.id)
     path = fragment.path if whole_path else fragment.path.rpartition("/")[2]
     place = f"{one_line(path)}:{fragment.start_line}" if fragment.start_line else one_line(path)
     return f"{one_line(fragment.symbol)}\n{place}" if fragment.symbol else place
@@ -205,3 +205,16 @@ def _line(stage: str, done: int, total: int | None, elapsed_s: float) -> str:
     if total is None or not rate:
         return f"{stage}: {done}"
     return f"{stage}: {done}/{total}, {rate:.0f}/s, {max(0.0, total - done) / rate:.0f} s left"
+
+
+class EnumNames(Protocol):
+    """An enum of the contract."""
+
+    def items(self) -> Iterable[tuple[str, int]]:
+        """Names and numbers."""
+
+
+def enum_word(enum: EnumNames, number: int) -> str:
+    """A value's name without what all names of its enum begin with; the number, where a newer service alone has one."""
+    names = {value: name for name, value in enum.items()}
+    return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json as json_lib
 import uuid
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.field_mask_pb2 import FieldMask
-from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.json_format import ParseDict, ParseError
 from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, connect
 from hummock.cli.options import JsonFlag, PageOption, TargetOption, utf8
-from hummock.cli.output import age, new_table, print_json, print_line, print_page, print_table, printable, warn
-from hummock.v1 import admin_service_pb2, project_service_pb2, settings_pb2
+from hummock.cli.output import (
+    age,
+    enum_word,
+    new_table,
+    print_json,
+    print_line,
+    print_page,
+    print_table,
+    printable,
+    warn,
+)
+from hummock.v1 import admin_service_pb2, memory_pb2, project_service_pb2, settings_pb2
 from hummock_client.channel import DEFAULT_TARGET
 
 app = typer.Typer(no_args_is_help=True, help="List projects, and say what prompts tell of them and what recalls mean.")
@@ -45,9 +55,9 @@ def ls(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """List projects by name."""
-    request = project_service_pb2.ProjectServiceListRequest(page_size=limit, page_token=page)
+    request = project_service_pb2.ListProjectsRequest(page_size=limit, page_token=page)
     with connect(target) as service:
-        response = service.projects.List(request, timeout=CALL_TIMEOUT_S)
+        response = service.projects.ListProjects(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
@@ -68,8 +78,8 @@ def ls(
 def show(name: NameArgument, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
     """Print one project."""
     with connect(target) as service:
-        response = service.projects.Get(
-            project_service_pb2.ProjectServiceGetRequest(project=name), timeout=CALL_TIMEOUT_S
+        response = service.projects.GetProject(
+            project_service_pb2.GetProjectRequest(project=name), timeout=CALL_TIMEOUT_S
         )
     if json:
         print_json(response)
@@ -89,14 +99,14 @@ def set_info(
     paths = (["tech_stack"] if tech else []) + (["path"] if path is not None else [])
     if not paths:
         raise typer.BadParameter("nothing to change: give --tech or --path")
-    request = project_service_pb2.ProjectServiceUpdateRequest(
+    request = project_service_pb2.UpdateProjectRequest(
         project=name,
         request_id=str(uuid.uuid4()),
         info=project_service_pb2.ProjectInfo(tech_stack=tech or (), path=path or ""),
         update_mask=FieldMask(paths=paths),
     )
     with connect(target) as service:
-        response = service.projects.Update(request, timeout=CALL_TIMEOUT_S)
+        response = service.projects.UpdateProject(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
     else:
@@ -112,18 +122,17 @@ def get(
 ) -> None:
     """Show every value that applies, and who says it."""
     with connect(target) as service:
-        request = project_service_pb2.ProjectServiceGetSettingsRequest(project=name)
-        response = service.projects.GetSettings(request, timeout=CALL_TIMEOUT_S)
+        request = project_service_pb2.GetProjectSettingsRequest(project=name)
+        response = service.projects.GetProjectSettings(request, timeout=CALL_TIMEOUT_S)
     if path:
-        chosen = [value for value in response.values if _is_named(value.path, [path])]
-        if not chosen:
+        if not any(_is_named(known, [path]) for known, _ in _fields(response.effective)):
             raise typer.BadParameter(f"there is no setting {path!r}; `hummock projects settings get {name}` lists them")
-        del response.values[:]
-        response.values.extend(chosen)
+        for shown in (response.settings, response.effective, response.defaults):
+            _keep(shown, path)
     if json:
         print_json(response)
     else:
-        _print_values(response.values)
+        _print_settings(response)
 
 
 @settings.command("set")
@@ -147,16 +156,15 @@ def unset(
 def status(json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
     """Say what runs, on what, and how full it is."""
     with connect(target) as service:
-        response = service.admin.Status(admin_service_pb2.StatusRequest(), timeout=CALL_TIMEOUT_S)
+        response = service.admin.GetStatus(admin_service_pb2.GetStatusRequest(), timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
     model, storage = response.model, response.storage
+    scripts = " and ".join(enum_word(admin_service_pb2.Script, each) for each in model.scripts)
     up = age(response.uptime.ToNanoseconds() / 86_400e9)
     print_line(f"hummock {response.version} at {target}, up {up}")
-    print_line(
-        f"  model    {model.name}, {model.dim} dimensions, {model.max_tokens} tokens, {' and '.join(model.scripts)}"
-    )
+    print_line(f"  model    {model.name}, {model.dim} dimensions, {model.max_tokens} tokens, {scripts}")
     print_line(f"  space    {model.emb_space}")
     print_line(printable(f"  data     {storage.directory}"))
     print_line(
@@ -181,13 +189,13 @@ def _embedding(embedding: admin_service_pb2.EmbeddingStatus) -> str:
     return said
 
 
-def _print_project(project: project_service_pb2.Project) -> None:
+def _print_project(project: project_service_pb2.ProjectDetails) -> None:
     print_line(printable(project.name))
     if project.info.tech_stack:
         print_line(printable(f"  tech stack  {', '.join(project.info.tech_stack)}"))
     if project.info.path:
         print_line(printable(f"  path        {project.info.path}"))
-    kinds = ", ".join(f"{each.count} {each.kind}" for each in project.kinds)
+    kinds = ", ".join(f"{each.count} {_kind_name(each.kind)}" for each in project.kinds)
     print_line(f"  memories    {project.memory_count}{f' ({kinds})' if kinds else ''}")
     if project.pending_count:
         print_line(f"  vectors     {project.pending_count} memories wait for theirs")
@@ -199,36 +207,68 @@ def _print_project(project: project_service_pb2.Project) -> None:
     print_line(f"  created     {project.create_time.ToJsonString()}")
 
 
-def _print_values(values: Sequence[settings_pb2.Setting]) -> None:
+def _kind_name(kind: memory_pb2.MemoryKind.ValueType) -> str:
+    return enum_word(memory_pb2.MemoryKind, kind).upper()
+
+
+SettingsReply: TypeAlias = (
+    project_service_pb2.GetProjectSettingsResponse | project_service_pb2.UpdateProjectSettingsResponse
+)
+
+
+def _print_settings(reply: SettingsReply, paths: Sequence[str] = ()) -> None:
+    """Every value that applies; where paths are given, theirs."""
     table = new_table()
     table.add_column("setting", no_wrap=True)
     table.add_column("value", overflow="fold")
     table.add_column("said by", no_wrap=True)
     table.add_column("default", overflow="fold")
-    for value in values:
-        is_own = value.origin == settings_pb2.SETTING_ORIGIN_PROJECT
-        default = _shown(value.default_value) if is_own else ""
-        table.add_row(value.path, Text(_shown(value.value)), "project" if is_own else "default", Text(default))
+    own, defaults = dict(_fields(reply.settings)), dict(_fields(reply.defaults))
+    for path, value in _fields(reply.effective):
+        if paths and not _is_named(path, paths):
+            continue
+        is_own = bool(own[path])
+        table.add_row(path, Text(value), "project" if is_own else "default", Text(defaults[path] if is_own else ""))
     print_table(table)
 
 
-def _shown(value: Any) -> str:
-    plain = MessageToDict(value)
-    if isinstance(plain, list):
-        return printable(", ".join(str(item).lower() for item in plain))
-    return f"{plain:g}" if isinstance(plain, float) else printable(str(plain).lower())
+def _fields(settings: settings_pb2.ProjectSettings) -> Iterator[tuple[str, str]]:
+    """The path of every setting with its value for people; empty where it has none."""
+    for group in settings.DESCRIPTOR.fields:
+        message = getattr(settings, group.name)
+        said = dict(message.ListFields())
+        for each in message.DESCRIPTOR.fields:
+            yield f"{group.name}.{each.name}", _shown(each, said[each]) if each in said else ""
+
+
+def _shown(field: FieldDescriptor, value: Any) -> str:
+    if field.enum_type is None:
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    names = [field.enum_type.values_by_number[number].name for number in (value if field.is_repeated else [value])]
+    return ", ".join(name.removeprefix(_prefix(field.enum_type)).lower() for name in names)
+
+
+def _keep(settings: settings_pb2.ProjectSettings, path: str) -> None:
+    """Clears all but the setting, or the group, at a path."""
+    for group in settings.DESCRIPTOR.fields:
+        message = getattr(settings, group.name)
+        for each in message.DESCRIPTOR.fields:
+            if not _is_named(f"{group.name}.{each.name}", [path]):
+                message.ClearField(each.name)
+        if not message.ListFields():
+            settings.ClearField(group.name)  # type: ignore[arg-type] # it is one of its fields
 
 
 def _change(name: str, chosen: settings_pb2.ProjectSettings, paths: Sequence[str], target: str, *, json: bool) -> None:
-    request = project_service_pb2.ProjectServiceUpdateSettingsRequest(
+    request = project_service_pb2.UpdateProjectSettingsRequest(
         project=name, request_id=str(uuid.uuid4()), settings=chosen, update_mask=FieldMask(paths=paths)
     )
     with connect(target) as service:
-        response = service.projects.UpdateSettings(request, timeout=CALL_TIMEOUT_S)
+        response = service.projects.UpdateProjectSettings(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
     else:
-        _print_values([value for value in response.values if _is_named(value.path, paths)])
+        _print_settings(response, paths)
 
 
 def _is_named(path: str, paths: Sequence[str]) -> bool:

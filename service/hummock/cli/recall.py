@@ -32,6 +32,7 @@ from hummock.cli.options import (
 )
 from hummock.cli.output import (
     age,
+    enum_word,
     kind_word,
     new_table,
     note,
@@ -122,9 +123,7 @@ def render(
         project=project,
         form=context_service_pb2.RenderForm.Value(f"RENDER_FORM_{form.name}"),
         budget_tokens=budget,
-        locale=context_service_pb2.Locale.Value(f"LOCALE_{locale.name}")
-        if locale
-        else context_service_pb2.LOCALE_UNSPECIFIED,
+        locale=locale or "",
         read_ids=read or (),
     )
     if memory_id:
@@ -294,7 +293,9 @@ def print_rendered(response: context_service_pb2.RenderResponse) -> None:
 
 def _print_receipt(receipt: recall_pb2.Receipt) -> None:
     """One line to stderr: the time that the recall and each of its stages took, and how much was searched."""
-    stages = " · ".join(f"{each.stage} {_milliseconds(each.elapsed)}" for each in receipt.stages)
+    stages = " · ".join(
+        f"{enum_word(recall_pb2.RecallStage, each.stage)} {_milliseconds(each.elapsed)}" for each in receipt.stages
+    )
     searched = sum(group.searched for group in receipt.groups)
     note(f"{_milliseconds(receipt.elapsed)}: {stages} · {searched} searched")
 
@@ -302,7 +303,8 @@ def _print_receipt(receipt: recall_pb2.Receipt) -> None:
 def _print_degraded(degraded: Iterable[recall_pb2.Degradation]) -> None:
     """What the service had to leave out, to stderr."""
     for each in degraded:
-        warn(f"degraded: {each.path}: {each.message or each.reason}")
+        reason = enum_word(recall_pb2.DegradationReason, each.reason)
+        warn(f"degraded: {enum_word(recall_pb2.DegradedPart, each.part)}: {each.message or reason}")
 
 
 def _hits(title: str, hits: Sequence[recall_pb2.Hit], *, wide: bool) -> Table:
@@ -343,7 +345,7 @@ def _results(results: Iterable[context_service_pb2.SearchResult], *, wide: bool)
         title = Text(printable(result.title), style="dim" if result.seen_before else "")
         table.add_row(
             f"{result.score:.2f}",
-            result.type,
+            enum_word(context_service_pb2.SearchScope, result.scope),
             title,
             Text(content, style="dim"),
             *([Text(printable(result.memory_id))] if wide else []),

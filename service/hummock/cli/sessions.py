@@ -32,9 +32,9 @@ def ls(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """List sessions, the active one first."""
-    request = pb.SessionServiceListRequest(project=project, archived=archived, page_size=limit, page_token=page)
+    request = pb.ListSessionsRequest(project=project, archived=archived, page_size=limit, page_token=page)
     with connect(target) as service:
-        response = service.sessions.List(request, timeout=CALL_TIMEOUT_S)
+        response = service.sessions.ListSessions(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
@@ -62,7 +62,7 @@ def show(
 ) -> None:
     """Print the newest messages of a session, in the order of time."""
     with connect(target) as service:
-        request = pb.SessionServiceListMessagesRequest(
+        request = pb.ListMessagesRequest(
             project=project,
             session_id=session or _active_id(service, project),
             page_size=limit,
@@ -96,11 +96,9 @@ def watch(
     position = 0 if after is None else after
     with connect(target) as service:
         session_id = session or _active_id(service, project)
-        request = pb.SessionServiceWatchRequest(
-            project=project, session_id=session_id, newest=newest, after_position=after
-        )
+        request = pb.WatchMessagesRequest(project=project, session_id=session_id, newest=newest, after_position=after)
         try:
-            for news in service.sessions.Watch(request):
+            for news in service.sessions.WatchMessages(request):
                 if json:
                     for message in news.messages:
                         print_json_line(message)
@@ -113,7 +111,7 @@ def watch(
 
 def _active_id(service: Service, project: str) -> str:
     """The id of the active session; none is created. Raises: CommandFailed."""
-    page = service.sessions.List(pb.SessionServiceListRequest(project=project, page_size=1), timeout=CALL_TIMEOUT_S)
+    page = service.sessions.ListSessions(pb.ListSessionsRequest(project=project, page_size=1), timeout=CALL_TIMEOUT_S)
     if not page.sessions:
         raise CommandFailed(
             f"project {printable(project)} has no session that is not archived; `hummock sessions ls --archived` "
@@ -122,7 +120,7 @@ def _active_id(service: Service, project: str) -> str:
     return page.sessions[0].id
 
 
-def _print_messages(messages: Iterable[session_pb2.SessionMessage]) -> None:
+def _print_messages(messages: Iterable[session_pb2.ChatMessage]) -> None:
     for message in messages:
         role = context_service_pb2.PromptRole.Name(message.role).removeprefix("PROMPT_ROLE_").lower()
         sent = message.send_time.ToDatetime().isoformat(" ", "seconds")

@@ -19,10 +19,10 @@ from hummock.cli.options import TargetOption, utf8
 from hummock.cli.output import Meter, note, print_line, printable, warn
 from hummock.importing import BadLine, FileFormat, Line, OtherProject, Part, read_file
 from hummock.v1 import project_service_pb2 as pb
-from hummock.v1.admin_service_pb2 import StatusRequest
+from hummock.v1.admin_service_pb2 import GetStatusRequest
 from hummock.v1.transfer_pb2 import TransferRecord
 from hummock_client.channel import DEFAULT_TARGET
-from hummock_client.errors import HummockCallError, describe
+from hummock_client.errors import HummockCallError, describe, status_error
 from hummock_client.streaming import IMPORT, exchange, import_messages
 
 _INTERRUPTED = 130
@@ -35,10 +35,10 @@ def export(
     target: TargetOption = DEFAULT_TARGET,
 ) -> None:
     """Write all memories of a project to stdout, a line of JSON each, for `hummock import`."""
-    request = pb.ProjectServiceExportRequest(project=project, with_vectors=vectors)
+    request = pb.ExportProjectRequest(project=project, with_vectors=vectors)
     done = 0
     with connect(target) as service, Meter() as meter:
-        for message in service.projects.Export(request):
+        for message in service.projects.ExportProject(request):
             for record in message.records:
                 # UTF-8 whatever the terminal speaks.
                 sys.stdout.buffer.write(MessageToJson(record, ensure_ascii=False, indent=None).encode() + b"\n")
@@ -112,7 +112,7 @@ class _Run:
         try:
             with Meter() as meter:
                 messages = self._messages(project, parts)
-                for reply in exchange(service.channel, IMPORT, pb.ProjectServiceImportResponse, messages, None):
+                for reply in exchange(service.channel, IMPORT, pb.ImportProjectResponse, messages, None):
                     self._count(reply)
                     self._show_failures(meter)
                     meter.show("lines", self.stored_line, None)
@@ -143,7 +143,7 @@ class _Run:
                 f"{self.name} was cut off: " + ("it has no end" if self.end is None else f"it says {self.end} memories")
             )
 
-    def _messages(self, project: str, parts: Iterable[Part]) -> Iterator[pb.ProjectServiceImportRequest]:
+    def _messages(self, project: str, parts: Iterable[Part]) -> Iterator[pb.ImportProjectRequest]:
         for message in import_messages(project, self._records(parts)):
             self._sent.append(message.lines[-1].number if message.lines else 0)
             yield message
@@ -162,7 +162,7 @@ class _Run:
                         self.end = record.end.memory_count
                     yield number, record
 
-    def _count(self, reply: pb.ProjectServiceImportResponse) -> None:
+    def _count(self, reply: pb.ImportProjectResponse) -> None:
         self.stored_line = max(self.stored_line, self._sent.popleft())
         self.counts["created"] += reply.created_count
         self.counts["updated"] += reply.updated_count
@@ -172,8 +172,7 @@ class _Run:
         self.counts["sessions"] += reply.session_count
         self.counts["messages"] += reply.message_count
         for failure in reply.failures:
-            where = f"{failure.field}: " if failure.field else ""
-            self.failures.append((failure.number, f"{where}{failure.message}"))
+            self.failures.append((failure.number, describe(status_error(failure.status), "")))
 
     def _show_failures(self, meter: Meter) -> None:
         while self._shown < min(len(self.failures), _SHOWN_FAILURES):
@@ -187,4 +186,4 @@ _IN_WORDS = {"embedded": "being embedded"}
 
 def _emb_space(service: Service) -> str:
     """The space of the service's model."""
-    return str(service.admin.Status(StatusRequest(), timeout=CALL_TIMEOUT_S).model.emb_space)
+    return str(service.admin.GetStatus(GetStatusRequest(), timeout=CALL_TIMEOUT_S).model.emb_space)

@@ -102,11 +102,11 @@ def given_embedding(field: str, vector: QueryVector, space: EmbeddingSpace) -> E
     Args:
         field: The vector's path in the request.
         vector: As it came.
-        space: The one that it must belong to.
+        space: The one that it must belong to, and does where it names none.
 
     Raises: EmbSpaceMismatch, InvalidRequest.
     """
-    if vector.emb_space != space.id:
+    if vector.emb_space and vector.emb_space != space.id:
         raise EmbSpaceMismatch(f"{field}.emb_space", vector.emb_space, space.id)
     if len(vector.values) != space.dim:
         raise InvalidRequest(f"{field}.values", f"has {len(vector.values)} components; the space has {space.dim}")

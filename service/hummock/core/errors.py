@@ -34,7 +34,15 @@ class InvalidRequest(HummockError):
         self.args = (f"{self.field}: {self.rule}",)
 
 
-class RequestIdReused(InvalidRequest):
+class AlreadyExists(InvalidRequest):
+    """What a field of the request would make is there already, and is something else."""
+
+
+class WrongState(InvalidRequest):
+    """A field of the request does not fit what the service is or has."""
+
+
+class RequestIdReused(AlreadyExists):
     """A request_id came back with another request."""
 
     reason = "REQUEST_ID_REUSED"
@@ -44,7 +52,7 @@ class RequestIdReused(InvalidRequest):
         self.request_id = request_id
 
 
-class SessionExists(InvalidRequest):
+class SessionExists(AlreadyExists):
     """A session with this id is there already."""
 
     reason = "SESSION_EXISTS"
@@ -54,7 +62,7 @@ class SessionExists(InvalidRequest):
         self.session_id = session_id
 
 
-class MessageIdTaken(InvalidRequest):
+class MessageIdTaken(AlreadyExists):
     """A message of the session has this id and says something else."""
 
     reason = "MESSAGE_ID_TAKEN"
@@ -64,13 +72,13 @@ class MessageIdTaken(InvalidRequest):
         self.message_id = message_id
 
 
-class EmbSpaceMismatch(InvalidRequest):
+class EmbSpaceMismatch(WrongState):
     """A vector of one embedding space was sent to a project of another."""
 
     reason = "EMB_SPACE_MISMATCH"
 
     def __init__(self, field: str, given: str, expected: str) -> None:
-        super().__init__(field, f"the vector's emb_space is {given}; this project's is {expected}")
+        super().__init__(field, f"the vector's emb_space is {given}; the service's is {expected}")
         self.given = given
         self.expected = expected
 

@@ -76,9 +76,7 @@ class CodeFragment(Struct, tag=3, array_like=True, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if 0 < self.end_line < self.start_line:
-            raise InvalidRequest(
-                "payload.code_fragment.end_line", f"is {self.end_line}, before start_line {self.start_line}"
-            )
+            raise InvalidRequest("code_fragment.end_line", f"is {self.end_line}, before start_line {self.start_line}")
 
 
 Detail = LearningRecord | DomainKnowledge | CodeFragment | None
@@ -133,9 +131,9 @@ class Draft(Struct, frozen=True, kw_only=True):
         detail = self.payload.detail
         if detail_type is None:
             if detail is not None:
-                raise InvalidRequest("payload.detail", f"a {self.kind.name} has content only")
+                raise InvalidRequest("detail", f"a {self.kind.name} has content only")
         elif not isinstance(detail, detail_type):
-            raise InvalidRequest(f"payload.{name}", f"is required for {self.kind.name}")
+            raise InvalidRequest(name, f"is required for {self.kind.name}")
         if self.kind in _CONTENT_REQUIRED:
             self._require("content", self.payload.content)
         for part in _TEXTS_REQUIRED.get(self.kind, ()):
@@ -143,7 +141,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 
     def _require(self, part: str, text: str) -> None:
         if not text or text.isspace():
-            raise InvalidRequest(f"payload.{part}", f"is required for {self.kind.name}, and not only white space")
+            raise InvalidRequest(part, f"is required for {self.kind.name}, and not only white space")
 
 
 class Memory(Struct, array_like=True, frozen=True, kw_only=True):
@@ -306,7 +304,7 @@ class Changes:
     """New values of a memory's fields; None keeps the old one.
 
     Attributes:
-        content: Replaces the content of the payload, not its kind's own fields.
+        detail: The kind's own fields; looked at only when `detail_set`, so that None can clear them.
         event_time: Unix seconds; looked at only when `event_time_set`, so that None can clear it.
     """
 
@@ -314,8 +312,10 @@ class Changes:
     title: str | None = None
     summary: str | None = None
     tags: tuple[str, ...] | None = None
-    payload: Payload | None = None
     content: str | None = None
+    raw: str | None = None
+    detail: Detail = None
+    detail_set: bool = False
     session_id: str | None = None
     speaker: str | None = None
     event_time: float | None = None

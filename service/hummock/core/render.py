@@ -189,7 +189,7 @@ class RenderQuery:
         if (self.recall is None) == (not self.memory_ids):
             raise InvalidRequest("source", "must be either recall or memories")
         if self.commit is not None and self.recall is None:
-            raise InvalidRequest("commit", "is for a recall: what is said decides which entries are referred to")
+            raise InvalidRequest("recall", "is required for a turn: what is said decides which entries are referred to")
         if self.budget_tokens is not None and not 1 <= self.budget_tokens <= MAX_BUDGET_TOKENS:
             raise InvalidRequest("budget_tokens", f"is {self.budget_tokens}; it must be 1 to {MAX_BUDGET_TOKENS}")
         if self.form is RenderForm.MESSAGES:

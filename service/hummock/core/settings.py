@@ -75,8 +75,8 @@ class FormBudgets(Struct, array_like=True, frozen=True, kw_only=True):
 class HistorySettings(Struct, array_like=True, frozen=True, kw_only=True):
     """The newest messages of a session that a rendering shows: so many, and of so many characters together."""
 
-    messages: int | None = None
-    characters: int | None = None
+    max_messages: int | None = None
+    max_characters: int | None = None
 
 
 class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):

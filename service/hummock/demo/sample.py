@@ -66,31 +66,29 @@ def sample_repository() -> Iterator[Path]:
         yield folder
 
 
-def sample_input(memory: SampleMemory) -> memory_pb2.MemoryInput:
+def sample_input(memory: SampleMemory) -> memory_pb2.Memory:
     """The memory to learn; its id makes a second run change nothing."""
-    payload = memory_pb2.MemoryPayload(content=memory.content)
+    made = memory_pb2.Memory(
+        id=memory.id,
+        kind=memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{memory.kind}"),
+        origin=memory_pb2.Origin.Value(f"ORIGIN_{memory.origin}"),
+        title=memory.title,
+        # A domain's summary is its body; saying it twice would only cost tokens.
+        summary="" if memory.kind == "DOMAIN_KNOWLEDGE" else memory.summary,
+        tags=memory.tags,
+        content=memory.content,
+    )
     if memory.kind == "LEARNING_RECORD":
-        payload.learning_record.CopyFrom(
+        made.learning_record.CopyFrom(
             memory_pb2.LearningRecord(question=memory.question, answer=memory.answer, source_files=memory.source_files)
         )
     elif memory.kind == "DOMAIN_KNOWLEDGE":
-        payload.domain_knowledge.CopyFrom(
+        made.domain_knowledge.CopyFrom(
             memory_pb2.DomainKnowledge(
                 domain=memory.domain, aliases=memory.aliases, summary=memory.summary, key_files=memory.key_files
             )
         )
-    return memory_pb2.MemoryInput(
-        id=memory.id,
-        kind=memory_pb2.MemoryKind.Value(f"MEMORY_KIND_{memory.kind}"),
-        origin=memory_pb2.Origin.Value(f"ORIGIN_{memory.origin}"),
-        index=memory_pb2.MemoryIndex(
-            title=memory.title,
-            # A domain's summary is its body; saying it twice would only cost tokens.
-            summary="" if memory.kind == "DOMAIN_KNOWLEDGE" else memory.summary,
-            tags=memory.tags,
-        ),
-        payload=payload,
-    )
+    return made
 
 
 def _memory(record: dict[str, object]) -> SampleMemory:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from hummock.importing import fields as read
 from hummock.importing.fields import BadLine, BadRecord, Fields, Line, OtherProject, Value
+from hummock.importing.first_version import of_today, upgraded
 from hummock.importing.json_items import Item, items, messages
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1.transfer_pb2 import TransferChunk, TransferMemory, TransferRecord
@@ -62,8 +63,8 @@ def read_file(lines: Iterable[bytes], format: FileFormat, project_key: str = "",
 
 
 def _records(lines: Iterable[bytes]) -> Iterator[Part]:
-    for found in messages(lines, TransferRecord):
-        yield found if isinstance(found, BadLine) else Line(number=found[0], record=found[1])
+    for found in messages(lines, TransferRecord, upgraded):
+        yield found if isinstance(found, BadLine) else Line(number=found[0], record=of_today(found[1]))
 
 
 def _foreign(found: Iterable[Item | BadLine], line_of: Callable[[int, Fields], Part]) -> Iterator[Part]:
@@ -99,13 +100,13 @@ def _mem0_memory(fields: Fields) -> TransferMemory:
     """A memory of mem0, with whom it belongs to, its categories and its plain metadata as tags. Raises: BadRecord."""
     content = read.text(fields, "memory", required=True)
     created = read.time(fields, "created_at")
-    memory = pb.MemoryInput(
+    memory = pb.Memory(
         id=read.text(fields, "id", required=True),
         kind=pb.MEMORY_KIND_NOTE,
         # What mem0 keeps otherwise is what a model drew from a conversation.
         origin=_MEM0_ORIGINS.get(read.text(fields, "role"), pb.ORIGIN_SUMMARY),
-        index=pb.MemoryIndex(tags=_tags(fields)),
-        payload=pb.MemoryPayload(content=content),
+        tags=_tags(fields),
+        content=content,
         session_id=read.text(fields, "run_id"),
         speaker=read.text(fields, "actor_id"),
         create_time=created,
@@ -153,11 +154,11 @@ def _chat_memory(fields: Fields) -> TransferMemory:
     tag, session = read.text(fields, "tag").strip().lower(), read.text(fields, "sessionId")
     emotion = read.text(fields, "emotion").strip()
     created = read.time(fields, "timestamp")
-    memory = pb.MemoryInput(
+    memory = pb.Memory(
         id=read.text(fields, "id") or _made_id(tag, session, text, created.ToJsonString() if created else ""),
         kind=pb.MEMORY_KIND_NOTE,
         origin=_origin(tag, emotion),
-        payload=pb.MemoryPayload(content=text),
+        content=text,
         session_id=session,
         emotion_label=_feeling(read.text(fields, "emotionLabel").strip()) or _feeling(emotion),
         create_time=created,
@@ -168,11 +169,11 @@ def _chat_memory(fields: Fields) -> TransferMemory:
 def _domain_knowledge(fields: Fields) -> TransferMemory:
     title, content = read.text(fields, "title", required=True), read.text(fields, "content", required=True)
     created = read.time(fields, "createdAt")
-    memory = pb.MemoryInput(
+    memory = pb.Memory(
         id=read.text(fields, "id") or _made_id(title),
         kind=pb.MEMORY_KIND_DOMAIN_KNOWLEDGE,
         origin=pb.ORIGIN_MANUAL,
-        payload=pb.MemoryPayload(domain_knowledge=pb.DomainKnowledge(domain=title, summary=content)),
+        domain_knowledge=pb.DomainKnowledge(domain=title, summary=content),
         create_time=created,
     )
     return TransferMemory(memory=memory, update_time=read.time(fields, "updatedAt") or created)

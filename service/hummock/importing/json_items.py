@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TypeVar
 
-from google.protobuf.json_format import Parse, ParseError
+from google.protobuf.json_format import Parse, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from hummock.importing.fields import BadLine, Value
@@ -21,16 +21,36 @@ _LISTS = ("results", "memories", "items", "data")
 _SPACE = " \t\r\n"
 
 
-def messages(lines: Iterable[bytes], type_: type[AnyMessage]) -> Iterator[tuple[int, AnyMessage] | BadLine]:
-    """A message in protobuf's JSON mapping from each line that is not empty."""
+def messages(
+    lines: Iterable[bytes], type_: type[AnyMessage], upgraded: Callable[[Value], Value] | None = None
+) -> Iterator[tuple[int, AnyMessage] | BadLine]:
+    """A message in protobuf's JSON mapping from each line that is not empty.
+
+    Args:
+        lines: Of the file.
+        type_: Of the messages.
+        upgraded: Makes JSON of today's message of that of an older one; None where there never was another.
+    """
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         text = _decoded(number, line)
         try:
-            yield text if isinstance(text, BadLine) else (number, Parse(text, type_()))
+            yield text if isinstance(text, BadLine) else (number, _message(text, type_, upgraded))
         except (ParseError, RecursionError) as error:
             yield BadLine(number=number, reason=" ".join(str(error).split()))
+
+
+def _message(text: str, type_: type[AnyMessage], upgraded: Callable[[Value], Value] | None) -> AnyMessage:
+    try:
+        return Parse(text, type_())
+    except ParseError:
+        # Nearly all lines are of today: what an older one costs, the others do not pay.
+        value = _value(text)
+        older = None if value is None or upgraded is None else upgraded(value[0])
+        if value is None or not isinstance(older, dict) or older == value[0]:
+            raise
+        return ParseDict(older, type_())
 
 
 def items(lines: Iterable[bytes]) -> Iterator[Item | BadLine]:

@@ -21,6 +21,7 @@ from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2, proj
 from hummock.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
+from hummock_client.errors import HummockCallError, describe, status_error
 from hummock_client.streaming import batches
 
 Stage: TypeAlias = Literal["read", "send", "delete"]
@@ -152,28 +153,28 @@ class _Service:
     def held(self) -> Mapping[str, str]:
         """Source hashes by id."""
         held: dict[str, str] = {}
-        request = memory_service_pb2.MemoryServiceListRequest(
+        request = memory_service_pb2.ListMemoriesRequest(
             project=self._project,
-            filter=memory_pb2.Filter(
+            filter=memory_pb2.MemoryFilter(
                 kinds=[memory_pb2.MEMORY_KIND_CODE_FRAGMENT, memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE],
                 origins=[memory_pb2.ORIGIN_INDEXER],
                 tags=[f"{REPOSITORY_TAG}{self._name}"] if self._name else [],
             ),
             page_size=_PAGE_MEMORIES,
             view=memory_pb2.MEMORY_VIEW_INDEX,
+            # The first run makes the project.
+            allow_missing=True,
         )
         while True:
-            page = self._memories.List(request, timeout=_UNARY_TIMEOUT_S)
+            page = self._memories.ListMemories(request, timeout=_UNARY_TIMEOUT_S)
             held |= {
-                memory.id: memory.source_hash
-                for memory in page.memories
-                if is_of_repository(memory.index.tags, self._name)
+                memory.id: memory.source_hash for memory in page.memories if is_of_repository(memory.tags, self._name)
             }
             if not page.next_page_token:
                 return held
             request.page_token = page.next_page_token
 
-    def send(self, memories: Sequence[memory_pb2.MemoryInput], on_progress: OnProgress) -> list[Failure]:
+    def send(self, memories: Sequence[memory_pb2.Memory], on_progress: OnProgress) -> list[Failure]:
         """Learn the memories batch by batch; a refused batch is reported and the others go on."""
         if not memories:
             return []
@@ -185,7 +186,7 @@ class _Service:
             batch = parts[answer.batch_index]
             done += len(batch)
             if answer.WhichOneof("outcome") == "failed":
-                failures.append(_failure(batch, answer.failed))
+                failures.append(_failure(batch, status_error(answer.failed)))
             on_progress(Progress(stage="send", done=done, total=len(memories)))
         return failures
 
@@ -194,10 +195,10 @@ class _Service:
         deleted = 0
         for first in range(0, len(ids), _DELETE_MEMORIES):
             part = ids[first : first + _DELETE_MEMORIES]
-            request = memory_service_pb2.MemoryServiceDeleteRequest(
+            request = memory_service_pb2.DeleteMemoriesRequest(
                 project=self._project, request_id=_request_id(), ids=part
             )
-            deleted += self._memories.Delete(request, timeout=_UNARY_TIMEOUT_S).deleted_count
+            deleted += self._memories.DeleteMemories(request, timeout=_UNARY_TIMEOUT_S).deleted_count
             on_progress(Progress(stage="delete", done=first + len(part), total=len(ids)))
         return deleted
 
@@ -219,36 +220,35 @@ class _Service:
 
     def _info(self) -> project_service_pb2.ProjectInfo:
         """What is known of the project; nothing of one that does not exist."""
-        request = project_service_pb2.ProjectServiceGetRequest(project=self._project)
+        request = project_service_pb2.GetProjectRequest(project=self._project)
         try:
-            return self._projects.Get(request, timeout=_UNARY_TIMEOUT_S).project.info
+            return self._projects.GetProject(request, timeout=_UNARY_TIMEOUT_S).project.info
         except grpc.RpcError as error:
             if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.NOT_FOUND:
                 return project_service_pb2.ProjectInfo()
             raise
 
     def _say(self, info: project_service_pb2.ProjectInfo, names: Sequence[str]) -> project_service_pb2.ProjectInfo:
-        request = project_service_pb2.ProjectServiceUpdateRequest(
+        request = project_service_pb2.UpdateProjectRequest(
             project=self._project,
             request_id=_request_id(),
             info=info,
             update_mask=FieldMask(paths=names),
             origin=memory_pb2.ORIGIN_INDEXER,
         )
-        return self._projects.Update(request, timeout=_UNARY_TIMEOUT_S).project.info
+        return self._projects.UpdateProject(request, timeout=_UNARY_TIMEOUT_S).project.info
 
-    def _learn_request(self, batch: Sequence[memory_pb2.MemoryInput]) -> context_service_pb2.LearnStreamRequest:
+    def _learn_request(self, batch: Sequence[memory_pb2.Memory]) -> context_service_pb2.LearnStreamRequest:
         learn = context_service_pb2.LearnRequest(project=self._project, request_id=_request_id(), memories=batch)
-        return context_service_pb2.LearnStreamRequest(batch=learn)
+        return context_service_pb2.LearnStreamRequest(learn=learn)
 
 
 def _differs(name: str, one: project_service_pb2.ProjectInfo, other: project_service_pb2.ProjectInfo) -> bool:
     return bool(getattr(one, name) != getattr(other, name))
 
 
-def _failure(batch: Sequence[memory_pb2.MemoryInput], failed: context_service_pb2.LearnFailure) -> Failure:
-    message = f"{failed.field}: {failed.message}" if failed.field else failed.message
-    return Failure(ids=tuple(memory.id for memory in batch), reason=failed.reason, message=message)
+def _failure(batch: Sequence[memory_pb2.Memory], error: HummockCallError) -> Failure:
+    return Failure(ids=tuple(memory.id for memory in batch), reason=error.reason, message=describe(error, ""))
 
 
 def _request_id() -> str:

@@ -126,7 +126,7 @@ class Tree:
                     found |= file.hashes
         return found
 
-    def memories(self, ids: Iterable[str]) -> list[memory_pb2.MemoryInput]:
+    def memories(self, ids: Iterable[str]) -> list[memory_pb2.Memory]:
         """The memories of these ids; files that were not read since the last `release` are read again for it."""
         wanted = list(ids)
         missing = {key for key in wanted if key not in self._fresh}

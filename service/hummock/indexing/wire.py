@@ -20,7 +20,7 @@ _MAX_TITLE_CHARACTERS = 160
 _MAX_DOCUMENT_TITLE_CHARACTERS = 1024
 
 
-def memory_input(memory: Fragment | DomainEntry, name: str) -> pb.MemoryInput:
+def memory_input(memory: Fragment | DomainEntry, name: str) -> pb.Memory:
     """The memory to learn; `name` is that of its repository in the project, empty for the project's only one."""
     tags = [f"{REPOSITORY_TAG}{name}"] if name else []
     if isinstance(memory, Fragment):
@@ -59,37 +59,35 @@ def content_hash(memory: Fragment | DomainEntry) -> str:
     return blake2b(canonical.encode(), digest_size=_HASH_BYTES).hexdigest()
 
 
-def _code(fragment: Fragment, tags: list[str]) -> pb.MemoryInput:
-    return pb.MemoryInput(
+def _code(fragment: Fragment, tags: list[str]) -> pb.Memory:
+    return pb.Memory(
         id=fragment.id,
         kind=pb.MEMORY_KIND_CODE_FRAGMENT,
         origin=pb.ORIGIN_INDEXER,
-        index=pb.MemoryIndex(title=fragment.signature[:_MAX_TITLE_CHARACTERS], tags=["code", fragment.language, *tags]),
-        payload=pb.MemoryPayload(
-            content=fragment.content,
-            code_fragment=pb.CodeFragment(
-                path=fragment.path,
-                start_line=fragment.start_line,
-                end_line=fragment.end_line,
-                language=fragment.language,
-                symbol=fragment.symbol,
-            ),
+        title=fragment.signature[:_MAX_TITLE_CHARACTERS],
+        tags=["code", fragment.language, *tags],
+        content=fragment.content,
+        code_fragment=pb.CodeFragment(
+            path=fragment.path,
+            start_line=fragment.start_line,
+            end_line=fragment.end_line,
+            language=fragment.language,
+            symbol=fragment.symbol,
         ),
         source_hash=content_hash(fragment),
     )
 
 
-def _domain(entry: DomainEntry, tags: list[str]) -> pb.MemoryInput:
-    return pb.MemoryInput(
+def _domain(entry: DomainEntry, tags: list[str]) -> pb.Memory:
+    return pb.Memory(
         id=entry.id,
         kind=pb.MEMORY_KIND_DOMAIN_KNOWLEDGE,
         origin=pb.ORIGIN_INDEXER,
-        index=pb.MemoryIndex(title=entry.title[:_MAX_DOCUMENT_TITLE_CHARACTERS], tags=["docs", *tags]),
-        payload=pb.MemoryPayload(
-            content=entry.content,
-            domain_knowledge=pb.DomainKnowledge(
-                domain=entry.domain, aliases=entry.aliases, summary=entry.summary, key_files=entry.key_files
-            ),
+        title=entry.title[:_MAX_DOCUMENT_TITLE_CHARACTERS],
+        tags=["docs", *tags],
+        content=entry.content,
+        domain_knowledge=pb.DomainKnowledge(
+            domain=entry.domain, aliases=entry.aliases, summary=entry.summary, key_files=entry.key_files
         ),
         source_hash=content_hash(entry),
     )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Self
+from typing import Protocol, Self
 
-from google.protobuf.json_format import MessageToDict
 from pydantic import BaseModel, ConfigDict
 
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
@@ -44,19 +43,18 @@ class Found(_Answer):
     @classmethod
     def of(cls, result: context_service_pb2.SearchResult) -> Self:
         """From the contract's message."""
-        facts = MessageToDict(result.metadata)
         return cls(
             id=result.memory_id,
-            type=result.type,
+            type=context_service_pb2.SearchScope.Name(result.scope).removeprefix("SEARCH_SCOPE_").lower(),
             title=result.title,
             content=result.content,
             score=round(result.score, 4),
-            path=facts.get("path", ""),
-            symbol=facts.get("symbol", ""),
-            files=[*facts.get("source_files", []), *facts.get("key_files", [])],
-            start_line=facts.get("start_line", 0),
-            end_line=facts.get("end_line", 0),
-            tags=facts.get("tags", []),
+            path=result.path,
+            symbol=result.symbol,
+            files=list(result.files),
+            start_line=result.start_line,
+            end_line=result.end_line,
+            tags=list(result.tags),
             seen_before=result.seen_before,
         )
 
@@ -99,20 +97,19 @@ class MemoryInFull(_Answer):
 
     @classmethod
     def of(cls, memory: memory_pb2.Memory) -> Self:
-        """From the contract's message, which has a payload."""
-        payload = memory.payload
+        """From the contract's message, with its texts."""
         return cls(
             id=memory.id,
             kind=memory_pb2.MemoryKind.Name(memory.kind).removeprefix("MEMORY_KIND_").lower(),
             origin=memory_pb2.Origin.Name(memory.origin).removeprefix("ORIGIN_").lower(),
-            title=memory.index.title,
-            summary=memory.index.summary,
-            tags=list(memory.index.tags),
-            content="\n\n".join(text for text in _texts(payload) if text),
-            files=[*payload.learning_record.source_files, *payload.domain_knowledge.key_files]
-            or [path for path in [payload.code_fragment.path] if path],
-            start_line=payload.code_fragment.start_line,
-            end_line=payload.code_fragment.end_line,
+            title=memory.title,
+            summary=memory.summary,
+            tags=list(memory.tags),
+            content="\n\n".join(text for text in _texts(memory) if text),
+            files=[*memory.learning_record.source_files, *memory.domain_knowledge.key_files]
+            or [path for path in [memory.code_fragment.path] if path],
+            start_line=memory.code_fragment.start_line,
+            end_line=memory.code_fragment.end_line,
             learnt=memory.create_time.ToJsonString(),
         )
 
@@ -162,12 +159,29 @@ class TaskContext(_Answer):
         )
 
 
-def _texts(payload: memory_pb2.MemoryPayload) -> Iterator[str]:
-    yield payload.learning_record.question
-    yield payload.learning_record.answer
-    yield payload.domain_knowledge.summary
-    yield payload.content
+def _texts(memory: memory_pb2.Memory) -> Iterator[str]:
+    yield memory.learning_record.question
+    yield memory.learning_record.answer
+    yield memory.domain_knowledge.summary
+    yield memory.content
 
 
 def _degraded(degraded: Iterable[recall_pb2.Degradation]) -> list[str]:
-    return [f"{each.path}: {each.message or each.reason}" for each in degraded]
+    return [f"{_word(recall_pb2.DegradedPart, each.part)}: {_why(each)}" for each in degraded]
+
+
+def _why(each: recall_pb2.Degradation) -> str:
+    return each.message or _word(recall_pb2.DegradationReason, each.reason)
+
+
+class EnumNames(Protocol):
+    """An enum of the contract."""
+
+    def items(self) -> Iterable[tuple[str, int]]:
+        """Names and numbers."""
+
+
+def _word(enum: EnumNames, number: int) -> str:
+    """A value's name without what all names of its enum begin with; the number, where a newer service alone has one."""
+    names = {value: name for name, value in enum.items()}
+    return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()

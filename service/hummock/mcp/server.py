@@ -153,12 +153,13 @@ class Tools:
 
     async def remember(self, text: Text, title: Title = "", tags: Tags = ()) -> Remembered:
         """Stores a note."""
-        memory = memory_pb2.MemoryInput(
+        memory = memory_pb2.Memory(
             kind=memory_pb2.MEMORY_KIND_NOTE,
             # MANUAL would say that a person wrote it, and no chat recalls AI_OUTPUT.
             origin=memory_pb2.ORIGIN_SUMMARY,
-            index=memory_pb2.MemoryIndex(title=title, tags=tags),
-            payload=memory_pb2.MemoryPayload(content=text),
+            title=title,
+            tags=tags,
+            content=text,
         )
         with _calls_to(self._client.target):
             return Remembered.of((await self._client.learn(self._project, [memory])).results[0])
@@ -173,6 +174,8 @@ class Tools:
             recall=recall,
             form=context_service_pb2.RENDER_FORM_CONTEXT,
             budget_tokens=budget_tokens,
+            # Nothing has been learnt where an agent begins.
+            allow_missing=True,
         )
         with _calls_to(self._client.target):
             context = TaskContext.of(await self._client.send(request))

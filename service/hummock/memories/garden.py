@@ -170,7 +170,9 @@ def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | Non
 def changed(draft: Draft, changes: Changes) -> Draft:
     """The draft with the changes made. Raises InvalidRequest when payload and kind do not fit."""
     index = _replaced(draft.index, changes, ("title", "summary", "tags"))
-    payload = _replaced(changes.payload or draft.payload, changes, ("content",))
+    payload = _replaced(draft.payload, changes, ("content", "raw"))
+    if changes.detail_set:
+        payload = replace(payload, detail=changes.detail)
     event_time = changes.event_time if changes.event_time_set else draft.event_time
     return replace(_replaced(draft, changes, _PLAIN_FIELDS), index=index, payload=payload, event_time=event_time)
 

@@ -115,7 +115,7 @@ class LearnTurn:
                 message=SessionMessage(
                     id=side.message_id or self._make_id(), role=role, content=side.text, raw=side.raw, send_time=now
                 ),
-                field=f"turn.{name}.message_id",
+                field=f"{name}.message_id",
                 prepared=prepared,
                 vectors=vectors,
             )

@@ -131,7 +131,7 @@ def _defaults(near_twin_bar: float) -> ProjectSettings:
             code_fragments=usual.code_fragments,
             text_characters=usual.text_characters,
         ),
-        history=HistorySettings(messages=HISTORY_MESSAGES, characters=HISTORY_CHARACTERS),
+        history=HistorySettings(max_messages=HISTORY_MESSAGES, max_characters=HISTORY_CHARACTERS),
     )
 
 

@@ -18,7 +18,7 @@ from hummock.recall.fuse import ECHO_ORIGINS, Fused
 from hummock.recall.plan import SECONDS_A_DAY
 from hummock.text.normalise import short_hash
 
-MOST_BYTES = 14 * 1024 * 1024
+MOST_BYTES = 3 * 1024 * 1024
 """Room for hits and their neighbours, as they are stored. A reply may have 16 MiB, and names fields, scores and terms
 besides; what stands beside several hits is sent with each."""
 

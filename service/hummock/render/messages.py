@@ -51,9 +51,9 @@ def _shown(query: RenderQuery, asked: HistoryQuery, store: Store) -> tuple[Promp
     if query.current is not None and query.current.id:
         known = sessions.message(query.project, asked.session_id, query.current.id)
     before = None if known is None else known.position
-    most_messages = _first_said(asked.max_messages, said.messages, HISTORY_MESSAGES)
+    most_messages = _first_said(asked.max_messages, said.max_messages, HISTORY_MESSAGES)
     page = sessions.before(query.project, asked.session_id, before, most_messages, _MOST_BYTES)
-    page = newest_within(page, _first_said(asked.max_characters, said.characters, HISTORY_CHARACTERS))
+    page = newest_within(page, _first_said(asked.max_characters, said.max_characters, HISTORY_CHARACTERS))
     return tuple(
         PromptMessage(id=message.id, role=message.role, content=message.content, send_time=message.send_time)
         for message in page.messages

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from hummock.core.project import ServiceStatus
 from hummock.rpc import values
 from hummock.rpc.admission import Load
 from hummock.v1 import admin_service_pb2 as pb
+
+_SCRIPTS: Final = {"han": pb.SCRIPT_HAN, "latin": pb.SCRIPT_LATIN}
 
 
 class AdminServicer:
@@ -17,14 +20,14 @@ class AdminServicer:
         self._status = status
         self._load = load
 
-    def Status(self, request: pb.StatusRequest) -> pb.StatusResponse:
+    def GetStatus(self, request: pb.GetStatusRequest) -> pb.GetStatusResponse:
         """Says what runs, on what, and how full it is."""
         return status_response(self._status(), self._load())
 
 
-def status_response(status: ServiceStatus, load: Load) -> pb.StatusResponse:
+def status_response(status: ServiceStatus, load: Load) -> pb.GetStatusResponse:
     """How the service is."""
-    return pb.StatusResponse(
+    return pb.GetStatusResponse(
         version=status.version,
         uptime=values.duration(status.uptime_s),
         model=pb.ModelStatus(
@@ -32,7 +35,7 @@ def status_response(status: ServiceStatus, load: Load) -> pb.StatusResponse:
             emb_space=status.space.id,
             dim=status.space.dim,
             max_tokens=status.space.max_tokens,
-            scripts=sorted(status.space.scripts),
+            scripts=sorted(map(_SCRIPTS.__getitem__, status.space.scripts)),
             advice=status.advice,
         ),
         storage=pb.StorageStatus(

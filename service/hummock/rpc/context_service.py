@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hummock.core.errors import InvalidRequest
+from hummock.core.errors import InvalidRequest, ProjectNotFound
 from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
 from hummock.core.futures import then
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
-from hummock.core.recall import RecallQuery
+from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered
 from hummock.rpc import memory_messages, session_service, values
-from hummock.rpc.recall_messages import degradations, recall_query, recall_response, search_query, search_response
-from hummock.rpc.render_messages import render_query, render_response
+from hummock.rpc.reading import inside, project_read
+from hummock.rpc.recall_messages import (
+    GROUPS,
+    degradations,
+    recall_query,
+    recall_response,
+    search_query,
+    search_response,
+)
+from hummock.rpc.render_messages import render_query, render_response, turn_query, turn_response
 from hummock.v1 import context_service_pb2 as pb
 from hummock.v1 import explain_pb2, memory_pb2, recall_pb2
 
@@ -25,6 +34,18 @@ if TYPE_CHECKING:  # a reader has nothing but its recall, and loads nothing else
     from hummock.rpc.use_cases import UseCases
 
 _FILTER = "filter."
+_TUNING = "tuning."
+
+Batch = pb.LearnRequest | pb.LearnTurnRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A recall that takes a worker, and what its answer depends on beside it."""
+
+    query: RecallQuery
+    with_raw: bool
+    allow_missing: bool
 
 
 class RecallServicer:
@@ -33,17 +54,22 @@ class RecallServicer:
     def __init__(self, recall: CachedRecall) -> None:
         self._recall = recall
 
-    def Recall(
-        self, request: recall_pb2.RecallRequest, until_s: float | None
-    ) -> recall_pb2.RecallResponse | RecallQuery:
+    def Recall(self, request: recall_pb2.RecallRequest, until_s: float | None) -> recall_pb2.RecallResponse | Asked:
         """Finds the memories that bear on a query, where that takes a moment; otherwise the query is for a worker."""
-        query = recall_query(request, until_s)
-        recalled = self._recall.inline(query)
-        return query if recalled is None else recall_response(recalled)
+        asked = Asked(recall_query(request, until_s), values.wants_raw(request.view), request.allow_missing)
+        recalled = self._recall.inline(asked.query)
+        return asked if recalled is None else _recalled(asked, recalled)
 
-    def on_worker(self, query: RecallQuery) -> recall_pb2.RecallResponse:
+    def on_worker(self, asked: Asked) -> recall_pb2.RecallResponse:
         """The same, whatever time it takes."""
-        return recall_response(self._recall(query))
+        return _recalled(asked, self._recall(asked.query))
+
+
+def _recalled(asked: Asked, recalled: Recalled) -> recall_pb2.RecallResponse:
+    # What there is has been written to.
+    if recalled.seq == 0 and not asked.allow_missing:
+        raise ProjectNotFound(asked.query.project)
+    return recall_response(recalled, with_raw=asked.with_raw)
 
 
 Counted = tuple[str, Callable[[], Rendered]]
@@ -55,29 +81,39 @@ class ContextServicer:
 
     def __init__(self, use_cases: UseCases) -> None:
         self._use_cases = use_cases
+        self._require = use_cases.projects.stored
 
-    def Render(self, request: pb.RenderRequest, until_s: float | None) -> pb.RenderResponse | Counted:
-        """Writes a prompt section; what counts it, where it is a turn's, waits for the disk."""
+    def Render(self, request: pb.RenderRequest, until_s: float | None) -> pb.RenderResponse:
+        """Writes a prompt section."""
         query = render_query(request, until_s)
-        if query.commit is None:
-            return render_response(query.project, self._use_cases.render(query))
+        project_read(request, self._require)
+        return render_response(query.project, self._use_cases.render(query))
+
+    def RenderTurn(self, request: pb.RenderTurnRequest, until_s: float | None) -> Counted:
+        """Writes a turn's prompt; what counts it waits for the disk."""
+        query = turn_query(request, until_s)
+        if not request.render.allow_missing:
+            self._require(query.project)
         return query.project, self._use_cases.render.prepare(query)
 
-    def counted(self, rendered: Counted) -> pb.RenderResponse:
+    def counted(self, rendered: Counted) -> pb.RenderTurnResponse:
         """Counts a turn that has been rendered."""
         project, count = rendered
-        return render_response(project, count())
+        return turn_response(project, count())
 
-    def Learn(self, request: pb.LearnRequest) -> pb.LearnResponse | Future[pb.LearnResponse]:
-        """Stores a turn, or memories; for those nobody stands by while they are written."""
-        if request.HasField("turn"):
-            return session_service.turn_response(self._use_cases.learn_turn(session_service.turn_command(request)))
+    def Learn(self, request: pb.LearnRequest) -> Future[pb.LearnResponse]:
+        """Stores memories; nobody stands by while they are written."""
         return self._learn(memory_messages.learn_command(request))
 
-    def LearnStream(self, batch: pb.LearnRequest) -> pb.LearnResponse | Future[pb.LearnResponse]:
-        """Stores a batch as Learn does; its memories get their vectors later, unless it says otherwise."""
-        if batch.HasField("turn"):
-            return self.Learn(batch)
+    def LearnTurn(self, request: pb.LearnTurnRequest) -> pb.LearnTurnResponse:
+        """Stores a turn."""
+        with inside(request.project, self._require):
+            return session_service.turn_response(self._use_cases.learn_turn(session_service.turn_command(request)))
+
+    def LearnStream(self, batch: Batch) -> pb.LearnTurnResponse | Future[pb.LearnResponse]:
+        """Stores a batch as Learn and LearnTurn do; its memories get their vectors later, unless it says otherwise."""
+        if isinstance(batch, pb.LearnTurnRequest):
+            return self.LearnTurn(batch)
         return self._learn(memory_messages.learn_command(batch, is_batch=True))
 
     def _learn(self, command: LearnCommand) -> Future[pb.LearnResponse]:
@@ -85,11 +121,16 @@ class ContextServicer:
 
     def Search(self, request: pb.SearchRequest, until_s: float | None) -> pb.SearchResponse:
         """Searches code and knowledge together."""
-        return search_response(self._use_cases.search(search_query(request, until_s)))
+        query = search_query(request, until_s)
+        project_read(request, self._require)
+        return search_response(self._use_cases.search(query))
 
     def Explain(self, request: explain_pb2.ExplainRequest, until_s: float | None) -> explain_pb2.ExplainResponse:
         """Says why a recall brings back a memory, or does not."""
-        return explain_response(request.recall, self._use_cases.explain(explain_query(request, until_s)))
+        query = explain_query(request, until_s)
+        if not request.recall.allow_missing:
+            self._require(query.recall.project)
+        return explain_response(request.recall, self._use_cases.explain(query))
 
     def Feedback(self, request: pb.FeedbackRequest) -> pb.FeedbackResponse:
         """Takes down what was of use."""
@@ -145,7 +186,7 @@ def explain_response(request: recall_pb2.RecallRequest, explained: Explained) ->
         )
     reply = explain_pb2.ExplainResponse(
         outcome=explain_pb2.EXPLAIN_OUTCOME_RECALLED if verdict.stage is None else explain_pb2.EXPLAIN_OUTCOME_LOST,
-        group=verdict.group,
+        group=GROUPS[verdict.group],
         rank=int(verdict.value) if verdict.stage is None else 0,
         stage=explain_pb2.LossStage.ValueType(verdict.stage or explain_pb2.LOSS_STAGE_UNSPECIFIED),
         failed_conditions=verdict.failed,
@@ -182,9 +223,9 @@ def _changed(request: recall_pb2.RecallRequest, remedy: Remedy) -> recall_pb2.Re
     return recall
 
 
-def _set_condition(where: memory_pb2.Filter, name: str, changed: RecallQuery) -> None:
+def _set_condition(where: memory_pb2.MemoryFilter, name: str, changed: RecallQuery) -> None:
     value = getattr(changed.filter, name)
-    where.ClearField(name)  # type: ignore[arg-type] # a field of Filter has the same name in core
+    where.ClearField(name)  # type: ignore[arg-type] # a field of MemoryFilter has the same name in core
     if isinstance(value, float):
         values.set_timestamp(getattr(where, name), value)
     elif value:
@@ -199,7 +240,6 @@ def _set_field(recall: recall_pb2.RecallRequest, path: str, changed: RecallQuery
             recall.intent.keywords.extend(changed.intent.keywords if changed.intent else ())
         case "paths":
             recall.ClearField("paths")
-        case "decay.mode":
-            recall.decay.mode = recall_pb2.DecayMode.ValueType(changed.decay_mode or recall_pb2.DECAY_MODE_UNSPECIFIED)
         case _:
-            setattr(recall, path, getattr(changed, path))
+            name = path.removeprefix(_TUNING)
+            setattr(recall.tuning, name, getattr(changed, name))

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeAlias
+
+from google.protobuf.message import Message
 
 from hummock.core.errors import HummockError, InvalidRequest
 from hummock.rpc.admission import AdmissionQueue
-from hummock.rpc.status import known, to_proto, violations_of
+from hummock.rpc.status import known, to_proto
 from hummock.rpc.streams import Messages
-from hummock.rpc.validation import check, check_size, decode
+from hummock.rpc.validation import RulesBroken, Violation, check, check_size, decode
 from hummock.v1 import context_service_pb2 as pb
 
 IN_FLIGHT = 4
@@ -20,8 +23,11 @@ IN_FLIGHT = 4
 
 _SIDES_OF_A_TURN = 2
 
-Learn = Callable[[pb.LearnRequest], pb.LearnResponse | Future[pb.LearnResponse]]
-Outcome = pb.LearnResponse | pb.LearnFailure
+Batch = pb.LearnRequest | pb.LearnTurnRequest
+Stored = pb.LearnResponse | pb.LearnTurnResponse
+Learn = Callable[[Batch], Stored | Future[pb.LearnResponse]]
+Outcome: TypeAlias = Message
+"""What was stored, or a google.rpc.Status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,10 +94,10 @@ class LearnStream:
         except InvalidRequest as error:
             self._broken = error
             return None
-        learn = request.batch
-        names = _names(learn)
+        batch = _batch(request)
+        names = _names(batch)
         before = [batch.outcome for batch in self._unfinished if batch.names & names]
-        size = _SIDES_OF_A_TURN if learn.HasField("turn") else len(learn.memories)
+        size = _SIDES_OF_A_TURN if isinstance(batch, pb.LearnTurnRequest) else len(batch.memories)
         return _Batch(names=names, size=size, outcome=tasks.create_task(self._store(request, before)))
 
     async def _store(self, request: pb.LearnStreamRequest, before: list[asyncio.Task[Outcome]]) -> Outcome:
@@ -102,9 +108,9 @@ class LearnStream:
         except Exception as error:  # the stream goes on: what failed is this batch's answer
             return await self._fail(error)
 
-    def _store_now(self, request: pb.LearnStreamRequest) -> pb.LearnResponse | Future[pb.LearnResponse]:
+    def _store_now(self, request: pb.LearnStreamRequest) -> Any:
         check(request)
-        return self._learn(request.batch)
+        return self._learn(_batch(request))
 
     async def _fail(self, error: Exception) -> Outcome:
         return _failure(known(error, self._method))
@@ -115,26 +121,37 @@ class LearnStream:
             outcome = await batch.outcome
             self._unfinished.discard(batch)
             reply = pb.LearnStreamResponse(batch_index=batch_index)
-            if isinstance(outcome, pb.LearnFailure):
-                reply.failed.CopyFrom(outcome)
-            else:
-                stored_count += batch.size
-                reply.stored.CopyFrom(outcome)
+            match outcome:
+                case pb.LearnResponse():
+                    reply.learnt.CopyFrom(outcome)
+                case pb.LearnTurnResponse():
+                    reply.learnt_turn.CopyFrom(outcome)
+                case _:
+                    reply.failed.MergeFrom(outcome)
+            stored_count += 0 if reply.HasField("failed") else batch.size
             reply.stored_count = stored_count
             await self._wire.write(reply.SerializeToString())
             self._places.release()
             batch_index += 1
 
 
-def _names(learn: pb.LearnRequest) -> frozenset[tuple[str, str, str]]:
-    if learn.HasField("turn"):
-        return frozenset({("session", learn.project, learn.turn.session_id)})
-    return frozenset(("memory", learn.project, sent.id) for sent in learn.memories if sent.id)
+def _batch(request: pb.LearnStreamRequest) -> Batch:
+    return request.learn_turn if request.HasField("learn_turn") else request.learn
 
 
-def _failure(error: HummockError) -> pb.LearnFailure:
-    status = to_proto(error)
-    field = violations_of(error)[0].field if isinstance(error, InvalidRequest) else ""
-    return pb.LearnFailure(
-        code=status.code, reason=error.reason, message=status.message, field=field.removeprefix("batch.")
-    )
+def _names(batch: Batch) -> frozenset[tuple[str, str, str]]:
+    if isinstance(batch, pb.LearnTurnRequest):
+        return frozenset({("session", batch.project, batch.session_id)})
+    return frozenset(("memory", batch.project, sent.id) for sent in batch.memories if sent.id)
+
+
+def _failure(error: HummockError) -> Message:
+    """The status of a batch that was sent alone: where it stands in the stream's message is nothing to its fields."""
+    if isinstance(error, RulesBroken):
+        error = RulesBroken([Violation(field=_unplaced(one.field), rule=one.rule) for one in error.violations])
+    status: Message = to_proto(error)
+    return status
+
+
+def _unplaced(field: str) -> str:
+    return field.removeprefix("learn.").removeprefix("learn_turn.")

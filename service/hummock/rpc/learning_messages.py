@@ -41,7 +41,7 @@ from hummock.v1 import learning_service_pb2 as pb
 _OF_INJECTION = frozenset({"high_above", "mid_above", "mid_cooldown_turns", "low_cooldown_turns"})
 
 
-def learning_command(request: pb.LearningServiceUpdateSettingsRequest) -> LearningCommand:
+def learning_command(request: pb.UpdateLearningSettingsRequest) -> LearningCommand:
     """A change of how a project learns. Keywords have no space around, and none is there twice."""
     if not (request.HasField("enabled") or request.HasField("settings") or request.keywords):
         raise InvalidRequest("", "one of enabled, settings and keywords is required")
@@ -55,7 +55,7 @@ def learning_command(request: pb.LearningServiceUpdateSettingsRequest) -> Learni
     )
 
 
-def observe_command(request: pb.LearningServiceObserveTurnRequest) -> ObserveCommand:
+def observe_command(request: pb.ObserveTurnRequest) -> ObserveCommand:
     """A turn that is over."""
     return ObserveCommand(
         project=values.project_name("project", request.project),
@@ -86,7 +86,7 @@ def settings_changes(sent: learning_pb2.LearningSettings) -> SettingsChanges:
     )
 
 
-def fork_of(request: pb.LearningServiceReplayRequest) -> SettingsChanges | None:
+def fork_of(request: pb.ReplayLearningRequest) -> SettingsChanges | None:
     """The numbers of the fork that is asked for; None when none is."""
     if not request.HasField("fork"):
         return None
@@ -159,9 +159,9 @@ def entry_state(entry: EntryState) -> learning_service_pb2.EntryState:
     )
 
 
-def update_response(updated: LearningUpdated) -> learning_service_pb2.LearningServiceUpdateSettingsResponse:
+def update_response(updated: LearningUpdated) -> learning_service_pb2.UpdateLearningSettingsResponse:
     """How a project learns after a change."""
-    return learning_service_pb2.LearningServiceUpdateSettingsResponse(
+    return learning_service_pb2.UpdateLearningSettingsResponse(
         seq=updated.seq,
         state=state(updated.state),
         missed_turns=updated.missed_turns,
@@ -169,9 +169,9 @@ def update_response(updated: LearningUpdated) -> learning_service_pb2.LearningSe
     )
 
 
-def replay_response(replayed: Replayed) -> learning_service_pb2.LearningServiceReplayResponse:
+def replay_response(replayed: Replayed) -> learning_service_pb2.ReplayLearningResponse:
     """What a replay came to."""
-    return learning_service_pb2.LearningServiceReplayResponse(
+    return learning_service_pb2.ReplayLearningResponse(
         events=replayed.events,
         digest=replayed.digest,
         replayed_digest=replayed.replayed_digest,

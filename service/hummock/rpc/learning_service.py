@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 
 from hummock.core.errors import InvalidRequest
+from hummock.core.learning import LoggedEvent
 from hummock.core.learning_requests import EntryLearnt, LearningPage, ObserveCommand, ScanScope
 from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 from hummock.rpc import learning_messages, values
+from hummock.rpc.reading import Require, project_read, that_fits
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
 from hummock.v1 import learning_service_pb2 as pb
@@ -18,8 +21,8 @@ _SCOPES = {
     pb.SCAN_SCOPE_UNLEARNED: ScanScope.UNLEARNED,
     pb.SCAN_SCOPE_ALL: ScanScope.ALL,
 }
-_DEFAULT_PAGE_SIZE = 100
-_WATCHED_AT_ONCE = 500
+_WATCHED_AT_ONCE = 250
+"""Entries of a message: with all keywords and hints that they may have, they stay below 4 MiB."""
 
 
 class LearningServicer:
@@ -30,30 +33,33 @@ class LearningServicer:
         learning: Learning,
         observe: Callable[[ObserveCommand], int],
         scan: Callable[[str, ScanScope, Sequence[str]], Scan],
+        require: Require,
     ) -> None:
         self._learning = learning
+        self._require = require
         self._observe = observe
         self._scan = scan
 
-    def GetState(self, request: pb.LearningServiceGetStateRequest) -> pb.LearningServiceGetStateResponse:
+    def GetLearningState(self, request: pb.GetLearningStateRequest) -> pb.GetLearningStateResponse:
         """Returns what a project has learnt, and what its next turn would inject."""
-        page = self._learning.page(
-            values.project_name("project", request.project),
-            values.identifier("scope", request.scope),
-            request.turn if request.HasField("turn") else None,
-            page_number(request, request.page_token) or 0,
-            request.page_size or _DEFAULT_PAGE_SIZE,
-        )
-        return pb.LearningServiceGetStateResponse(
-            state=learning_messages.state(page.state),
-            turn=page.turn,
-            entries=map(learning_messages.entry_state, page.entries),
-            next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
-        )
+        project = project_read(request, self._require)
+        scope = values.identifier("scope", request.scope)
+        after = page_number(request, request.page_token) or 0
 
-    def WatchState(self, request: pb.LearningServiceWatchStateRequest) -> Steps:
+        def page_of(size: int) -> pb.GetLearningStateResponse:
+            page = self._learning.page(project, scope, request.turn if request.HasField("turn") else None, after, size)
+            return pb.GetLearningStateResponse(
+                state=learning_messages.state(page.state),
+                turn=page.turn,
+                entries=map(learning_messages.entry_state, page.entries),
+                next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
+            )
+
+        return that_fits(page_of, values.page_size(request.page_size))
+
+    def WatchLearningState(self, request: pb.WatchLearningStateRequest) -> Steps:
         """Sends the state, then whatever changes."""
-        project = values.project_name("project", request.project)
+        project = project_read(request, self._require)
         scope = values.identifier("scope", request.scope)
         shown: LearningPage | None = None
         seen: tuple[int, int] | None = None
@@ -64,50 +70,61 @@ class LearningServicer:
             seen = version
             if page is None or page == shown:
                 yield UNTIL_WRITTEN
-            else:
-                yield from _differences(shown, page)
+                continue
+            token = "" if version is None else _state_token(project, scope, version)
+            if shown is None and token and token == request.state_token:
+                # All of it was told by the stream before.
                 shown = page
+            yield from _differences(shown, page, token)
+            shown = page
 
-    def UpdateSettings(
-        self, request: pb.LearningServiceUpdateSettingsRequest
-    ) -> pb.LearningServiceUpdateSettingsResponse:
+    def UpdateLearningSettings(self, request: pb.UpdateLearningSettingsRequest) -> pb.UpdateLearningSettingsResponse:
         """Switches learning, changes its numbers, sets keywords."""
         return learning_messages.update_response(self._learning.update(learning_messages.learning_command(request)))
 
-    def ObserveTurn(self, request: pb.LearningServiceObserveTurnRequest) -> pb.LearningServiceObserveTurnResponse:
+    def ObserveTurn(self, request: pb.ObserveTurnRequest) -> pb.ObserveTurnResponse:
         """Writes down that a turn is over."""
-        return pb.LearningServiceObserveTurnResponse(seq=self._observe(learning_messages.observe_command(request)))
+        return pb.ObserveTurnResponse(seq=self._observe(learning_messages.observe_command(request)))
 
-    def LearnKeywords(self, request: pb.LearningServiceLearnKeywordsRequest) -> Steps:
+    def LearnKeywords(self, request: pb.LearnKeywordsRequest) -> Steps:
         """Has entries read, and tells of each."""
-        yield from told(self._scan(*asked_scan(request)))
+        asked = asked_scan(request)
+        self._require(asked[0])
+        yield from told(self._scan(*asked))
 
-    def Replay(self, request: pb.LearningServiceReplayRequest) -> pb.LearningServiceReplayResponse:
+    def ReplayLearning(self, request: pb.ReplayLearningRequest) -> pb.ReplayLearningResponse:
         """Rebuilds the state from the log."""
-        project = values.project_name("project", request.project)
+        project = project_read(request, self._require)
         return learning_messages.replay_response(self._learning.replay(project, learning_messages.fork_of(request)))
 
-    def ListEvents(self, request: pb.LearningServiceListEventsRequest) -> pb.LearningServiceListEventsResponse:
-        """Returns the log in pages."""
-        project = values.project_name("project", request.project)
-        size = request.page_size or _DEFAULT_PAGE_SIZE
+    def ListLearningEvents(self, request: pb.ListLearningEventsRequest) -> pb.ListLearningEventsResponse:
+        """Returns the log in pages, shorter ones where a page would not fit into a reply."""
+        project = project_read(request, self._require)
         position = page_number(request, request.page_token)
-        if request.newest_first:
+
+        def page_of(size: int) -> pb.ListLearningEventsResponse:
+            found, next_position = self._events(project, position, size, newest_first=request.newest_first)
+            return pb.ListLearningEventsResponse(
+                events=map(learning_messages.logged_event, found),
+                next_page_token="" if next_position is None else page_token(request, str(next_position)),
+            )
+
+        return that_fits(page_of, values.page_size(request.page_size))
+
+    def _events(
+        self, project: str, position: int | None, size: int, *, newest_first: bool
+    ) -> tuple[list[LoggedEvent], int | None]:
+        """At most `size` events from a position on, and where the next page begins, if there is one."""
+        if newest_first:
             end = position or self._learning.event_count(project)
             start = max(0, end - size)
-            found = list(reversed(self._learning.events(project, start, end - start)))
-            is_last, next_position = start == 0, start
-        else:
-            start = position or 0
-            found = list(self._learning.events(project, start, size))
-            is_last, next_position = len(found) < size, start + size
-        return pb.LearningServiceListEventsResponse(
-            events=map(learning_messages.logged_event, found),
-            next_page_token="" if is_last else page_token(request, str(next_position)),
-        )
+            return list(reversed(self._learning.events(project, start, end - start))), start or None
+        start = position or 0
+        found = list(self._learning.events(project, start, size))
+        return found, None if len(found) < size else start + size
 
 
-def asked_scan(request: pb.LearningServiceLearnKeywordsRequest) -> tuple[str, ScanScope, tuple[str, ...]]:
+def asked_scan(request: pb.LearnKeywordsRequest) -> tuple[str, ScanScope, tuple[str, ...]]:
     """The project, which entries, and their ids where they are named."""
     project = values.project_name("project", request.project)
     chosen = tuple(values.identifier(f"memory_ids[{place}]", one) for place, one in enumerate(request.memory_ids))
@@ -121,13 +138,13 @@ def told(scan: Scan) -> Steps:
     before = scan.since(0)
     done = len(before.learnt)
     if before.end is None:
-        yield pb.LearningServiceLearnKeywordsResponse(total=before.total, done=done)
+        yield pb.LearnKeywordsResponse(total=before.total, done=done)
     while True:
         progress = scan.since(done)
         yield from _entries(progress.learnt, progress.total, done)
         done += len(progress.learnt)
         if progress.end is not None:
-            yield pb.LearningServiceLearnKeywordsResponse(
+            yield pb.LearnKeywordsResponse(
                 total=progress.total, done=done, end=pb.ScanEnd.ValueType(progress.end), reason=progress.reason
             )
             return
@@ -135,9 +152,7 @@ def told(scan: Scan) -> Steps:
             yield UNTIL_WRITTEN
 
 
-def _entries(
-    learnt: tuple[EntryLearnt, ...], total: int, done: int
-) -> Iterator[pb.LearningServiceLearnKeywordsResponse]:
+def _entries(learnt: tuple[EntryLearnt, ...], total: int, done: int) -> Iterator[pb.LearnKeywordsResponse]:
     for number, one in enumerate(learnt, start=done + 1):
         entry = pb.EntryLearnt(
             memory_id=one.memory_id,
@@ -146,19 +161,29 @@ def _entries(
             hints=one.hints,
             reason=one.reason,
         )
-        yield pb.LearningServiceLearnKeywordsResponse(total=total, done=number, entry=entry)
+        yield pb.LearnKeywordsResponse(total=total, done=number, entry=entry)
 
 
-def _differences(shown: LearningPage | None, page: LearningPage) -> Steps:
+def _state_token(project: str, scope: str, version: tuple[int, int]) -> str:
+    """Equal as long as what a watch tells is."""
+    named = blake2b(f"{project}\0{scope}".encode(), digest_size=8).hexdigest()
+    return f"{named}.{version[0]}.{version[1]}"
+
+
+def _differences(shown: LearningPage | None, page: LearningPage, token: str) -> Steps:
     """Messages that make what was shown what it is now; at least one."""
     before = {entry.memory_id: entry for entry in shown.entries} if shown else {}
     changed = [entry for entry in page.entries if before.get(entry.memory_id) != entry]
     gone = before.keys() - {entry.memory_id for entry in page.entries}
     # One message at least: the turn or the settings may be all that is new.
     for start in range(0, max(len(changed), 1), _WATCHED_AT_ONCE):
-        yield pb.LearningServiceWatchStateResponse(
+        is_last = start + _WATCHED_AT_ONCE >= len(changed)
+        yield pb.WatchLearningStateResponse(
             state=learning_messages.state(page.state),
             turn=page.turn,
             entries=map(learning_messages.entry_state, changed[start : start + _WATCHED_AT_ONCE]),
             removed_ids=() if start else sorted(gone),
+            reset=shown is None and start == 0,
+            caught_up=is_last,
+            state_token=token if is_last else "",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -31,12 +31,18 @@ from hummock.core.memory import (
 )
 from hummock.rpc import values
 from hummock.rpc.validation import check
+from hummock.text.template import told
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 
 # A look-up takes a fifth of the time of an enum's call.
 _KIND_OF = {int(kind): kind for kind in MemoryKind}
 _ORIGIN_OF = {int(origin): origin for origin in Origin}
 # A look-up is a tenth of a call of the wrapper of a generated enum.
+_KIND_OF_DETAIL = {
+    "learning_record": MemoryKind.LEARNING_RECORD,
+    "domain_knowledge": MemoryKind.DOMAIN_KNOWLEDGE,
+    "code_fragment": MemoryKind.CODE_FRAGMENT,
+}
 _SENT_KIND = {kind: memory_pb2.MemoryKind.ValueType(kind) for kind in MemoryKind}
 _SENT_ORIGIN = {origin: memory_pb2.Origin.ValueType(origin) for origin in Origin}
 
@@ -54,13 +60,13 @@ def learn_command(request: context_service_pb2.LearnRequest, *, is_batch: bool =
     )
 
 
-def draft(sent: memory_pb2.MemoryInput) -> Draft:
-    """A memory that is to be stored. Raises: InvalidRequest."""
+def draft(sent: memory_pb2.Memory) -> Draft:
+    """A memory that is to be stored; what is output only is not looked at. Raises: InvalidRequest."""
     return Draft(
         id=values.identifier("id", sent.id),
-        kind=_KIND_OF[sent.kind],
+        kind=_kind(sent),
         origin=_origin(sent),
-        index=MemoryIndex(title=sent.index.title, summary=sent.index.summary, tags=_tags(sent)),
+        index=MemoryIndex(title=sent.title, summary=sent.summary, tags=_tags(sent)),
         payload=_payload(sent),
         session_id=values.identifier("session_id", sent.session_id),
         speaker=values.identifier("speaker", sent.speaker),
@@ -73,14 +79,15 @@ def draft(sent: memory_pb2.MemoryInput) -> Draft:
     )
 
 
-def memory_changes(request: memory_service_pb2.MemoryServiceUpdateRequest) -> tuple[str, Changes]:
+def memory_changes(request: memory_service_pb2.UpdateMemoryRequest) -> tuple[str, Changes]:
     """The id of the memory, and the new values of the fields that the mask names."""
     paths = _mask(request.update_mask.paths)
     if not request.memory.id:
         raise InvalidRequest("memory.id", "is empty; say which memory")
-    sent = memory_pb2.MemoryInput(id=request.memory.id)
-    FieldMask(paths=paths).MergeMessage(request.memory, sent)
-    check(sent, "memory.", only=("id", *paths))
+    sent = memory_pb2.Memory(id=request.memory.id)
+    fields = _fields_of(paths)
+    FieldMask(paths=fields).MergeMessage(request.memory, sent)
+    check(sent, "memory.", only=("id", *fields))
     with _inside("memory."):
         changes = Changes()
         for path in paths:
@@ -88,14 +95,14 @@ def memory_changes(request: memory_service_pb2.MemoryServiceUpdateRequest) -> tu
         return values.identifier("id", sent.id), changes
 
 
-def memory(stored: Memory, superseded_by: Sequence[str] = ()) -> memory_pb2.Memory:
-    """A memory, and the ids of those that replace it; its payload is unset in the index view."""
+def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> memory_pb2.Memory:
+    """A memory, and the ids of those that replace it; its texts are unset in the index view."""
     message = memory_pb2.Memory(superseded_by=superseded_by)
-    fill_memory(message, stored)
+    fill_memory(message, stored, with_raw=with_raw)
     return message
 
 
-def fill_memory(message: memory_pb2.Memory, stored: Memory) -> None:
+def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = False) -> None:
     """Writes a memory into an empty message: copying messages into one another is half of the work of a reply.
 
     What is empty by default is not set: nothing of it goes over the wire.
@@ -117,26 +124,23 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory) -> None:
     message.chunk_count = stored.chunk_count
     if stored.supersedes:
         message.supersedes.extend(stored.supersedes)
-    index = message.index
-    # An index of empty fields is there all the same.
-    index.SetInParent()
-    index.title = stored.index.title
-    index.summary = stored.index.summary
+    message.title = stored.index.title
+    message.summary = stored.index.summary
     if stored.index.tags:
-        index.tags.extend(stored.index.tags)
+        message.tags.extend(stored.index.tags)
     values.set_timestamp(message.create_time, stored.create_time)
     values.set_timestamp(message.update_time, stored.update_time)
     if stored.event_time is not None:
         values.set_timestamp(message.event_time, stored.event_time)
     if stored.payload is not None:
-        fill_payload(message.payload, stored.payload)
+        fill_payload(message, stored.payload, with_raw=with_raw)
+        message.text = told(stored.payload)
 
 
-def fill_payload(message: memory_pb2.MemoryPayload, payload: Payload) -> None:
-    """Writes a payload into an empty message."""
-    message.SetInParent()
+def fill_payload(message: memory_pb2.Memory, payload: Payload, *, with_raw: bool) -> None:
+    """Writes what a memory tells into a message that has none of it."""
     message.content = payload.content
-    if payload.raw:
+    if with_raw and payload.raw:
         message.raw = payload.raw
     match payload.detail:
         case LearningRecord() as stored:
@@ -159,13 +163,13 @@ def fill_payload(message: memory_pb2.MemoryPayload, payload: Payload) -> None:
             code.symbol = stored.symbol
 
 
-def memory_event(event: MemoryEvent) -> memory_service_pb2.MemoryEvent:
+def memory_event(event: MemoryEvent, *, with_raw: bool = False) -> memory_service_pb2.MemoryEvent:
     """What became of one memory."""
     message = memory_service_pb2.MemoryEvent(
-        type=memory_service_pb2.MemoryEventType.ValueType(event.type), id=event.memory_id, seq=event.seq
+        change=memory_service_pb2.MemoryEventType.ValueType(event.type), id=event.memory_id, seq=event.seq
     )
     if event.memory is not None:
-        fill_memory(message.memory, event.memory)
+        fill_memory(message.memory, event.memory, with_raw=with_raw)
     return message
 
 
@@ -185,29 +189,19 @@ def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
     )
 
 
-def batch_get_response(
-    ids: Sequence[str], found: Sequence[Memory | None], superseded_by: Mapping[str, Sequence[str]]
-) -> memory_service_pb2.MemoryServiceBatchGetResponse:
-    """The memories that exist, and the ids of those that do not, both in the request's order."""
-    return memory_service_pb2.MemoryServiceBatchGetResponse(
-        memories=[memory(one, superseded_by.get(one.id, ())) for one in found if one is not None],
-        missing_ids=[memory_id for memory_id, one in zip(ids, found, strict=True) if one is None],
-    )
-
-
-def update_response(updated: Updated) -> memory_service_pb2.MemoryServiceUpdateResponse:
+def update_response(updated: Updated) -> memory_service_pb2.UpdateMemoryResponse:
     """The changed memory."""
-    return memory_service_pb2.MemoryServiceUpdateResponse(memory=memory(updated.memory), seq=updated.seq)
+    return memory_service_pb2.UpdateMemoryResponse(memory=memory(updated.memory), seq=updated.seq)
 
 
-def delete_response(deleted: Deleted) -> memory_service_pb2.MemoryServiceDeleteResponse:
+def delete_response(deleted: Deleted) -> memory_service_pb2.DeleteMemoriesResponse:
     """What was removed."""
-    return memory_service_pb2.MemoryServiceDeleteResponse(
+    return memory_service_pb2.DeleteMemoriesResponse(
         seq=deleted.seq, deleted_count=deleted.deleted_count, missing_ids=deleted.missing_ids
     )
 
 
-def _lessons(sent: Sequence[memory_pb2.MemoryInput]) -> tuple[Lesson, ...]:
+def _lessons(sent: Sequence[memory_pb2.Memory]) -> tuple[Lesson, ...]:
     with_vector = [one for one in sent if one.HasField("vector")]
     # None where one of them is wrong: it is found again at its place, so that the first mistake is the one named.
     vectors = values.vectors([one.vector for one in with_vector])
@@ -215,7 +209,7 @@ def _lessons(sent: Sequence[memory_pb2.MemoryInput]) -> tuple[Lesson, ...]:
     return tuple(_lesson(index, one, unused if vectors else None) for index, one in enumerate(sent))
 
 
-def _lesson(index: int, sent: memory_pb2.MemoryInput, vectors: Iterator[QueryVector] | None) -> Lesson:
+def _lesson(index: int, sent: memory_pb2.Memory, vectors: Iterator[QueryVector] | None) -> Lesson:
     try:
         made = draft(sent)
         if not sent.HasField("vector"):
@@ -225,23 +219,27 @@ def _lesson(index: int, sent: memory_pb2.MemoryInput, vectors: Iterator[QueryVec
         raise InvalidRequest(f"memories[{index}].{error.field}", error.rule) from error
 
 
-def _origin(sent: memory_pb2.MemoryInput) -> Origin:
+def _kind(sent: memory_pb2.Memory) -> MemoryKind:
+    return _KIND_OF[sent.kind] if sent.kind else _KIND_OF_DETAIL.get(sent.WhichOneof("detail") or "", MemoryKind.NOTE)
+
+
+def _origin(sent: memory_pb2.Memory) -> Origin:
     return _ORIGIN_OF[sent.origin or Origin.MANUAL]
 
 
-def _trust(sent: memory_pb2.MemoryInput) -> float:
+def _trust(sent: memory_pb2.Memory) -> float:
     return sent.trust if sent.HasField("trust") else 1.0
 
 
-def _tags(sent: memory_pb2.MemoryInput) -> tuple[str, ...]:
-    return values.tags("index.tags", sent.index.tags)
+def _tags(sent: memory_pb2.Memory) -> tuple[str, ...]:
+    return values.tags("tags", sent.tags)
 
 
-def _payload(sent: memory_pb2.MemoryInput) -> Payload:
-    return Payload(content=sent.payload.content, raw=sent.payload.raw, detail=_detail(sent.payload))
+def _payload(sent: memory_pb2.Memory) -> Payload:
+    return Payload(content=sent.content, raw=sent.raw, detail=_detail(sent))
 
 
-def _detail(sent: memory_pb2.MemoryPayload) -> Detail:
+def _detail(sent: memory_pb2.Memory) -> Detail:
     match sent.WhichOneof("detail"):
         case "learning_record":
             record = sent.learning_record
@@ -288,21 +286,22 @@ def _mask(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _index(changes: Changes, sent: memory_pb2.MemoryInput) -> Changes:
-    return replace(changes, title=sent.index.title, summary=sent.index.summary, tags=_tags(sent))
+def _fields_of(paths: Sequence[str]) -> tuple[str, ...]:
+    """The fields of a message that the paths of a mask stand for: "detail" is any of its fields."""
+    return tuple(field for path in paths for field in (_KIND_OF_DETAIL if path == "detail" else (path,)))
 
 
-def _event_time(changes: Changes, sent: memory_pb2.MemoryInput) -> Changes:
+def _event_time(changes: Changes, sent: memory_pb2.Memory) -> Changes:
     return replace(changes, event_time=values.time("event_time", sent, "event_time"), event_time_set=True)
 
 
-_CHANGES: dict[str, Callable[[Changes, memory_pb2.MemoryInput], Changes]] = {
-    "index": _index,
-    "index.title": lambda changes, sent: replace(changes, title=sent.index.title),
-    "index.summary": lambda changes, sent: replace(changes, summary=sent.index.summary),
-    "index.tags": lambda changes, sent: replace(changes, tags=_tags(sent)),
-    "payload": lambda changes, sent: replace(changes, payload=_payload(sent)),
-    "payload.content": lambda changes, sent: replace(changes, content=sent.payload.content),
+_CHANGES: dict[str, Callable[[Changes, memory_pb2.Memory], Changes]] = {
+    "title": lambda changes, sent: replace(changes, title=sent.title),
+    "summary": lambda changes, sent: replace(changes, summary=sent.summary),
+    "tags": lambda changes, sent: replace(changes, tags=_tags(sent)),
+    "content": lambda changes, sent: replace(changes, content=sent.content),
+    "raw": lambda changes, sent: replace(changes, raw=sent.raw),
+    "detail": lambda changes, sent: replace(changes, detail=_detail(sent), detail_set=True),
     "origin": lambda changes, sent: replace(changes, origin=_origin(sent)),
     "session_id": lambda changes, sent: replace(changes, session_id=values.identifier("session_id", sent.session_id)),
     "speaker": lambda changes, sent: replace(changes, speaker=values.identifier("speaker", sent.speaker)),

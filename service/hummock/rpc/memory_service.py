@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hummock.core.errors import InvalidRequest, MemoryNotFound
-from hummock.core.memory import EventPage, MemoryEvent
+from hummock.core.errors import AlreadyExists, InvalidRequest, MemoryNotFound
+from hummock.core.memory import EventPage
 from hummock.memories.garden import Garden
 from hummock.rpc import memory_messages, values
 from hummock.rpc.memory_messages import memory_event
+from hummock.rpc.reading import Reading, Require, inside, project_read, that_fits
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
@@ -17,19 +18,25 @@ from hummock.v1 import memory_service_pb2 as pb
 MOST_EVENTS = 512
 """Of one message."""
 
+_FRAME_BYTES = 16
+"""That a message inside another one takes beside its own, at most."""
+
+_EVENTS_BYTES = MAX_REPLY_BYTES - 1024
+_ROOM_FOR_IDS_BYTES = 512 * 1024
+"""Of the ids that a reply had no room for."""
+
 SEQ_EVERY = 256
 """Writes that pass without an event before the position is told all the same, so that it stays within reach."""
-
-_DEFAULT_PAGE_SIZE = 100
 
 
 class MemoryServicer:
     """Each method is a call of the garden."""
 
-    def __init__(self, garden: Garden) -> None:
+    def __init__(self, garden: Garden, require: Require) -> None:
         self._garden = garden
+        self._require = require
 
-    def Get(self, request: pb.MemoryServiceGetRequest) -> pb.MemoryServiceGetResponse:
+    def GetMemory(self, request: pb.GetMemoryRequest) -> pb.GetMemoryResponse:
         """Returns one memory."""
         project = values.project_name("project", request.project)
         (found,) = self._garden.get(
@@ -39,100 +46,133 @@ class MemoryServicer:
             full=values.wants_full(request.view, unset_means_full=True),
         )
         if found is None:
-            raise MemoryNotFound(request.id)
+            with inside(project, self._require):
+                raise MemoryNotFound(request.id)
         superseded_by = self._garden.superseded_by(project, [found])
-        return pb.MemoryServiceGetResponse(memory=memory_messages.memory(found, superseded_by.get(found.id, ())))
-
-    def BatchGet(self, request: pb.MemoryServiceBatchGetRequest) -> pb.MemoryServiceBatchGetResponse:
-        """Returns several memories."""
-        ids = values.identifiers("ids", request.ids)
-        project = values.project_name("project", request.project)
-        found = self._garden.get(
-            project,
-            ids,
-            request.min_seq,
-            full=values.wants_full(request.view, unset_means_full=True),
+        message = memory_messages.memory(
+            found, superseded_by.get(found.id, ()), with_raw=values.wants_raw(request.view)
         )
-        return memory_messages.batch_get_response(ids, found, self._garden.superseded_by(project, found))
+        return pb.GetMemoryResponse(memory=message)
 
-    def List(self, request: pb.MemoryServiceListRequest) -> pb.MemoryServiceListResponse:
+    def BatchGetMemories(self, request: pb.BatchGetMemoriesRequest) -> pb.BatchGetMemoriesResponse:
+        """Returns several memories, as many as a reply has room for."""
+        ids = values.identifiers("ids", request.ids)
+        project = self._project(request)
+        found = self._garden.get(
+            project, ids, request.min_seq, full=values.wants_full(request.view, unset_means_full=True)
+        )
+        superseded_by = self._garden.superseded_by(project, found)
+        reply = pb.BatchGetMemoriesResponse(
+            missing_ids=[memory_id for memory_id, one in zip(ids, found, strict=True) if one is None]
+        )
+        with_raw, left_bytes = values.wants_raw(request.view), MAX_REPLY_BYTES - reply.ByteSize() - _ROOM_FOR_IDS_BYTES
+        for one in filter(None, found):
+            message = memory_messages.memory(one, superseded_by.get(one.id, ()), with_raw=with_raw)
+            left_bytes -= message.ByteSize() + _FRAME_BYTES
+            # The first comes in any case: whoever asks for the others again gets on.
+            if left_bytes < 0 and reply.memories:
+                reply.omitted_ids.append(one.id)
+            else:
+                reply.memories.append(message)
+        return reply
+
+    def ListMemories(self, request: pb.ListMemoriesRequest) -> pb.ListMemoriesResponse:
         """Returns the memories of a project in pages, shorter ones where a page would not fit into a reply."""
-        project = values.project_name("project", request.project)
+        project = self._project(request)
         where = values.memory_filter("filter", request.filter)
         after = page_number(request, request.page_token) or 0
-        full = values.wants_full(request.view, unset_means_full=False)
+        full, with_raw = values.wants_full(request.view, unset_means_full=False), values.wants_raw(request.view)
         newest_first = request.order == pb.LIST_ORDER_NEWEST_FIRST
-        size = request.page_size or _DEFAULT_PAGE_SIZE
-        while True:
+
+        def page_of(size: int) -> pb.ListMemoriesResponse:
             page = self._garden.page(
                 project, where, after, size, full=full, newest_first=newest_first, contains=request.contains
             )
             superseded_by = self._garden.superseded_by(project, page.memories)
-            reply = pb.MemoryServiceListResponse(
-                memories=(memory_messages.memory(one, superseded_by.get(one.id, ())) for one in page.memories),
+            return pb.ListMemoriesResponse(
+                memories=(
+                    memory_messages.memory(one, superseded_by.get(one.id, ()), with_raw=with_raw)
+                    for one in page.memories
+                ),
                 next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
             )
-            if reply.ByteSize() <= MAX_REPLY_BYTES or size == 1:
-                return reply
-            size = min(size, len(page.memories)) // 2 or 1
 
-    def Update(self, request: pb.MemoryServiceUpdateRequest) -> pb.MemoryServiceUpdateResponse:
+        return that_fits(page_of, values.page_size(request.page_size))
+
+    def UpdateMemory(self, request: pb.UpdateMemoryRequest) -> pb.UpdateMemoryResponse:
         """Changes the named fields of a memory."""
         memory_id, changes = memory_messages.memory_changes(request)
         project = values.project_name("project", request.project)
         request_id, fingerprint = values.request_id(request.request_id), values.fingerprint(request)
         try:
-            updated = self._garden.update(project, request_id, memory_id, changes, fingerprint)
+            with inside(project, self._require):
+                updated = self._garden.update(project, request_id, memory_id, changes, fingerprint)
+        except AlreadyExists:
+            raise
         except InvalidRequest as error:
             # What the memory would become is known to the garden alone.
-            if error.field.startswith("payload"):
+            if not error.field.startswith("memory."):
                 error.move_into("memory.")
             raise
         return memory_messages.update_response(updated)
 
-    def Delete(self, request: pb.MemoryServiceDeleteRequest) -> pb.MemoryServiceDeleteResponse:
+    def DeleteMemories(self, request: pb.DeleteMemoriesRequest) -> pb.DeleteMemoriesResponse:
         """Removes memories."""
+        project = values.project_name("project", request.project)
+        self._require(project)
         deleted = self._garden.delete(
-            values.project_name("project", request.project),
+            project,
             values.request_id(request.request_id),
             values.identifiers("ids", request.ids),
             values.fingerprint(request),
         )
         return memory_messages.delete_response(deleted)
 
-    def Watch(self, request: pb.MemoryServiceWatchRequest) -> Steps:
+    def WatchMemories(self, request: pb.WatchMemoriesRequest) -> Steps:
         """Tells what becomes of a project's memories."""
+        self._project(request)
         return watch_memories(self._garden, request)
 
+    def _project(self, request: Reading) -> str:
+        return project_read(request, self._require)
 
-def watch_memories(garden: Garden, request: pb.MemoryServiceWatchRequest) -> Steps:
+
+def watch_memories(garden: Garden, request: pb.WatchMemoriesRequest) -> Steps:
     """The messages of one stream, without end."""
     project = values.project_name("project", request.project)
     where = values.memory_filter("filter", request.filter)
-    full = values.wants_full(request.view, unset_means_full=False)
-    told = seq = request.after_seq if request.HasField("after_seq") else garden.seq(project)
-    yield pb.MemoryServiceWatchResponse(seq=seq, start=pb.MemoryWatchStart())
+    full, with_raw = values.wants_full(request.view, unset_means_full=False), values.wants_raw(request.view)
+    newest = garden.seq(project)
+    told = seq = request.after_seq if request.HasField("after_seq") else newest
+    # A project that has never accepted so many writes is told of by a reset, which is when the stream has caught up.
+    yield pb.WatchMemoriesResponse(seq=seq, start=pb.MemoryWatchStart(), caught_up=seq == newest)
     while True:
         page = garden.events(project, seq, where, full=full)
         if page.is_reset:
-            yield pb.MemoryServiceWatchResponse(seq=page.seq, reset=pb.MemoryWatchReset())
+            yield pb.WatchMemoriesResponse(seq=page.seq, reset=pb.MemoryWatchReset(), caught_up=page.seq >= newest)
             told = page.seq
-        elif page.events or page.seq - told >= SEQ_EVERY:
-            yield from _messages(page, told)
+        elif page.events or page.seq - told >= SEQ_EVERY or told < newest <= page.seq:
+            yield from _messages(page, told, newest, with_raw=with_raw)
             told = page.seq
         elif page.is_newest:
             yield UNTIL_WRITTEN
         seq = page.seq
 
 
-def _messages(page: EventPage, told: int) -> Iterator[pb.MemoryServiceWatchResponse]:
+def _messages(page: EventPage, told: int, newest: int, *, with_raw: bool) -> Iterator[pb.WatchMemoriesResponse]:
     """The events in messages of bounded size; only the last one has told all of its writes."""
-    events = page.events
-    while len(events) > MOST_EVENTS:
-        yield _message(told, events[:MOST_EVENTS])
-        events = events[MOST_EVENTS:]
-    yield _message(page.seq, events)
+    events: list[pb.MemoryEvent] = []
+    events_bytes = 0
+    for event in page.events:
+        message = memory_event(event, with_raw=with_raw)
+        message_bytes = message.ByteSize() + _FRAME_BYTES
+        if events and (len(events) == MOST_EVENTS or events_bytes + message_bytes > _EVENTS_BYTES):
+            yield _message(told, events, caught_up=told >= newest)
+            events, events_bytes = [], 0
+        events.append(message)
+        events_bytes += message_bytes
+    yield _message(page.seq, events, caught_up=page.seq >= newest)
 
 
-def _message(seq: int, events: Sequence[MemoryEvent]) -> pb.MemoryServiceWatchResponse:
-    return pb.MemoryServiceWatchResponse(seq=seq, events=pb.MemoryEvents(events=map(memory_event, events)))
+def _message(seq: int, events: Sequence[pb.MemoryEvent], *, caught_up: bool) -> pb.WatchMemoriesResponse:
+    return pb.WatchMemoriesResponse(seq=seq, events=pb.MemoryEvents(events=events), caught_up=caught_up)

@@ -35,59 +35,63 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
         load: How busy the lanes are.
     """
     recall, context = RecallServicer(use_cases.recall), ContextServicer(use_cases)
-    memory, session = MemoryServicer(use_cases.garden), SessionServicer(use_cases.sessions)
+    require = use_cases.projects.stored
+    memory = MemoryServicer(use_cases.garden, require)
+    session = SessionServicer(use_cases.sessions, require)
     project, admin = ProjectServicer(use_cases), AdminServicer(use_cases.status, load)
-    learning = LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan)
+    learning = LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan, require)
     return {
         "ContextService": {
             "Recall": Method(INLINE, recall.Recall, takes_deadline=True, then=Then(READ, recall.on_worker)),
-            "Render": Method(READ, context.Render, takes_deadline=True, then=Then(WRITE, context.counted)),
+            "Render": Method(READ, context.Render, takes_deadline=True),
+            "RenderTurn": Method(READ, context.RenderTurn, takes_deadline=True, then=Then(WRITE, context.counted)),
             "Learn": Method(WRITE, context.Learn),
+            "LearnTurn": Method(WRITE, context.LearnTurn),
             "LearnStream": Method(BATCHES, context.LearnStream),
             "Search": Method(READ, context.Search, takes_deadline=True),
             "Explain": Method(READ, context.Explain, takes_deadline=True),
             "Feedback": Method(WRITE, context.Feedback),
         },
         "MemoryService": {
-            "Get": Method(READ, memory.Get),
-            "BatchGet": Method(READ, memory.BatchGet),
-            "List": Method(READ, memory.List),
-            "Update": Method(WRITE, memory.Update),
-            "Delete": Method(WRITE, memory.Delete),
-            "Watch": Method(READ_STREAM, memory.Watch),
+            "GetMemory": Method(READ, memory.GetMemory),
+            "BatchGetMemories": Method(READ, memory.BatchGetMemories),
+            "ListMemories": Method(READ, memory.ListMemories),
+            "UpdateMemory": Method(WRITE, memory.UpdateMemory),
+            "DeleteMemories": Method(WRITE, memory.DeleteMemories),
+            "WatchMemories": Method(READ_STREAM, memory.WatchMemories),
         },
         "SessionService": {
-            "GetOrCreateActive": Method(WRITE, session.GetOrCreateActive),
-            "Create": Method(WRITE, session.Create),
-            "Get": Method(READ, session.Get),
-            "List": Method(READ, session.List),
-            "Update": Method(WRITE, session.Update),
-            "Delete": Method(WRITE, session.Delete),
+            "GetOrCreateActiveSession": Method(WRITE, session.GetOrCreateActiveSession),
+            "CreateSession": Method(WRITE, session.CreateSession),
+            "GetSession": Method(READ, session.GetSession),
+            "ListSessions": Method(READ, session.ListSessions),
+            "UpdateSession": Method(WRITE, session.UpdateSession),
+            "DeleteSession": Method(WRITE, session.DeleteSession),
             "AppendMessage": Method(WRITE, session.AppendMessage),
             "ListMessages": Method(READ, session.ListMessages),
-            "Watch": Method(READ_STREAM, session.Watch),
+            "WatchMessages": Method(READ_STREAM, session.WatchMessages),
         },
         "ProjectService": {
-            "Get": Method(READ, project.Get),
-            "List": Method(READ, project.List),
-            "Update": Method(WRITE, project.Update),
-            "GetSettings": Method(READ, project.GetSettings),
-            "UpdateSettings": Method(WRITE, project.UpdateSettings),
-            "Watch": Method(READ_STREAM, project.Watch),
-            "Export": Method(READ_STREAM, project.Export),
-            "Import": Method(MESSAGES, project.Import),
+            "GetProject": Method(READ, project.GetProject),
+            "ListProjects": Method(READ, project.ListProjects),
+            "UpdateProject": Method(WRITE, project.UpdateProject),
+            "GetProjectSettings": Method(READ, project.GetProjectSettings),
+            "UpdateProjectSettings": Method(WRITE, project.UpdateProjectSettings),
+            "WatchProject": Method(READ_STREAM, project.WatchProject),
+            "ExportProject": Method(READ_STREAM, project.ExportProject),
+            "ImportProject": Method(MESSAGES, project.ImportProject),
         },
         "LearningService": {
-            "GetState": Method(READ, learning.GetState),
-            "WatchState": Method(READ_STREAM, learning.WatchState),
-            "UpdateSettings": Method(WRITE, learning.UpdateSettings),
+            "GetLearningState": Method(READ, learning.GetLearningState),
+            "WatchLearningState": Method(READ_STREAM, learning.WatchLearningState),
+            "UpdateLearningSettings": Method(WRITE, learning.UpdateLearningSettings),
             "ObserveTurn": Method(WRITE, learning.ObserveTurn),
             "LearnKeywords": Method(WRITE_STREAM, learning.LearnKeywords),
-            "Replay": Method(READ, learning.Replay),
-            "ListEvents": Method(READ, learning.ListEvents),
+            "ReplayLearning": Method(READ, learning.ReplayLearning),
+            "ListLearningEvents": Method(READ, learning.ListLearningEvents),
         },
         "AdminService": {
-            "Status": Method(READ, admin.Status),
+            "GetStatus": Method(READ, admin.GetStatus),
         },
     }
 
@@ -115,9 +119,10 @@ def check_table(table: Mapping[str, Mapping[str, Method]]) -> None:
         raise ValueError("the table of methods does not name each method of the contract once")
     for service in SERVICES:
         for name, descriptor in _descriptors(service).items():
-            lane = table[service.name][name].lane
+            method = table[service.name][name]
+            lane, last = method.lane, method.then.lane if method.then else method.lane
             said = (_is_read(descriptor), descriptor.client_streaming, descriptor.server_streaming)
-            if said != (lane.is_read, lane.takes_stream, lane.gives_stream):
+            if said != (last.is_read, lane.takes_stream, lane.gives_stream):
                 raise ValueError(f"{service.name}/{name} cannot be in lane {lane.name}")
 
 

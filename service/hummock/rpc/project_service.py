@@ -7,14 +7,19 @@ from hummock.core.memory import Origin
 from hummock.core.project import EmbeddingStatus, Project
 from hummock.rpc import values
 from hummock.rpc.project_transfer import export_project, import_lines
-from hummock.rpc.settings_messages import own_settings, project_settings, setting_paths, shown_settings
+from hummock.rpc.settings_messages import (
+    default_settings,
+    effective_settings,
+    own_settings,
+    project_settings,
+    setting_paths,
+)
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_position, page_token
 from hummock.rpc.use_cases import UseCases
 from hummock.v1 import memory_pb2
 from hummock.v1 import project_service_pb2 as pb
 
-_DEFAULT_PAGE_SIZE = 100
 _UPDATABLE = ("tech_stack", "path")
 
 
@@ -26,22 +31,22 @@ class ProjectServicer:
         self._projects = use_cases.projects
         self._settings = use_cases.settings
 
-    def Get(self, request: pb.ProjectServiceGetRequest) -> pb.ProjectServiceGetResponse:
+    def GetProject(self, request: pb.GetProjectRequest) -> pb.GetProjectResponse:
         """Returns one project."""
         found = self._projects.get(values.project_name("project", request.project))
-        return pb.ProjectServiceGetResponse(project=project_message(found, whole=True))
+        return pb.GetProjectResponse(project=project_message(found, whole=True))
 
-    def List(self, request: pb.ProjectServiceListRequest) -> pb.ProjectServiceListResponse:
+    def ListProjects(self, request: pb.ListProjectsRequest) -> pb.ListProjectsResponse:
         """Returns the projects in pages."""
-        size = request.page_size or _DEFAULT_PAGE_SIZE
+        size = values.page_size(request.page_size)
         # One more than the page holds tells whether another page follows.
         found = self._projects.page(page_position(request, request.page_token), size + 1)
-        return pb.ProjectServiceListResponse(
+        return pb.ListProjectsResponse(
             projects=[project_message(one, whole=False) for one in found[:size]],
             next_page_token=page_token(request, found[size - 1].name) if len(found) > size else "",
         )
 
-    def Watch(self, request: pb.ProjectServiceWatchRequest) -> Steps:
+    def WatchProject(self, request: pb.WatchProjectRequest) -> Steps:
         """Says how far a project's embedding is, and again when that has changed."""
         name = values.project_name("project", request.project)
         shown: tuple[int, int] | None = None
@@ -53,7 +58,7 @@ class ProjectServicer:
             shown = now.memory_count, now.pending_count
             yield watch_message(now, self._use_cases.embedding_status())
 
-    def Update(self, request: pb.ProjectServiceUpdateRequest) -> pb.ProjectServiceUpdateResponse:
+    def UpdateProject(self, request: pb.UpdateProjectRequest) -> pb.UpdateProjectResponse:
         """Changes the named fields of a project's information."""
         named = frozenset(request.update_mask.paths)
         if not named or not named.issubset(_UPDATABLE):
@@ -66,20 +71,19 @@ class ProjectServicer:
             Origin(request.origin or Origin.MANUAL),
             values.fingerprint(request),
         )
-        return pb.ProjectServiceUpdateResponse(project=project_message(updated, whole=False))
+        return pb.UpdateProjectResponse(project=project_message(updated, whole=False))
 
-    def GetSettings(self, request: pb.ProjectServiceGetSettingsRequest) -> pb.ProjectServiceGetSettingsResponse:
+    def GetProjectSettings(self, request: pb.GetProjectSettingsRequest) -> pb.GetProjectSettingsResponse:
         """Returns what applies where requests say nothing."""
         shown = self._settings.get(values.project_name("project", request.project))
-        return pb.ProjectServiceGetSettingsResponse(
+        return pb.GetProjectSettingsResponse(
             settings=own_settings(shown.own),
-            values=shown_settings(shown.settings),
+            effective=effective_settings(shown),
+            defaults=default_settings(shown),
             content_seq=shown.content_seq,
         )
 
-    def UpdateSettings(
-        self, request: pb.ProjectServiceUpdateSettingsRequest
-    ) -> pb.ProjectServiceUpdateSettingsResponse:
+    def UpdateProjectSettings(self, request: pb.UpdateProjectSettingsRequest) -> pb.UpdateProjectSettingsResponse:
         """Changes the named settings of a project."""
         shown = self._settings.change(
             values.project_name("project", request.project),
@@ -88,24 +92,25 @@ class ProjectServicer:
             setting_paths(request.update_mask.paths),
             values.fingerprint(request),
         )
-        return pb.ProjectServiceUpdateSettingsResponse(
+        return pb.UpdateProjectSettingsResponse(
             settings=own_settings(shown.own),
-            values=shown_settings(shown.settings),
+            effective=effective_settings(shown),
+            defaults=default_settings(shown),
             seq=shown.seq,
         )
 
-    def Export(self, request: pb.ProjectServiceExportRequest) -> Steps:
+    def ExportProject(self, request: pb.ExportProjectRequest) -> Steps:
         """Gives out all of a project."""
         return export_project(self._use_cases, request)
 
-    def Import(self, request: pb.ProjectServiceImportRequest) -> pb.ProjectServiceImportResponse:
+    def ImportProject(self, request: pb.ImportProjectRequest) -> pb.ImportProjectResponse:
         """Takes in the records of one message of a stream."""
         return import_lines(self._use_cases, request)
 
 
-def project_message(stored: Project, *, whole: bool) -> pb.Project:
+def project_message(stored: Project, *, whole: bool) -> pb.ProjectDetails:
     """A project, with what takes a look of its own: memories by kind and feedback, or without."""
-    return pb.Project(
+    return pb.ProjectDetails(
         name=stored.name,
         info=pb.ProjectInfo(
             tech_stack=stored.info.tech_stack,
@@ -114,7 +119,10 @@ def project_message(stored: Project, *, whole: bool) -> pb.Project:
             path_origin=memory_pb2.Origin.ValueType(stored.info.path_origin or 0),
         ),
         memory_count=stored.memory_count,
-        kinds=[pb.KindCount(kind=kind.name, count=count) for kind, count in sorted(stored.kinds.items())]
+        kinds=[
+            pb.KindCount(kind=memory_pb2.MemoryKind.ValueType(kind), count=count)
+            for kind, count in sorted(stored.kinds.items())
+        ]
         if whole
         else [],
         seq=stored.seq,
@@ -132,9 +140,9 @@ def project_message(stored: Project, *, whole: bool) -> pb.Project:
     )
 
 
-def watch_message(stored: Project, embedding: EmbeddingStatus) -> pb.ProjectServiceWatchResponse:
+def watch_message(stored: Project, embedding: EmbeddingStatus) -> pb.WatchProjectResponse:
     """How far a project's embedding is."""
-    return pb.ProjectServiceWatchResponse(
+    return pb.WatchProjectResponse(
         memory_count=stored.memory_count,
         pending_count=stored.pending_count,
         rate=embedding.rate,

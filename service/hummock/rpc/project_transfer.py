@@ -25,23 +25,26 @@ from hummock.core.transfer import (
 from hummock.rpc import values
 from hummock.rpc.memory_messages import draft, fill_payload
 from hummock.rpc.settings_messages import own_settings, project_settings
-from hummock.rpc.status import violations_of
+from hummock.rpc.status import to_proto
 from hummock.rpc.streams import Steps
 from hummock.rpc.use_cases import UseCases
 from hummock.rpc.validation import check
 from hummock.v1 import context_service_pb2, memory_pb2, transfer_pb2
 from hummock.v1 import project_service_pb2 as pb
 
-VERSION = 1
+VERSION = 2
 """Of the records."""
 
 _FLOAT_BYTES = 4
 _MOST_RECORDS = 512
-_MOST_BYTES = 4 * 1024 * 1024
+_MOST_BYTES = 1024 * 1024
 """Of one message, besides its last record."""
 
+_LARGEST_RECORD_BYTES = 3 * 1024 * 1024
+"""A larger one goes without its vectors, which whoever takes it in makes anew."""
 
-def export_project(use_cases: UseCases, request: pb.ProjectServiceExportRequest) -> Steps:
+
+def export_project(use_cases: UseCases, request: pb.ExportProjectRequest) -> Steps:
     """The messages of one export."""
     project = use_cases.projects.get(values.project_name("project", request.project))
     settings = use_cases.settings.get(project.name).own
@@ -61,7 +64,10 @@ def export_project(use_cases: UseCases, request: pb.ProjectServiceExportRequest)
 
 def _records(page: ExportPage, emb_space: str) -> Iterator[transfer_pb2.TransferRecord]:
     for kept in page.memories:
-        yield _memory_record(kept, emb_space)
+        record = _memory_record(kept, emb_space)
+        if record.ByteSize() > _LARGEST_RECORD_BYTES:
+            record.memory.ClearField("chunks")
+        yield record
     for memory_id in page.removed_ids:
         yield transfer_pb2.TransferRecord(removed_id=memory_id)
 
@@ -79,11 +85,11 @@ def _chunks(records: Iterable[transfer_pb2.TransferRecord]) -> Iterator[list[tra
         yield chunk
 
 
-def _export_response(records: list[transfer_pb2.TransferRecord], memory_count: int) -> pb.ProjectServiceExportResponse:
-    return pb.ProjectServiceExportResponse(records=records, memory_count=memory_count)
+def _export_response(records: list[transfer_pb2.TransferRecord], memory_count: int) -> pb.ExportProjectResponse:
+    return pb.ExportProjectResponse(records=records, memory_count=memory_count)
 
 
-def import_lines(use_cases: UseCases, request: pb.ProjectServiceImportRequest) -> pb.ProjectServiceImportResponse:
+def import_lines(use_cases: UseCases, request: pb.ImportProjectRequest) -> pb.ImportProjectResponse:
     """Takes in what is right and names what is wrong."""
     project = values.project_name("project", request.project)
     numbers: list[int] = []
@@ -222,9 +228,9 @@ def _conversation(part: Session | GivenMessage) -> transfer_pb2.TransferRecord:
     return record
 
 
-def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ProjectServiceImportResponse:
+def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ImportProjectResponse:
     """What became of the lines of these numbers."""
-    return pb.ProjectServiceImportResponse(
+    return pb.ImportProjectResponse(
         seq=imported.seq,
         created_count=imported.created,
         updated_count=imported.updated,
@@ -239,22 +245,21 @@ def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ProjectSe
 
 def _import_failure(number: int, error: InvalidRequest) -> pb.ImportFailure:
     """Why a line was not taken in."""
-    first = violations_of(error)[0]
-    return pb.ImportFailure(number=number, field=first.field, message=first.rule)
+    return pb.ImportFailure(number=number, status=to_proto(error))
 
 
 def _origin(origin: Origin | None) -> memory_pb2.Origin.ValueType:
     return memory_pb2.ORIGIN_UNSPECIFIED if origin is None else memory_pb2.Origin.ValueType(origin)
 
 
-def _fill_input(message: memory_pb2.MemoryInput, stored: Memory) -> None:
+def _fill_input(message: memory_pb2.Memory, stored: Memory) -> None:
     """Writes what a memory was made from into an empty message."""
     message.id = stored.id
     message.kind = memory_pb2.MemoryKind.ValueType(stored.kind)
     message.origin = memory_pb2.Origin.ValueType(stored.origin)
-    message.index.title = stored.index.title
-    message.index.summary = stored.index.summary
-    message.index.tags.extend(stored.index.tags)
+    message.title = stored.index.title
+    message.summary = stored.index.summary
+    message.tags.extend(stored.index.tags)
     message.session_id = stored.session_id
     message.speaker = stored.speaker
     message.emotion_label = stored.emotion_label
@@ -265,4 +270,4 @@ def _fill_input(message: memory_pb2.MemoryInput, stored: Memory) -> None:
     if stored.event_time is not None:
         values.set_timestamp(message.event_time, stored.event_time)
     if stored.payload is not None:
-        fill_payload(message.payload, stored.payload)
+        fill_payload(message, stored.payload, with_raw=True)

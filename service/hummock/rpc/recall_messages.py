@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any, Final
+
+from msgspec import structs
 
 from hummock.core.candidates import FoundBy
 from hummock.core.errors import InvalidRequest
-from hummock.core.memory import Filter, Origin
+from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import (
     CrossEncoding,
     DecayMode,
@@ -30,10 +34,40 @@ from hummock.core.recall import (
 )
 from hummock.rpc import values
 from hummock.rpc.memory_messages import fill_memory
+from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 
-_NO_DECAY = recall_pb2.Decay()
+_NO_TUNING = recall_pb2.RecallTuning()
 _NO_FILTER = Filter()
+_TEXTS: Final = ("content", "raw", "learning_record", "domain_knowledge", "code_fragment", "text")
+_ROOM_TO_SAY_SO_BYTES = 1024
+
+
+def _by_name(numbers: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values of an enum by their names without the prefix."""
+    return {name.removeprefix(prefix): number for name, number in numbers.items()}
+
+
+_PARTS: Final = {
+    name.lower(): part for name, part in _by_name(dict(recall_pb2.DegradedPart.items()), "DEGRADED_PART_").items()
+}
+_REASONS: Final = _by_name(dict(recall_pb2.DegradationReason.items()), "DEGRADATION_REASON_")
+_STAGES: Final = {
+    name.lower(): stage for name, stage in _by_name(dict(recall_pb2.RecallStage.items()), "RECALL_STAGE_").items()
+}
+GROUPS: Final[Mapping[str, recall_pb2.HitGroup.ValueType]] = {
+    "": recall_pb2.HIT_GROUP_UNSPECIFIED,
+    "main": recall_pb2.HIT_GROUP_MAIN,
+    "code": recall_pb2.HIT_GROUP_CODE,
+    "domains": recall_pb2.HIT_GROUP_DOMAINS,
+}
+"""Groups by their names in a recall."""
+
+_RESULT_SCOPES: Final[Mapping[str, context_service_pb2.SearchScope.ValueType]] = {
+    "code": context_service_pb2.SEARCH_SCOPE_CODE,
+    "knowledge": context_service_pb2.SEARCH_SCOPE_KNOWLEDGE,
+}
+_FILES: Final = ("key_files", "source_files")
 _EVERY_PATH = frozenset(RecallPath)
 # A look-up takes a fifth of the time of an enum's call.
 _PRESETS = {int(preset): preset for preset in Preset}
@@ -58,35 +92,35 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
     """
     if not request.query_text.strip():
         raise InvalidRequest(f"{prefix}query_text", "is blank; say what to recall for")
-    if request.HasField("window_turns") and not request.session_id:
-        raise InvalidRequest(f"{prefix}window_turns", "is of a session; say which by session_id")
+    if request.tuning.HasField("window_turns") and not request.session_id:
+        raise InvalidRequest(f"{prefix}tuning.window_turns", "is of a session; say which by session_id")
     # One list of what is set: to ask for each field by its name takes as long as the rest.
     given = {field.name: value for field, value in request.ListFields()}
-    decay = given.get("decay", _NO_DECAY)
+    tuning = {field.name: value for field, value in given.get("tuning", _NO_TUNING).ListFields()}
     return RecallQuery(
         project=values.project_name(f"{prefix}project", request.project),
         text=request.query_text,
         vector=values.vector(f"{prefix}query_vector", request.query_vector) if "query_vector" in given else None,
         preset=_PRESETS[request.preset or Preset.AGENT],
-        top_k=given.get("top_k"),
-        candidates=given.get("candidates"),
-        min_similarity=given.get("min_similarity"),
-        filter=values.memory_filter(f"{prefix}filter", request.filter) if "filter" in given else _NO_FILTER,
+        top_k=tuning.get("top_k"),
+        candidates=tuning.get("candidates"),
+        min_similarity=tuning.get("min_similarity"),
+        filter=_parse_filter(f"{prefix}filter", request) if "filter" in given or "origins" in tuning else _NO_FILTER,
         paths=frozenset(map(RecallPath, request.paths)) if "paths" in given else _EVERY_PATH,
-        decay_mode=DecayMode(decay.mode) if decay.mode else None,
-        half_life_days=decay.half_life_days if decay.HasField("half_life_days") else None,
-        decay_floor=decay.floor if decay.HasField("floor") else None,
-        decay_exempt_origins=frozenset(map(Origin, decay.exempt_origins)) if "decay" in given else frozenset(),
-        relevance_weight=given.get("relevance_weight"),
-        near_twin_bar=given.get("near_twin_bar"),
+        decay_mode=DecayMode(tuning["decay_mode"]) if "decay_mode" in tuning else None,
+        half_life_days=tuning.get("half_life_days"),
+        decay_floor=tuning.get("decay_floor"),
+        decay_exempt_origins=frozenset(map(Origin, given.get("decay_exempt_origins", ()))),
+        relevance_weight=tuning.get("relevance_weight"),
+        near_twin_bar=tuning.get("near_twin_bar"),
         mmr_relevance=MmrRelevance(request.mmr_relevance) if request.mmr_relevance else None,
         cross_encoding=CrossEncoding(request.cross_encoder) if request.cross_encoder else None,
         late_interaction=given.get("late_interaction"),
         time_words=given.get("time_words"),
         context_window=request.context_window,
         keyword_mode=KeywordMode(given.get("keyword_mode", KeywordMode.TERMS)),
-        code_top_k=given.get("code_top_k"),
-        domain_top_k=given.get("domain_top_k"),
+        code_top_k=tuning.get("code_top_k"),
+        domain_top_k=tuning.get("domain_top_k"),
         intent=_parse_intent(f"{prefix}intent", request.intent) if "intent" in given else None,
         intent_mode=IntentMode(request.intent_mode) if request.intent_mode else None,
         as_of=values.time(f"{prefix}as_of", request, "as_of"),
@@ -94,7 +128,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         until_s=until_s,
         full=values.wants_full(request.view, unset_means_full=True),
         session_id=values.identifier(f"{prefix}session_id", request.session_id),
-        window_turns=given.get("window_turns"),
+        window_turns=tuning.get("window_turns"),
         echo_window_s=values.seconds(given["echo_window"]) if "echo_window" in given else None,
     )
 
@@ -124,8 +158,8 @@ def search_query(request: context_service_pb2.SearchRequest, until_s: float | No
     )
 
 
-def recall_response(recalled: Recalled) -> recall_pb2.RecallResponse:
-    """The answer to a recall."""
+def recall_response(recalled: Recalled, *, with_raw: bool = False) -> recall_pb2.RecallResponse:
+    """The answer to a recall; where it has no room for all texts, those of the best hits of each group come."""
     reply = recall_pb2.RecallResponse(
         intent=intent(recalled.intent),
         receipt=receipt(recalled.receipt),
@@ -139,8 +173,8 @@ def recall_response(recalled: Recalled) -> recall_pb2.RecallResponse:
         (reply.domains, recalled.domains),
     ):
         for hit in hits:
-            _fill_hit(messages.add(), hit)
-    return reply
+            _fill_hit(messages.add(), hit, with_raw=with_raw)
+    return _that_fits(reply)
 
 
 def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
@@ -170,7 +204,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
         preset=recall_pb2.Preset.ValueType(kept.preset),
         groups=[
             recall_pb2.GroupCount(
-                group=group.name,
+                group=GROUPS[group.name],
                 searched=group.searched,
                 vector=group.vector,
                 keyword=group.keyword,
@@ -207,14 +241,49 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
     values.set_timestamp(message.as_of, kept.as_of)
     values.set_duration(message.elapsed, kept.elapsed_s)
     for stage in kept.stages:
-        time = message.stages.add(stage=stage.stage)
+        time = message.stages.add(stage=_STAGES.get(stage.stage, recall_pb2.RECALL_STAGE_UNSPECIFIED))
         values.set_duration(time.elapsed, stage.elapsed_s)
     return message
 
 
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
     """What could not be done."""
-    return [recall_pb2.Degradation(path=one.path, reason=one.reason, message=one.message) for one in degraded]
+    return [
+        recall_pb2.Degradation(
+            part=_PARTS.get(one.path, recall_pb2.DEGRADED_PART_UNSPECIFIED),
+            reason=_REASONS.get(one.reason, recall_pb2.DEGRADATION_REASON_UNSPECIFIED),
+            message=one.message,
+        )
+        for one in degraded
+    ]
+
+
+def _that_fits(reply: recall_pb2.RecallResponse) -> recall_pb2.RecallResponse:
+    """The reply without the texts of as many hits as needed, the worst of each group first; it says so."""
+    excess = reply.ByteSize() - MAX_REPLY_BYTES
+    if excess <= 0:
+        return reply
+    excess += _ROOM_TO_SAY_SO_BYTES
+    groups = [list(reply.hits), list(reply.code_fragments), list(reply.domains)]
+    # Groups give way in turns, so that each keeps its best.
+    worst_first = [hit for row in zip_longest(*(reversed(group) for group in groups)) for hit in row if hit is not None]
+    cut = 0
+    for hit in worst_first:
+        if excess <= 0:
+            break
+        before = hit.ByteSize()
+        for memory in (hit.memory, *hit.before, *hit.after):
+            for field in _TEXTS:
+                memory.ClearField(field)
+        excess -= before - hit.ByteSize()
+        cut += 1
+    reply.degraded.add(
+        part=recall_pb2.DEGRADED_PART_TEXTS,
+        reason=recall_pb2.DEGRADATION_REASON_REPLY_LIMIT,
+        message=f"the texts of {cut} of {len(worst_first)} hits were left out, for the reply would be too large; "
+        "ask for fewer hits or the INDEX view, and read what is missing by BatchGetMemories",
+    )
+    return reply
 
 
 def _parse_intent(field: str, sent: recall_pb2.Intent) -> Intent:
@@ -236,8 +305,14 @@ def _parse_interval(field: str, sent: recall_pb2.TimeInterval) -> TimeInterval:
     )
 
 
-def _fill_hit(message: recall_pb2.Hit, hit: Hit) -> None:
-    fill_memory(message.memory, hit.memory)
+def _parse_filter(field: str, request: recall_pb2.RecallRequest) -> Filter:
+    where = values.memory_filter(field, request.filter)
+    origins = frozenset(map(Origin, request.tuning.origins))
+    return structs.replace(where, origins=origins) if origins and not where.origins else where
+
+
+def _fill_hit(message: recall_pb2.Hit, hit: Hit, *, with_raw: bool) -> None:
+    fill_memory(message.memory, hit.memory, with_raw=with_raw)
     message.score = hit.score
     message.similarity = hit.similarity
     message.cosine = hit.cosine
@@ -252,9 +327,9 @@ def _fill_hit(message: recall_pb2.Hit, hit: Hit) -> None:
         message.matched_terms.extend(hit.matched_terms)
     message.paths.extend(_PATHS_OF[hit.found_by])
     for beside in hit.before:
-        fill_memory(message.before.add(), beside)
+        fill_memory(message.before.add(), beside, with_raw=with_raw)
     for beside in hit.after:
-        fill_memory(message.after.add(), beside)
+        fill_memory(message.after.add(), beside, with_raw=with_raw)
 
 
 def _interval_message(interval: TimeInterval) -> recall_pb2.TimeInterval:
@@ -268,11 +343,18 @@ def _interval_message(interval: TimeInterval) -> recall_pb2.TimeInterval:
 
 def _search_result(result: SearchResult) -> context_service_pb2.SearchResult:
     return context_service_pb2.SearchResult(
-        type=result.type,
+        scope=_RESULT_SCOPES[result.type],
         memory_id=result.memory_id,
         title=result.title,
         content=result.content,
         score=result.score,
-        metadata=values.struct(result.metadata),
         seen_before=result.seen_before,
+        **_facts(result.metadata),
     )
+
+
+def _facts(facts: Mapping[str, object]) -> dict[str, Any]:
+    """What a search tells of a memory beside its text, by the fields of a result."""
+    told: dict[str, Any] = {"files" if name in _FILES else name: value for name, value in facts.items()}
+    told["kind"], told["origin"] = MemoryKind[told["kind"]], Origin[told["origin"]]
+    return told

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from hashlib import sha256
+from typing import Final
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.recall import RecallQuery
@@ -24,17 +27,42 @@ from hummock.rpc import values
 from hummock.rpc.learning_messages import turn_decision
 from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
 from hummock.rpc.tokens import prefix_state, prefix_token
-from hummock.rpc.validation import check
+from hummock.rpc.validation import check, placed
 from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
+
+_READ_TOOL: Final = {
+    pb.READ_TOOL_UNSPECIFIED: READ_TOOLS[0],
+    **{pb.ReadTool.Value(f"READ_TOOL_{name.upper()}"): name for name in READ_TOOLS},
+}
 
 
-def render_query(request: pb.RenderRequest, until_s: float | None = None) -> RenderQuery:
+def turn_query(request: pb.RenderTurnRequest, until_s: float | None = None) -> RenderQuery:
+    """A turn's rendering. Args as for `render_query`. Raises: InvalidRequest."""
+    bare = pb.RenderTurnRequest()
+    bare.CopyFrom(request)
+    bare.ClearField("request_id")
+    commit = RenderCommit(
+        scope=values.identifier("scope", request.scope),
+        turn=request.turn,
+        request_id=values.request_id(request.request_id),
+        fingerprint=values.hashed(bare),
+    )
+    try:
+        return render_query(request.render, until_s, commit)
+    except InvalidRequest as error:
+        raise placed(error, "render.") from error
+
+
+def render_query(
+    request: pb.RenderRequest, until_s: float | None = None, commit: RenderCommit | None = None
+) -> RenderQuery:
     """A rendering. The recall inside takes the outer project, is checked like one that came alone, and is full.
 
     Args:
         request: Checked against the rules.
         until_s: As in `recall_query`.
+        commit: Makes it a turn's, to be counted.
 
     Raises: InvalidRequest.
     """
@@ -45,7 +73,7 @@ def render_query(request: pb.RenderRequest, until_s: float | None = None) -> Ren
         memory_ids=values.identifiers("memories.ids", request.memories.ids),
         form=RenderForm(request.form or RenderForm.CONTEXT),
         budget_tokens=request.budget_tokens if request.HasField("budget_tokens") else None,
-        locale=Locale(request.locale) if request.locale else None,
+        locale=_parse_locale(request.locale),
         prompt=request.prompt if request.HasField("prompt") else None,
         template=PromptTemplate(request.template) if request.template else None,
         target=PromptTarget(request.target) if request.target else None,
@@ -56,9 +84,9 @@ def render_query(request: pb.RenderRequest, until_s: float | None = None) -> Ren
         tail=_parse_tail(project, request),
         as_of=values.time("as_of", request, "as_of"),
         utc_offset_minutes=request.utc_offset_minutes,
-        read_tool=request.read_tool or READ_TOOLS[0],
+        read_tool=_READ_TOOL[request.read_tool],
         session=_parse_session(request.session) if request.HasField("session") else None,
-        commit=_parse_commit(request) if request.HasField("commit") else None,
+        commit=commit,
     )
 
 
@@ -81,6 +109,13 @@ def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
         instructions=rendered.instructions,
         prefix=None if rendered.prefix is None else _prefix(project, rendered.prefix),
         counter=rendered.counter,
+    )
+
+
+def turn_response(project: str, rendered: Rendered) -> pb.RenderTurnResponse:
+    """A turn's prompt of this project, counted."""
+    return pb.RenderTurnResponse(
+        rendering=render_response(project, rendered),
         decision=None if rendered.decision is None else turn_decision(rendered.decision),
     )
 
@@ -97,16 +132,15 @@ def _parse_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQue
     return recall_query(recall, until_s, "recall.")
 
 
-def _parse_commit(request: pb.RenderRequest) -> RenderCommit:
-    bare = pb.RenderRequest()
-    bare.CopyFrom(request)
-    bare.commit.ClearField("request_id")
-    return RenderCommit(
-        scope=values.identifier("commit.scope", request.commit.scope),
-        turn=request.commit.turn,
-        request_id=values.request_id(request.commit.request_id),
-        fingerprint=values.hashed(bare),
-    )
+def _parse_locale(tag: str) -> Locale | None:
+    """The language of headings that a BCP 47 tag asks for: there are Chinese and English ones."""
+    if not tag:
+        return None
+    return Locale.ZH if tag.partition("-")[0].lower() == "zh" else Locale.EN
+
+
+def _json(value: Mapping[str, object]) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _parse_message(field: str, sent: pb.PromptMessage) -> PromptMessage:
@@ -121,12 +155,12 @@ def _parse_message(field: str, sent: pb.PromptMessage) -> PromptMessage:
 def _parse_session(sent: pb.SessionHistory) -> HistoryQuery:
     return HistoryQuery(
         session_id=values.identifier("session.session_id", sent.session_id),
-        max_messages=sent.max_messages if sent.HasField("max_messages") else None,
-        max_characters=sent.max_characters if sent.HasField("max_characters") else None,
+        max_messages=sent.limits.max_messages if sent.limits.HasField("max_messages") else None,
+        max_characters=sent.limits.max_characters if sent.limits.HasField("max_characters") else None,
     )
 
 
-def _parse_quotas(sent: pb.SectionQuotas) -> PartialQuotas:
+def _parse_quotas(sent: settings_pb2.SectionQuotas) -> PartialQuotas:
     return PartialQuotas(
         domains=sent.domains if sent.HasField("domains") else None,
         learning_records=sent.learning_records if sent.HasField("learning_records") else None,
@@ -161,10 +195,10 @@ def _tool(tool: ToolDefinition) -> pb.ToolDefinition:
     return pb.ToolDefinition(
         name=tool.name,
         description=tool.description,
-        input_schema=values.struct(tool.input_schema),
-        openai=values.struct(tool.openai()),
-        anthropic=values.struct(tool.anthropic()),
-        mcp=values.struct(tool.mcp()),
+        input_schema_json=_json(tool.input_schema),
+        openai_json=_json(tool.openai()),
+        anthropic_json=_json(tool.anthropic()),
+        mcp_json=_json(tool.mcp()),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from hummock.core.errors import InvalidRequest
+from hummock.core.memory import LearnStatus
 from hummock.core.session import (
     AppendMessage,
     ChangeSession,
@@ -20,102 +22,118 @@ from hummock.core.session import (
 )
 from hummock.memories.sessions import Sessions
 from hummock.rpc import values
+from hummock.rpc.reading import Require, inside, project_read
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
 from hummock.v1 import context_service_pb2, session_pb2
 from hummock.v1 import session_service_pb2 as pb
 
 _UPDATABLE = ("title", "archived")
-_DEFAULT_PAGE_SIZE = 100
 _DEFAULT_MESSAGES = 20
-_REPLY_BYTES = 8 * 1024 * 1024
+_REPLY_BYTES = 3 * 1024 * 1024
 """Of messages as stored; on the wire they take little more."""
+
+
+_SIDE_STATUS: Final[Mapping[LearnStatus, context_service_pb2.TurnSideStatus.ValueType]] = {
+    LearnStatus.CREATED: context_service_pb2.TURN_SIDE_STATUS_CREATED,
+    LearnStatus.UNCHANGED: context_service_pb2.TURN_SIDE_STATUS_UNCHANGED,
+    LearnStatus.QUOTED: context_service_pb2.TURN_SIDE_STATUS_QUOTED,
+}
 
 
 class SessionServicer:
     """Each method is a call of the sessions."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, require: Require) -> None:
         self._sessions = sessions
+        self._require = require
 
-    def GetOrCreateActive(
-        self, request: pb.SessionServiceGetOrCreateActiveRequest
-    ) -> pb.SessionServiceGetOrCreateActiveResponse:
+    def GetOrCreateActiveSession(
+        self, request: pb.GetOrCreateActiveSessionRequest
+    ) -> pb.GetOrCreateActiveSessionResponse:
         """Returns the active session."""
         active = self._sessions.active(values.project_name("project", request.project))
-        return pb.SessionServiceGetOrCreateActiveResponse(session=session(active.session), created=active.is_new)
+        return pb.GetOrCreateActiveSessionResponse(session=session(active.session), created=active.is_new)
 
-    def Create(self, request: pb.SessionServiceCreateRequest) -> pb.SessionServiceCreateResponse:
+    def CreateSession(self, request: pb.CreateSessionRequest) -> pb.CreateSessionResponse:
         """Creates a session."""
         written = self._sessions.create(create_session(request))
-        return pb.SessionServiceCreateResponse(session=session(written.session), seq=written.seq)
+        return pb.CreateSessionResponse(session=session(written.session), seq=written.seq)
 
-    def Get(self, request: pb.SessionServiceGetRequest) -> pb.SessionServiceGetResponse:
+    def GetSession(self, request: pb.GetSessionRequest) -> pb.GetSessionResponse:
         """Returns one session."""
         project = values.project_name("project", request.project)
-        found = self._sessions.get(project, values.identifier("id", request.id))
-        return pb.SessionServiceGetResponse(session=session(found))
+        with inside(project, self._require):
+            return pb.GetSessionResponse(
+                session=session(self._sessions.get(project, values.identifier("id", request.id)))
+            )
 
-    def List(self, request: pb.SessionServiceListRequest) -> pb.SessionServiceListResponse:
+    def ListSessions(self, request: pb.ListSessionsRequest) -> pb.ListSessionsResponse:
         """Returns the sessions in pages."""
-        project = values.project_name("project", request.project)
+        project = project_read(request, self._require)
         behind = page_number(request, request.page_token)
-        size = request.page_size or _DEFAULT_PAGE_SIZE
+        size = values.page_size(request.page_size)
         page = self._sessions.page(project, behind, size, archived=request.archived)
-        return pb.SessionServiceListResponse(
+        return pb.ListSessionsResponse(
             sessions=map(session, page.sessions),
             next_page_token="" if page.next_behind is None else page_token(request, str(page.next_behind)),
         )
 
-    def Update(self, request: pb.SessionServiceUpdateRequest) -> pb.SessionServiceUpdateResponse:
+    def UpdateSession(self, request: pb.UpdateSessionRequest) -> pb.UpdateSessionResponse:
         """Changes the named fields of a session."""
-        written = self._sessions.change(change_session(request))
-        return pb.SessionServiceUpdateResponse(session=session(written.session), seq=written.seq)
+        with inside(request.project, self._require):
+            written = self._sessions.change(change_session(request))
+        return pb.UpdateSessionResponse(session=session(written.session), seq=written.seq)
 
-    def Delete(self, request: pb.SessionServiceDeleteRequest) -> pb.SessionServiceDeleteResponse:
+    def DeleteSession(self, request: pb.DeleteSessionRequest) -> pb.DeleteSessionResponse:
         """Removes a session and its messages."""
-        deleted = self._sessions.delete(delete_session(request))
-        return pb.SessionServiceDeleteResponse(seq=deleted.seq, message_count=deleted.message_count)
+        with inside(request.project, self._require):
+            deleted = self._sessions.delete(delete_session(request))
+        return pb.DeleteSessionResponse(seq=deleted.seq, message_count=deleted.message_count)
 
-    def AppendMessage(self, request: pb.SessionServiceAppendMessageRequest) -> pb.SessionServiceAppendMessageResponse:
+    def AppendMessage(self, request: pb.AppendMessageRequest) -> pb.AppendMessageResponse:
         """Appends a message."""
-        appended = self._sessions.append(append_message(request))
-        return pb.SessionServiceAppendMessageResponse(
-            id=appended.message_id, position=appended.position, seq=appended.seq
-        )
+        with inside(request.project, self._require):
+            appended = self._sessions.append(append_message(request))
+        return pb.AppendMessageResponse(id=appended.message_id, position=appended.position, seq=appended.seq)
 
-    def ListMessages(self, request: pb.SessionServiceListMessagesRequest) -> pb.SessionServiceListMessagesResponse:
+    def ListMessages(self, request: pb.ListMessagesRequest) -> pb.ListMessagesResponse:
         """Returns messages in pages, the newest page first."""
-        page = self._sessions.messages(
-            values.project_name("project", request.project),
-            values.identifier("session_id", request.session_id),
-            page_number(request, request.page_token),
-            request.page_size or _DEFAULT_MESSAGES,
-            characters=request.max_characters or None,
-            most_bytes=_REPLY_BYTES,
-        )
-        return pb.SessionServiceListMessagesResponse(
+        project = values.project_name("project", request.project)
+        with inside(project, self._require):
+            page = self._sessions.messages(
+                project,
+                values.identifier("session_id", request.session_id),
+                page_number(request, request.page_token),
+                values.page_size(request.page_size, _DEFAULT_MESSAGES),
+                characters=request.max_characters or None,
+                most_bytes=_REPLY_BYTES,
+            )
+        return pb.ListMessagesResponse(
             messages=messages(page.messages),
             next_page_token=page_token(request, str(page.messages[0].position)) if page.has_before else "",
         )
 
-    def Watch(self, request: pb.SessionServiceWatchRequest) -> Steps:
+    def WatchMessages(self, request: pb.WatchMessagesRequest) -> Steps:
         """Sends the newest messages, then each that is appended."""
         project = values.project_name("project", request.project)
-        session = self._sessions.get(project, values.identifier("session_id", request.session_id))
+        with inside(project, self._require):
+            session = self._sessions.get(project, values.identifier("session_id", request.session_id))
         position = _first_position(request, session)
         is_first = True
         while True:
             found = self._sessions.behind(project, session, position, _REPLY_BYTES)
-            if found or is_first:
-                position = found[-1].position if found else position
-                is_first = False
-                yield pb.SessionServiceWatchResponse(messages=messages(found))
-            else:
+            if not found and not is_first:
                 yield UNTIL_WRITTEN
+                continue
+            position = found[-1].position if found else position
+            is_first = False
+            yield pb.WatchMessagesResponse(
+                messages=messages(found), position=position, caught_up=position >= session.message_count
+            )
 
 
-def create_session(request: pb.SessionServiceCreateRequest) -> CreateSession:
+def create_session(request: pb.CreateSessionRequest) -> CreateSession:
     """A session to create."""
     return CreateSession(
         project=values.project_name("project", request.project),
@@ -126,7 +144,7 @@ def create_session(request: pb.SessionServiceCreateRequest) -> CreateSession:
     )
 
 
-def change_session(request: pb.SessionServiceUpdateRequest) -> ChangeSession:
+def change_session(request: pb.UpdateSessionRequest) -> ChangeSession:
     """The fields that the mask names."""
     named = frozenset(request.update_mask.paths)
     if not named or not named.issubset(_UPDATABLE):
@@ -141,7 +159,7 @@ def change_session(request: pb.SessionServiceUpdateRequest) -> ChangeSession:
     )
 
 
-def delete_session(request: pb.SessionServiceDeleteRequest) -> DeleteSession:
+def delete_session(request: pb.DeleteSessionRequest) -> DeleteSession:
     """A session to remove."""
     return DeleteSession(
         project=values.project_name("project", request.project),
@@ -151,7 +169,7 @@ def delete_session(request: pb.SessionServiceDeleteRequest) -> DeleteSession:
     )
 
 
-def append_message(request: pb.SessionServiceAppendMessageRequest) -> AppendMessage:
+def append_message(request: pb.AppendMessageRequest) -> AppendMessage:
     """A message to append."""
     return AppendMessage(
         project=values.project_name("project", request.project),
@@ -165,9 +183,9 @@ def append_message(request: pb.SessionServiceAppendMessageRequest) -> AppendMess
     )
 
 
-def session(stored: Session) -> session_pb2.Session:
+def session(stored: Session) -> session_pb2.ChatSession:
     """A session."""
-    return session_pb2.Session(
+    return session_pb2.ChatSession(
         id=stored.id,
         title=stored.title,
         create_time=values.timestamp(stored.create_time),
@@ -177,10 +195,10 @@ def session(stored: Session) -> session_pb2.Session:
     )
 
 
-def messages(stored: Iterable[SessionMessage]) -> list[session_pb2.SessionMessage]:
+def messages(stored: Iterable[SessionMessage]) -> list[session_pb2.ChatMessage]:
     """Messages, in order."""
     return [
-        session_pb2.SessionMessage(
+        session_pb2.ChatMessage(
             id=one.id,
             position=one.position,
             role=context_service_pb2.PromptRole.ValueType(one.role),
@@ -192,27 +210,27 @@ def messages(stored: Iterable[SessionMessage]) -> list[session_pb2.SessionMessag
     ]
 
 
-def turn_command(request: context_service_pb2.LearnRequest) -> LearnTurnCommand:
+def turn_command(request: context_service_pb2.LearnTurnRequest) -> LearnTurnCommand:
     """A turn to be learnt."""
-    sent = request.turn
-    user, assistant = _parse_side("turn.user", sent.user), _parse_side("turn.assistant", sent.assistant)
+    user, assistant = _parse_side("user", request.user), _parse_side("assistant", request.assistant)
     if user.message_id and user.message_id == assistant.message_id:
-        raise InvalidRequest("turn.assistant.message_id", "is that of the user's message; make a new one")
+        raise InvalidRequest("assistant.message_id", "is that of the user's message; make a new one")
     return LearnTurnCommand(
         project=values.project_name("project", request.project),
         request_id=values.request_id(request.request_id),
         fingerprint=values.fingerprint(request) if request.request_id else b"",
-        session_id=values.identifier("turn.session_id", sent.session_id),
+        session_id=values.identifier("session_id", request.session_id),
         user=user,
         assistant=assistant,
-        used_memory_ids=values.identifiers("turn.used_memory_ids", sent.used_memory_ids),
+        used_memory_ids=values.identifiers("used_memory_ids", request.used_memory_ids),
     )
 
 
-def turn_response(learned: LearnedTurn) -> context_service_pb2.LearnResponse:
+def turn_response(learned: LearnedTurn) -> context_service_pb2.LearnTurnResponse:
     """What became of a turn."""
-    turn = context_service_pb2.TurnResult(user=_side_result(learned.user), assistant=_side_result(learned.assistant))
-    return context_service_pb2.LearnResponse(seq=learned.seq, turn=turn)
+    return context_service_pb2.LearnTurnResponse(
+        seq=learned.seq, user=_side_result(learned.user), assistant=_side_result(learned.assistant)
+    )
 
 
 def _parse_side(field: str, sent: context_service_pb2.TurnSide) -> TurnSide:
@@ -232,11 +250,11 @@ def _side_result(learned: LearnedSide) -> context_service_pb2.TurnSideResult:
         message_id=learned.message_id,
         position=learned.position,
         memory_id=learned.memory_id,
-        status=context_service_pb2.LearnStatus.ValueType(learned.status),
+        status=_SIDE_STATUS[learned.status],
     )
 
 
-def _first_position(request: pb.SessionServiceWatchRequest, session: Session) -> int:
+def _first_position(request: pb.WatchMessagesRequest, session: Session) -> int:
     if request.HasField("after_position"):
         return request.after_position
     newest = request.newest if request.HasField("newest") else _DEFAULT_MESSAGES

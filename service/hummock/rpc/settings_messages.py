@@ -17,10 +17,9 @@ from hummock.core.settings import (
     HistorySettings,
     PresetSettings,
     ProjectSettings,
-    Setting,
+    SettingsShown,
     Value,
 )
-from hummock.rpc import values
 from hummock.v1 import settings_pb2
 
 _MOST_SHOWN: Final = 64
@@ -58,9 +57,22 @@ def setting_paths(mask: Sequence[str]) -> frozenset[str]:
 
 def own_settings(own: ProjectSettings) -> settings_pb2.ProjectSettings:
     """What a project says itself; all else is unset."""
+    return _settings((path, own.value(path)) for path in SETTING_PATHS)
+
+
+def effective_settings(shown: SettingsShown) -> settings_pb2.ProjectSettings:
+    """Every value that applies."""
+    return _settings((setting.path, setting.value) for setting in shown.settings)
+
+
+def default_settings(shown: SettingsShown) -> settings_pb2.ProjectSettings:
+    """What would apply if the project said nothing."""
+    return _settings((setting.path, setting.default) for setting in shown.settings)
+
+
+def _settings(said: Iterable[tuple[str, Value]]) -> settings_pb2.ProjectSettings:
     message = settings_pb2.ProjectSettings()
-    for path in SETTING_PATHS:
-        value = own.value(path)
+    for path, value in said:
         if value is None:
             continue
         group, name = path.split(".")
@@ -69,29 +81,6 @@ def own_settings(own: ProjectSettings) -> settings_pb2.ProjectSettings:
         else:
             setattr(getattr(message, group), name, value)
     return message
-
-
-def shown_settings(shown: Iterable[Setting]) -> list[settings_pb2.Setting]:
-    """Every value that applies."""
-    return [
-        settings_pb2.Setting(
-            path=setting.path,
-            value=values.json_value(_plain(setting.value)),
-            origin=settings_pb2.SettingOrigin.ValueType(setting.origin),
-            default_value=values.json_value(_plain(setting.default)),
-        )
-        for setting in shown
-    ]
-
-
-def _plain(value: Value) -> object:
-    match value:
-        case frozenset():
-            return [origin.name for origin in sorted(value)]
-        case DecayMode():
-            return value.name
-        case _:
-            return value
 
 
 def _said(group: Message) -> dict[str, Any]:

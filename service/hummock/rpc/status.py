@@ -13,6 +13,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from hummock.core.errors import (
+    AlreadyExists,
     Exhausted,
     HummockError,
     InvalidRequest,
@@ -20,13 +21,16 @@ from hummock.core.errors import (
     NotReady,
     Overloaded,
     Unavailable,
+    WrongState,
     places_of,
 )
 from hummock.rpc.admission import DeadlinePassed
 from hummock.rpc.validation import RulesBroken, Violation
 
-MAX_REPLY_BYTES = 16 * 1024 * 1024
-DOMAIN = "hummock"
+MAX_REPLY_BYTES = 4 * 1024 * 1024
+"""What clients of gRPC take unless they are told otherwise."""
+
+DOMAIN = "hummock.dev"
 _UNAVAILABLE_RETRY_S = 1.0
 
 # Trailers are refused by clients above 8 KiB, and a character of Chinese takes 9 bytes in the message's header.
@@ -35,6 +39,8 @@ _VALUE_BYTES = 256
 _VIOLATIONS_BYTES = 2048
 
 _CODES: tuple[tuple[type[HummockError], grpc.StatusCode], ...] = (
+    (AlreadyExists, grpc.StatusCode.ALREADY_EXISTS),
+    (WrongState, grpc.StatusCode.FAILED_PRECONDITION),
     (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
     (NotFound, grpc.StatusCode.NOT_FOUND),
     (NotReady, grpc.StatusCode.FAILED_PRECONDITION),

@@ -110,6 +110,14 @@ def check(message: Message, prefix: str = "", only: Iterable[str] | None = None)
         raise RulesBroken(broken)
 
 
+def placed(error: InvalidRequest, prefix: str) -> InvalidRequest:
+    """The error with the place of a part of the request, with a dot at its end, before its fields."""
+    if isinstance(error, RulesBroken):
+        return RulesBroken([Violation(field=prefix + one.field, rule=one.rule) for one in error.violations])
+    error.move_into(prefix)
+    return error
+
+
 def compile_rules(message_types: Iterable[type[Message]]) -> None:
     """Compiles the rules of these messages, so that no call pays for it."""
     for message_type in message_types:

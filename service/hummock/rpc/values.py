@@ -1,17 +1,16 @@
-"""Values that many messages hold: names, ids, tags, times, spans, vectors, filters, structures."""
+"""Values that many messages hold: names, ids, tags, times, spans, vectors, filters, views, pages."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
-from google.protobuf.struct_pb2 import ListValue, NullValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.core.errors import InvalidRequest
@@ -20,6 +19,9 @@ from hummock.v1 import memory_pb2
 
 # Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
 _FORBIDDEN_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+DEFAULT_PAGE_SIZE = 100
+MAX_PAGE_SIZE = 1000
+
 _MARKS = re.compile(r"^[#\s]+")
 _FLOAT_BYTES = 4
 _FIRST_SECOND = -62_135_596_800  # 0001-01-01
@@ -97,7 +99,7 @@ def time(field: str, request: Message, name: str) -> float | None:
     return value.seconds + value.nanos / 1e9
 
 
-def vector(field: str, sent: memory_pb2.Vector) -> QueryVector:
+def vector(field: str, sent: memory_pb2.Embedding) -> QueryVector:
     """The vector at length 1. Its space and its dimension are compared where the project's are known."""
     if len(sent.values) % _FLOAT_BYTES:
         raise InvalidRequest(f"{field}.values", f"has {len(sent.values)} bytes; float32 takes 4 for each component")
@@ -112,7 +114,7 @@ def vector(field: str, sent: memory_pb2.Vector) -> QueryVector:
     return QueryVector(values=(values / math.sqrt(square)).astype(np.float32), emb_space=sent.emb_space)
 
 
-def vectors(sent: Sequence[memory_pb2.Vector]) -> list[QueryVector] | None:
+def vectors(sent: Sequence[memory_pb2.Embedding]) -> list[QueryVector] | None:
     """The vectors at length 1, in order; None when one of them is wrong, or they differ in size."""
     sizes = {len(one.values) for one in sent}
     size = sizes.pop() if len(sizes) == 1 else 0
@@ -127,7 +129,7 @@ def vectors(sent: Sequence[memory_pb2.Vector]) -> list[QueryVector] | None:
     return [QueryVector(values=row, emb_space=one.emb_space) for row, one in zip(unit, sent, strict=True)]
 
 
-def memory_filter(field: str, sent: memory_pb2.Filter) -> Filter:
+def memory_filter(field: str, sent: memory_pb2.MemoryFilter) -> Filter:
     """The conditions; an unset message has none."""
     # Most conditions are not set, and to ask for each of them takes longer than to make a list of those that are.
     given = {one.name: value for one, value in sent.ListFields()}
@@ -148,7 +150,17 @@ def memory_filter(field: str, sent: memory_pb2.Filter) -> Filter:
 
 def wants_full(view: memory_pb2.MemoryView.ValueType, *, unset_means_full: bool) -> bool:
     """Whether the reply carries payloads."""
-    return unset_means_full if view == memory_pb2.MEMORY_VIEW_UNSPECIFIED else view == memory_pb2.MEMORY_VIEW_FULL
+    return unset_means_full if view == memory_pb2.MEMORY_VIEW_UNSPECIFIED else view != memory_pb2.MEMORY_VIEW_INDEX
+
+
+def wants_raw(view: memory_pb2.MemoryView.ValueType) -> bool:
+    """Whether it carries raw texts as well."""
+    return view == memory_pb2.MEMORY_VIEW_RAW
+
+
+def page_size(asked: int, unset_means: int = DEFAULT_PAGE_SIZE) -> int:
+    """How many a page may have: too many are taken for the most that there may be."""
+    return min(asked or unset_means, MAX_PAGE_SIZE)
 
 
 def timestamp(unix_seconds: float) -> Timestamp:
@@ -185,25 +197,3 @@ def set_duration(message: Duration, seconds: float) -> None:
     message.SetInParent()
     message.seconds = whole
     message.nanos = nanoseconds
-
-
-def struct(fields: Mapping[str, object]) -> Struct:
-    """Plain JSON values, tuples as lists. Raises: TypeError for any other value."""
-    return Struct(fields={name: json_value(value) for name, value in fields.items()})
-
-
-def json_value(value: object) -> Value:
-    """A plain JSON value, tuples as lists. Raises: TypeError for any other."""
-    if value is None:
-        return Value(null_value=NullValue.NULL_VALUE)
-    if isinstance(value, bool):
-        return Value(bool_value=value)
-    if isinstance(value, int | float):
-        return Value(number_value=float(value))
-    if isinstance(value, str):
-        return Value(string_value=value)
-    if isinstance(value, Mapping):
-        return Value(struct_value=struct(value))
-    if isinstance(value, Sequence):
-        return Value(list_value=ListValue(values=[json_value(item) for item in value]))
-    raise TypeError(f"{type(value).__name__} is no JSON value")

@@ -79,16 +79,21 @@ def _domain_names(draft: Draft) -> tuple[str, ...]:
 
 def compared(draft: Draft, title: str) -> str:
     """The text that makes two memories the same one; `title` is of the draft's complete index."""
-    match draft.payload.detail:
+    if draft.kind is MemoryKind.ENTRY:
+        # Many entries of a codex say "nothing is known yet"; each is about what it names.
+        return _lines(title, draft.payload.content)
+    return told(draft.payload)
+
+
+def told(payload: Payload) -> str:
+    """What a memory says as one text, whatever its kind."""
+    match payload.detail:
         case LearningRecord(question=question, answer=answer):
-            return _lines(question, answer, draft.payload.content)
+            return _lines(question, answer, payload.content)
         case DomainKnowledge(domain=domain, summary=summary):
-            return _lines(domain, summary, draft.payload.content)
-        case _ if draft.kind is MemoryKind.ENTRY:
-            # Many entries of a codex say "nothing is known yet"; each is about what it names.
-            return _lines(title, draft.payload.content)
+            return _lines(domain, summary, payload.content)
         case _:
-            return draft.payload.content
+            return payload.content
 
 
 def is_code(draft: Draft) -> bool:

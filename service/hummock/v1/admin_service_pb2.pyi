@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -19,8 +20,32 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _Script:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ScriptEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Script.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SCRIPT_UNSPECIFIED: _Script.ValueType  # 0
+    """Not said. Never sent."""
+    SCRIPT_HAN: _Script.ValueType  # 1
+    """Chinese characters."""
+    SCRIPT_LATIN: _Script.ValueType  # 2
+    """Latin letters."""
+
+class Script(_Script, metaclass=_ScriptEnumTypeWrapper):
+    """A way of writing."""
+
+SCRIPT_UNSPECIFIED: Script.ValueType  # 0
+"""Not said. Never sent."""
+SCRIPT_HAN: Script.ValueType  # 1
+"""Chinese characters."""
+SCRIPT_LATIN: Script.ValueType  # 2
+"""Latin letters."""
+Global___Script: _TypeAlias = Script  # noqa: Y015
+
 @_typing.final
-class StatusRequest(_message.Message):
+class GetStatusRequest(_message.Message):
     """Asks how the service is."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -34,7 +59,7 @@ class StatusRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___StatusRequest: _TypeAlias = StatusRequest  # noqa: Y015
+Global___GetStatusRequest: _TypeAlias = GetStatusRequest  # noqa: Y015
 
 @_typing.final
 class ModelStatus(_message.Message):
@@ -51,7 +76,7 @@ class ModelStatus(_message.Message):
     name: _builtins.str
     """Name in the registry, for example "bge-small-zh-v1.5"."""
     emb_space: _builtins.str
-    """The embedding space; a Vector must name it."""
+    """The embedding space; an Embedding may name it."""
     dim: _builtins.int
     """Components of a vector."""
     max_tokens: _builtins.int
@@ -59,8 +84,8 @@ class ModelStatus(_message.Message):
     advice: _builtins.str
     """What could be better, for people, for example that a better model can be pulled. Empty when there is nothing."""
     @_builtins.property
-    def scripts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Scripts that the model knows: "han", "latin"."""
+    def scripts(self) -> _containers.RepeatedScalarFieldContainer[Global___Script.ValueType]:
+        """Scripts that the model knows."""
 
     def __init__(
         self,
@@ -69,7 +94,7 @@ class ModelStatus(_message.Message):
         emb_space: _builtins.str = ...,
         dim: _builtins.int = ...,
         max_tokens: _builtins.int = ...,
-        scripts: _abc.Iterable[_builtins.str] | None = ...,
+        scripts: _abc.Iterable[Global___Script.ValueType] | None = ...,
         advice: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -215,7 +240,7 @@ class EmbeddingStatus(_message.Message):
 Global___EmbeddingStatus: _TypeAlias = EmbeddingStatus  # noqa: Y015
 
 @_typing.final
-class StatusResponse(_message.Message):
+class GetStatusResponse(_message.Message):
     """How the service is."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -272,4 +297,4 @@ class StatusResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___StatusResponse: _TypeAlias = StatusResponse  # noqa: Y015
+Global___GetStatusResponse: _TypeAlias = GetStatusResponse  # noqa: Y015

@@ -35,10 +35,10 @@ class AdminServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.Status = channel.unary_unary(
-                '/hummock.v1.AdminService/Status',
-                request_serializer=hummock_dot_v1_dot_admin__service__pb2.StatusRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_admin__service__pb2.StatusResponse.FromString,
+        self.GetStatus = channel.unary_unary(
+                '/hummock.v1.AdminService/GetStatus',
+                request_serializer=hummock_dot_v1_dot_admin__service__pb2.GetStatusRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_admin__service__pb2.GetStatusResponse.FromString,
                 _registered_method=True)
 
 
@@ -46,7 +46,7 @@ class AdminServiceServicer:
     """Looks after the service.
     """
 
-    def Status(self, request, context):
+    def GetStatus(self, request, context):
         """Says what runs, on what, and how full it is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -56,10 +56,10 @@ class AdminServiceServicer:
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Status': grpc.unary_unary_rpc_method_handler(
-                    servicer.Status,
-                    request_deserializer=hummock_dot_v1_dot_admin__service__pb2.StatusRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_admin__service__pb2.StatusResponse.SerializeToString,
+            'GetStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStatus,
+                    request_deserializer=hummock_dot_v1_dot_admin__service__pb2.GetStatusRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_admin__service__pb2.GetStatusResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -74,7 +74,7 @@ class AdminService:
     """
 
     @staticmethod
-    def Status(request,
+    def GetStatus(request,
             target,
             options=(),
             channel_credentials=None,
@@ -87,9 +87,9 @@ class AdminService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.AdminService/Status',
-            hummock_dot_v1_dot_admin__service__pb2.StatusRequest.SerializeToString,
-            hummock_dot_v1_dot_admin__service__pb2.StatusResponse.FromString,
+            '/hummock.v1.AdminService/GetStatus',
+            hummock_dot_v1_dot_admin__service__pb2.GetStatusRequest.SerializeToString,
+            hummock_dot_v1_dot_admin__service__pb2.GetStatusResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -33,7 +33,7 @@ class AdminServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AdminServiceAsyncStub: ...
-    Status: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.StatusRequest, _admin_service_pb2.StatusResponse]
+    GetStatus: _grpc.UnaryUnaryMultiCallable[_admin_service_pb2.GetStatusRequest, _admin_service_pb2.GetStatusResponse]
     """Says what runs, on what, and how full it is."""
 
 @_typing.type_check_only
@@ -41,18 +41,18 @@ class AdminServiceAsyncStub(AdminServiceStub):
     """Looks after the service."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    Status: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.StatusRequest, _admin_service_pb2.StatusResponse]  # type: ignore[assignment]
+    GetStatus: _aio.UnaryUnaryMultiCallable[_admin_service_pb2.GetStatusRequest, _admin_service_pb2.GetStatusResponse]  # type: ignore[assignment]
     """Says what runs, on what, and how full it is."""
 
 class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
     """Looks after the service."""
 
     @_abc_1.abstractmethod
-    def Status(
+    def GetStatus(
         self,
-        request: _admin_service_pb2.StatusRequest,
+        request: _admin_service_pb2.GetStatusRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_admin_service_pb2.StatusResponse, _abc.Awaitable[_admin_service_pb2.StatusResponse]]:
+    ) -> _typing.Union[_admin_service_pb2.GetStatusResponse, _abc.Awaitable[_admin_service_pb2.GetStatusResponse]]:
         """Says what runs, on what, and how full it is."""
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

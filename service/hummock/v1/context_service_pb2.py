@@ -22,24 +22,24 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from hummock.v1.buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
-from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 from hummock.v1 import explain_pb2 as hummock_dot_v1_dot_explain__pb2
 from hummock.v1 import learning_pb2 as hummock_dot_v1_dot_learning__pb2
 from hummock.v1 import memory_pb2 as hummock_dot_v1_dot_memory__pb2
 from hummock.v1 import recall_pb2 as hummock_dot_v1_dot_recall__pb2
+from hummock.v1 import settings_pb2 as hummock_dot_v1_dot_settings__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hummock/v1/context_service.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18hummock/v1/explain.proto\x1a\x19hummock/v1/learning.proto\x1a\x17hummock/v1/memory.proto\x1a\x17hummock/v1/recall.proto\"4\n\x0fMemorySelection\x12!\n\x03ids\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\xc8\x01\"\x07r\x05\x10\x01(\x80\x02\"\xa2\x01\n\rPromptMessage\x12\x14\n\x02id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02\x12\x30\n\x04role\x18\x02 \x01(\x0e\x32\x16.hummock.v1.PromptRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1a\n\x07\x63ontent\x18\x03 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10\x12-\n\tsend_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xf0\x01\n\rSectionQuotas\x12\x1e\n\x07\x64omains\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x00\x88\x01\x01\x12\'\n\x10learning_records\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x01\x88\x01\x01\x12%\n\x0e\x63ode_fragments\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x02\x88\x01\x01\x12\'\n\x0ftext_characters\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80\x10H\x03\x88\x01\x01\x42\n\n\x08_domainsB\x13\n\x11_learning_recordsB\x11\n\x0f_code_fragmentsB\x12\n\x10_text_characters\"\x9f\x01\n\x0eSessionHistory\x12\x1e\n\nsession_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02\x12#\n\x0cmax_messages\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07H\x00\x88\x01\x01\x12$\n\x0emax_characters\x18\x03 \x01(\rB\x07\xbaH\x04*\x02(\x01H\x01\x88\x01\x01\x42\x0f\n\r_max_messagesB\x11\n\x0f_max_characters\"\xd5\x07\n\rRenderRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x33\n\x06recall\x18\x02 \x01(\x0b\x32\x19.hummock.v1.RecallRequestB\x06\xbaH\x03\xd8\x01\x03H\x00\x12/\n\x08memories\x18\x03 \x01(\x0b\x32\x1b.hummock.v1.MemorySelectionH\x00\x12.\n\x04\x66orm\x18\x04 \x01(\x0e\x32\x16.hummock.v1.RenderFormB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\'\n\rbudget_tokens\x18\x05 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x02\x88\x01\x01\x12,\n\x06locale\x18\x06 \x01(\x0e\x32\x12.hummock.v1.LocaleB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1b\n\x06prompt\x18\x07 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10H\x01\x12\x38\n\x08template\x18\x08 \x01(\x0e\x32\x1a.hummock.v1.PromptTemplateB\x08\xbaH\x05\x82\x01\x02\x10\x01H\x01\x12\x32\n\x06target\x18\t \x01(\x0e\x32\x18.hummock.v1.PromptTargetB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x35\n\x07history\x18\n \x03(\x0b\x32\x19.hummock.v1.PromptMessageB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12*\n\x07\x63urrent\x18\x0b \x01(\x0b\x32\x19.hummock.v1.PromptMessage\x12#\n\x08read_ids\x18\x0c \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10\x10\"\x07r\x05\x10\x01(\x80\x02\x12)\n\x06quotas\x18\r \x01(\x0b\x32\x19.hummock.v1.SectionQuotas\x12\x32\n\tplacement\x18\x0e \x01(\x0e\x32\x15.hummock.v1.PlacementB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1f\n\x0cprefix_token\x18\x0f \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80\x08\x12\x0e\n\x06rebase\x18\x10 \x01(\x08\x12)\n\x05\x61s_of\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x12utc_offset_minutes\x18\x12 \x01(\x11\x42\x0b\xbaH\x08:\x06\x18\x90\r(\x8f\r\x12=\n\tread_tool\x18\x13 \x01(\tB*\xbaH\'r%R\x00R\x0bread_memoryR\x14read_memory_artifact\x12+\n\x07session\x18\x16 \x01(\x0b\x32\x1a.hummock.v1.SessionHistory\x12(\n\x06\x63ommit\x18\x14 \x01(\x0b\x32\x18.hummock.v1.RenderCommitB\x0f\n\x06source\x12\x05\xbaH\x02\x08\x01\x42\n\n\x08originalB\x10\n\x0e_budget_tokens\"\xf7\x01\n\x0eRenderedMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.hummock.v1.MemoryKind\x12\x1e\n\x04tier\x18\x03 \x01(\x0e\x32\x10.hummock.v1.Tier\x12\x13\n\x0btoken_count\x18\x04 \x01(\r\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\r\n\x05score\x18\x06 \x01(\x02\x12\r\n\x05trust\x18\x07 \x01(\x02\x12\"\n\x06origin\x18\x08 \x01(\x0e\x32\x12.hummock.v1.Origin\x12%\n\x05marks\x18\t \x03(\x0e\x32\x16.hummock.v1.MemoryMark\"h\n\x0cStablePrefix\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x13\n\x0btoken_count\x18\x03 \x01(\r\x12\r\n\x05token\x18\x04 \x01(\x0c\x12\x16\n\x0erebase_advised\x18\x05 \x01(\x08\"\xdd\x01\n\x0eToolDefinition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12-\n\x0cinput_schema\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\'\n\x06openai\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12*\n\tanthropic\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12$\n\x03mcp\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\"\xac\x04\n\x0eRenderResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0btoken_count\x18\x02 \x01(\r\x12\x15\n\rbudget_tokens\x18\x03 \x01(\r\x12\x13\n\x0bover_budget\x18\x04 \x01(\x08\x12,\n\x08memories\x18\x05 \x03(\x0b\x32\x1a.hummock.v1.RenderedMemory\x12)\n\x05tools\x18\x06 \x03(\x0b\x32\x1a.hummock.v1.ToolDefinition\x12\x13\n\x0bmissing_ids\x18\x07 \x03(\t\x12\"\n\x06intent\x18\x08 \x01(\x0b\x32\x12.hummock.v1.Intent\x12$\n\x07receipt\x18\t \x01(\x0b\x32\x13.hummock.v1.Receipt\x12)\n\x08\x64\x65graded\x18\n \x03(\x0b\x32\x17.hummock.v1.Degradation\x12\x31\n\x0erender_elapsed\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0b\n\x03seq\x18\x0c \x01(\x04\x12+\n\x08messages\x18\r \x03(\x0b\x32\x19.hummock.v1.PromptMessage\x12\x14\n\x0cinstructions\x18\x0e \x01(\t\x12(\n\x06prefix\x18\x0f \x01(\x0b\x32\x18.hummock.v1.StablePrefix\x12\x0f\n\x07\x63ounter\x18\x10 \x01(\t\x12*\n\x08\x64\x65\x63ision\x18\x11 \x01(\x0b\x32\x18.hummock.v1.TurnDecision\"X\n\x0bLearnResult\x12\n\n\x02id\x18\x01 \x01(\t\x12\'\n\x06status\x18\x02 \x01(\x0e\x32\x17.hummock.v1.LearnStatus\x12\x14\n\x0c\x64uplicate_of\x18\x03 \x01(\t\"\x96\x01\n\x08TurnSide\x12\x19\n\x04text\x18\x01 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80\x10\x12\x1c\n\nmessage_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02\x12\x16\n\x03raw\x18\x03 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10\x12\x1e\n\remotion_label\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x19\n\x07speaker\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\"\xb0\x01\n\x04Turn\x12\x1e\n\nsession_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02\x12*\n\x04user\x18\x02 \x01(\x0b\x32\x14.hummock.v1.TurnSideB\x06\xbaH\x03\xc8\x01\x01\x12/\n\tassistant\x18\x03 \x01(\x0b\x32\x14.hummock.v1.TurnSideB\x06\xbaH\x03\xc8\x01\x01\x12+\n\x0fused_memory_ids\x18\x04 \x03(\tB\x12\xbaH\x0f\x92\x01\x0c\x10\xc8\x01\"\x07r\x05\x10\x01(\x80\x02\"r\n\x0eTurnSideResult\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x10\n\x08position\x18\x02 \x01(\x04\x12\x11\n\tmemory_id\x18\x03 \x01(\t\x12\'\n\x06status\x18\x04 \x01(\x0e\x32\x17.hummock.v1.LearnStatus\"e\n\nTurnResult\x12(\n\x04user\x18\x01 \x01(\x0b\x32\x1a.hummock.v1.TurnSideResult\x12-\n\tassistant\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TurnSideResult\"\xf3\x01\n\x0cLearnRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12\x34\n\x08memories\x18\x03 \x03(\x0b\x32\x17.hummock.v1.MemoryInputB\t\xbaH\x06\x92\x01\x03\x10\x80\x04\x12\x1e\n\x04turn\x18\x04 \x01(\x0b\x32\x10.hummock.v1.Turn\x12\x36\n\tembedding\x18\x05 \x01(\x0e\x32\x19.hummock.v1.EmbeddingModeB\x08\xbaH\x05\x82\x01\x02\x10\x01:\x17\xbaH\x14\"\x12\n\x08memories\n\x04turn\x10\x01\"\x83\x01\n\rLearnResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12(\n\x07results\x18\x02 \x03(\x0b\x32\x17.hummock.v1.LearnResult\x12$\n\x04turn\x18\x03 \x01(\x0b\x32\x16.hummock.v1.TurnResult\x12\x15\n\rpending_count\x18\x04 \x01(\r\"E\n\x12LearnStreamRequest\x12/\n\x05\x62\x61tch\x18\x01 \x01(\x0b\x32\x18.hummock.v1.LearnRequestB\x06\xbaH\x03\xc8\x01\x01\"\xa4\x01\n\x13LearnStreamResponse\x12\x13\n\x0b\x62\x61tch_index\x18\x01 \x01(\x04\x12+\n\x06stored\x18\x02 \x01(\x0b\x32\x19.hummock.v1.LearnResponseH\x00\x12*\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x18.hummock.v1.LearnFailureH\x00\x12\x14\n\x0cstored_count\x18\x04 \x01(\x04\x42\t\n\x07outcome\"L\n\x0cLearnFailure\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05\x66ield\x18\x04 \x01(\t\"\xbc\x02\n\rSearchRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1e\n\nquery_text\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80@\x12\x1e\n\x05top_k\x18\x03 \x01(\rB\n\xbaH\x07*\x05\x18\xc8\x01(\x01H\x00\x88\x01\x01\x12\x30\n\x05scope\x18\x04 \x01(\x0e\x32\x17.hummock.v1.SearchScopeB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\"\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x12.hummock.v1.Filter\x12\x0f\n\x07min_seq\x18\x06 \x01(\x04\x12)\n\x05\x61s_of\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\nsession_id\x18\x08 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02\x12\x14\n\x0cunseen_first\x18\t \x01(\x08\x42\x08\n\x06_top_k\"\x9e\x01\n\x0cSearchResult\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x11\n\tmemory_id\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x04 \x01(\t\x12\r\n\x05score\x18\x05 \x01(\x02\x12)\n\x08metadata\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x13\n\x0bseen_before\x18\x07 \x01(\x08\"\xb1\x01\n\x0eSearchResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.hummock.v1.SearchResult\x12\x0c\n\x04text\x18\x02 \x01(\t\x12$\n\x07receipt\x18\x03 \x01(\x0b\x32\x13.hummock.v1.Receipt\x12)\n\x08\x64\x65graded\x18\x04 \x03(\x0b\x32\x17.hummock.v1.Degradation\x12\x15\n\rtogether_with\x18\x05 \x03(\t\"f\n\x0f\x46\x65\x65\x64\x62\x61\x63kVerdict\x12\x1d\n\tmemory_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02\x12\x34\n\tjudgement\x18\x02 \x01(\x0e\x32\x15.hummock.v1.JudgementB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\"\xdd\x01\n\x0f\x46\x65\x65\x64\x62\x61\x63kRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12\x1c\n\nquery_text\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80@\x12\x38\n\x08verdicts\x18\x04 \x03(\x0b\x32\x1b.hummock.v1.FeedbackVerdictB\t\xbaH\x06\x92\x01\x03\x10\xc8\x01\x12\x16\n\x04note\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 \x12\x1c\n\nsession_id\x18\x06 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02\"L\n\x10\x46\x65\x65\x64\x62\x61\x63kResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x16\n\x0erecorded_count\x18\x02 \x01(\r\x12\x13\n\x0bunknown_ids\x18\x03 \x03(\t*\xa8\x01\n\nRenderForm\x12\x1b\n\x17RENDER_FORM_UNSPECIFIED\x10\x00\x12\x17\n\x13RENDER_FORM_CONTEXT\x10\x01\x12\x19\n\x15RENDER_FORM_WATERFALL\x10\x02\x12\x15\n\x11RENDER_FORM_INDEX\x10\x03\x12\x18\n\x14RENDER_FORM_MEMORIES\x10\x04\x12\x18\n\x14RENDER_FORM_MESSAGES\x10\x05*_\n\x0cPromptTarget\x12\x1d\n\x19PROMPT_TARGET_UNSPECIFIED\x10\x00\x12\x18\n\x14PROMPT_TARGET_SYSTEM\x10\x01\x12\x16\n\x12PROMPT_TARGET_USER\x10\x02*S\n\x0ePromptTemplate\x12\x1f\n\x1bPROMPT_TEMPLATE_UNSPECIFIED\x10\x00\x12 \n\x1cPROMPT_TEMPLATE_CODE_ANALYST\x10\x01*r\n\nPromptRole\x12\x1b\n\x17PROMPT_ROLE_UNSPECIFIED\x10\x00\x12\x16\n\x12PROMPT_ROLE_SYSTEM\x10\x01\x12\x14\n\x10PROMPT_ROLE_USER\x10\x02\x12\x19\n\x15PROMPT_ROLE_ASSISTANT\x10\x03*N\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x12\n\x0ePLACEMENT_HEAD\x10\x01\x12\x12\n\x0ePLACEMENT_TAIL\x10\x02*~\n\nMemoryMark\x12\x1b\n\x17MEMORY_MARK_UNSPECIFIED\x10\x00\x12\x15\n\x11MEMORY_MARK_STALE\x10\x01\x12\x1a\n\x16MEMORY_MARK_UNVERIFIED\x10\x02\x12 \n\x1cMEMORY_MARK_INSTRUCTION_LIKE\x10\x03*>\n\x06Locale\x12\x16\n\x12LOCALE_UNSPECIFIED\x10\x00\x12\r\n\tLOCALE_ZH\x10\x01\x12\r\n\tLOCALE_EN\x10\x02*M\n\x04Tier\x12\x14\n\x10TIER_UNSPECIFIED\x10\x00\x12\r\n\tTIER_FULL\x10\x01\x12\x0e\n\nTIER_INDEX\x10\x02\x12\x10\n\x0cTIER_DROPPED\x10\x03*\xb0\x01\n\x0bLearnStatus\x12\x1c\n\x18LEARN_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14LEARN_STATUS_CREATED\x10\x01\x12\x18\n\x14LEARN_STATUS_UPDATED\x10\x02\x12\x1a\n\x16LEARN_STATUS_UNCHANGED\x10\x03\x12\x1a\n\x16LEARN_STATUS_DUPLICATE\x10\x04\x12\x17\n\x13LEARN_STATUS_QUOTED\x10\x05*g\n\rEmbeddingMode\x12\x1e\n\x1a\x45MBEDDING_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x45MBEDDING_MODE_INLINE\x10\x01\x12\x1b\n\x17\x45MBEDDING_MODE_DEFERRED\x10\x02*u\n\x0bSearchScope\x12\x1c\n\x18SEARCH_SCOPE_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_SCOPE_CODE\x10\x01\x12\x1a\n\x16SEARCH_SCOPE_KNOWLEDGE\x10\x02\x12\x15\n\x11SEARCH_SCOPE_BOTH\x10\x03*m\n\tJudgement\x12\x19\n\x15JUDGEMENT_UNSPECIFIED\x10\x00\x12\x15\n\x11JUDGEMENT_HELPFUL\x10\x01\x12\x19\n\x15JUDGEMENT_NOT_HELPFUL\x10\x02\x12\x13\n\x0fJUDGEMENT_WRONG\x10\x03\x32\x84\x04\n\x0e\x43ontextService\x12\x44\n\x06Recall\x12\x19.hummock.v1.RecallRequest\x1a\x1a.hummock.v1.RecallResponse\"\x03\x90\x02\x01\x12\x44\n\x06Render\x12\x19.hummock.v1.RenderRequest\x1a\x1a.hummock.v1.RenderResponse\"\x03\x90\x02\x01\x12<\n\x05Learn\x12\x18.hummock.v1.LearnRequest\x1a\x19.hummock.v1.LearnResponse\x12R\n\x0bLearnStream\x12\x1e.hummock.v1.LearnStreamRequest\x1a\x1f.hummock.v1.LearnStreamResponse(\x01\x30\x01\x12\x44\n\x06Search\x12\x19.hummock.v1.SearchRequest\x1a\x1a.hummock.v1.SearchResponse\"\x03\x90\x02\x01\x12\x45\n\x08\x46\x65\x65\x64\x62\x61\x63k\x12\x1b.hummock.v1.FeedbackRequest\x1a\x1c.hummock.v1.FeedbackResponse\x12G\n\x07\x45xplain\x12\x1a.hummock.v1.ExplainRequest\x1a\x1b.hummock.v1.ExplainResponse\"\x03\x90\x02\x01\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n hummock/v1/context_service.proto\x12\nhummock.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x18hummock/v1/explain.proto\x1a\x19hummock/v1/learning.proto\x1a\x17hummock/v1/memory.proto\x1a\x17hummock/v1/recall.proto\x1a\x19hummock/v1/settings.proto\"9\n\x0fMemorySelection\x12&\n\x03ids\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\xc8\x01\"\x07r\x05\x10\x01(\x80\x02R\x03ids\"\xbf\x01\n\rPromptMessage\x12\x18\n\x02id\x18\x01 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02R\x02id\x12\x36\n\x04role\x18\x02 \x01(\x0e\x32\x16.hummock.v1.PromptRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\x04role\x12#\n\x07\x63ontent\x18\x03 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10R\x07\x63ontent\x12\x37\n\tsend_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x08sendTime\"n\n\x0eSessionHistory\x12)\n\nsession_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\tsessionId\x12\x31\n\x06limits\x18\x02 \x01(\x0b\x32\x19.hummock.v1.HistoryLimitsR\x06limits\"\x96\t\n\rRenderRequest\x12$\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x07project\x12;\n\x06recall\x18\x02 \x01(\x0b\x32\x19.hummock.v1.RecallRequestB\x06\xbaH\x03\xd8\x01\x03H\x00R\x06recall\x12\x39\n\x08memories\x18\x03 \x01(\x0b\x32\x1b.hummock.v1.MemorySelectionH\x00R\x08memories\x12\x34\n\x04\x66orm\x18\x04 \x01(\x0e\x32\x16.hummock.v1.RenderFormB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x04\x66orm\x12\x35\n\rbudget_tokens\x18\x05 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x02R\x0c\x62udgetTokens\x88\x01\x01\x12G\n\x06locale\x18\x06 \x01(\tB/\xbaH,r\'\x18#2#^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$\xd8\x01\x01R\x06locale\x12#\n\x06prompt\x18\x07 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10H\x01R\x06prompt\x12\x42\n\x08template\x18\x08 \x01(\x0e\x32\x1a.hummock.v1.PromptTemplateB\x08\xbaH\x05\x82\x01\x02\x10\x01H\x01R\x08template\x12:\n\x06target\x18\t \x01(\x0e\x32\x18.hummock.v1.PromptTargetB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x06target\x12>\n\x07history\x18\n \x03(\x0b\x32\x19.hummock.v1.PromptMessageB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07R\x07history\x12\x33\n\x07\x63urrent\x18\x0b \x01(\x0b\x32\x19.hummock.v1.PromptMessageR\x07\x63urrent\x12,\n\x08read_ids\x18\x0c \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10\x10\"\x07r\x05\x10\x01(\x80\x02R\x07readIds\x12\x31\n\x06quotas\x18\r \x01(\x0b\x32\x19.hummock.v1.SectionQuotasR\x06quotas\x12=\n\tplacement\x18\x0e \x01(\x0e\x32\x15.hummock.v1.PlacementB\x08\xbaH\x05\x82\x01\x02\x10\x01R\tplacement\x12,\n\x0cprefix_token\x18\x0f \x01(\x0c\x42\t\xbaH\x06z\x04\x18\x80\x80\x08R\x0bprefixToken\x12\x16\n\x06rebase\x18\x10 \x01(\x08R\x06rebase\x12/\n\x05\x61s_of\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04\x61sOf\x12\x39\n\x12utc_offset_minutes\x18\x12 \x01(\x11\x42\x0b\xbaH\x08:\x06\x18\x90\r(\x8f\rR\x10utcOffsetMinutes\x12;\n\tread_tool\x18\x13 \x01(\x0e\x32\x14.hummock.v1.ReadToolB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x08readTool\x12\x34\n\x07session\x18\x14 \x01(\x0b\x32\x1a.hummock.v1.SessionHistoryR\x07session\x12#\n\rallow_missing\x18\x15 \x01(\x08R\x0c\x61llowMissingB\x0f\n\x06source\x12\x05\xbaH\x02\x08\x01\x42\n\n\x08originalB\x10\n\x0e_budget_tokens\"\xae\x01\n\x11RenderTurnRequest\x12\x39\n\x06render\x18\x01 \x01(\x0b\x32\x19.hummock.v1.RenderRequestB\x06\xbaH\x03\xc8\x01\x01R\x06render\x12\x1e\n\x05scope\x18\x02 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02R\x05scope\x12\x12\n\x04turn\x18\x03 \x01(\rR\x04turn\x12*\n\nrequest_id\x18\x04 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01R\trequestId\"\xbe\x02\n\x0eRenderedMemory\x12\x1b\n\tmemory_id\x18\x01 \x01(\tR\x08memoryId\x12*\n\x04kind\x18\x02 \x01(\x0e\x32\x16.hummock.v1.MemoryKindR\x04kind\x12$\n\x04tier\x18\x03 \x01(\x0e\x32\x10.hummock.v1.TierR\x04tier\x12\x1f\n\x0btoken_count\x18\x04 \x01(\rR\ntokenCount\x12\x16\n\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n\x05score\x18\x06 \x01(\x01R\x05score\x12\x14\n\x05trust\x18\x07 \x01(\x01R\x05trust\x12*\n\x06origin\x18\x08 \x01(\x0e\x32\x12.hummock.v1.OriginR\x06origin\x12,\n\x05marks\x18\t \x03(\x0e\x32\x16.hummock.v1.MemoryMarkR\x05marks\"\x98\x01\n\x0cStablePrefix\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n\x06sha256\x18\x02 \x01(\tR\x06sha256\x12\x1f\n\x0btoken_count\x18\x03 \x01(\rR\ntokenCount\x12\x14\n\x05token\x18\x04 \x01(\x0cR\x05token\x12%\n\x0erebase_advised\x18\x05 \x01(\x08R\rrebaseAdvised\"\xd5\x01\n\x0eToolDefinition\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\x12*\n\x11input_schema_json\x18\x03 \x01(\tR\x0finputSchemaJson\x12\x1f\n\x0bopenai_json\x18\x04 \x01(\tR\nopenaiJson\x12%\n\x0e\x61nthropic_json\x18\x05 \x01(\tR\ranthropicJson\x12\x19\n\x08mcp_json\x18\x06 \x01(\tR\x07mcpJson\"\xa1\x05\n\x0eRenderResponse\x12\x12\n\x04text\x18\x01 \x01(\tR\x04text\x12\x1f\n\x0btoken_count\x18\x02 \x01(\rR\ntokenCount\x12#\n\rbudget_tokens\x18\x03 \x01(\rR\x0c\x62udgetTokens\x12\x1f\n\x0bover_budget\x18\x04 \x01(\x08R\noverBudget\x12\x36\n\x08memories\x18\x05 \x03(\x0b\x32\x1a.hummock.v1.RenderedMemoryR\x08memories\x12\x30\n\x05tools\x18\x06 \x03(\x0b\x32\x1a.hummock.v1.ToolDefinitionR\x05tools\x12\x1f\n\x0bmissing_ids\x18\x07 \x03(\tR\nmissingIds\x12*\n\x06intent\x18\x08 \x01(\x0b\x32\x12.hummock.v1.IntentR\x06intent\x12-\n\x07receipt\x18\t \x01(\x0b\x32\x13.hummock.v1.ReceiptR\x07receipt\x12\x33\n\x08\x64\x65graded\x18\n \x03(\x0b\x32\x17.hummock.v1.DegradationR\x08\x64\x65graded\x12@\n\x0erender_elapsed\x18\x0b \x01(\x0b\x32\x19.google.protobuf.DurationR\rrenderElapsed\x12\x10\n\x03seq\x18\x0c \x01(\x04R\x03seq\x12\x35\n\x08messages\x18\r \x03(\x0b\x32\x19.hummock.v1.PromptMessageR\x08messages\x12\"\n\x0cinstructions\x18\x0e \x01(\tR\x0cinstructions\x12\x30\n\x06prefix\x18\x0f \x01(\x0b\x32\x18.hummock.v1.StablePrefixR\x06prefix\x12\x18\n\x07\x63ounter\x18\x10 \x01(\tR\x07\x63ounter\"\x84\x01\n\x12RenderTurnResponse\x12\x38\n\trendering\x18\x01 \x01(\x0b\x32\x1a.hummock.v1.RenderResponseR\trendering\x12\x34\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0b\x32\x18.hummock.v1.TurnDecisionR\x08\x64\x65\x63ision\"q\n\x0bLearnResult\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12/\n\x06status\x18\x02 \x01(\x0e\x32\x17.hummock.v1.LearnStatusR\x06status\x12!\n\x0c\x64uplicate_of\x18\x03 \x01(\tR\x0b\x64uplicateOf\"\xc3\x01\n\x08TurnSide\x12\x1f\n\x04text\x18\x01 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01(\x80\x80\x10R\x04text\x12\'\n\nmessage_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02R\tmessageId\x12\x1b\n\x03raw\x18\x03 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10R\x03raw\x12,\n\remotion_label\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x0c\x65motionLabel\x12\"\n\x07speaker\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x07speaker\"\x9c\x01\n\x0eTurnSideResult\x12\x1d\n\nmessage_id\x18\x01 \x01(\tR\tmessageId\x12\x1a\n\x08position\x18\x02 \x01(\rR\x08position\x12\x1b\n\tmemory_id\x18\x03 \x01(\tR\x08memoryId\x12\x32\n\x06status\x18\x04 \x01(\x0e\x32\x1a.hummock.v1.TurnSideStatusR\x06status\"\xe0\x01\n\x0cLearnRequest\x12$\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x07project\x12*\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01R\trequestId\x12;\n\x08memories\x18\x03 \x03(\x0b\x32\x12.hummock.v1.MemoryB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x80\x04R\x08memories\x12\x41\n\tembedding\x18\x04 \x01(\x0e\x32\x19.hummock.v1.EmbeddingModeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\tembedding\"y\n\rLearnResponse\x12\x10\n\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x31\n\x07results\x18\x02 \x03(\x0b\x32\x17.hummock.v1.LearnResultR\x07results\x12#\n\rpending_count\x18\x03 \x01(\rR\x0cpendingCount\"\xb9\x02\n\x10LearnTurnRequest\x12$\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x07project\x12*\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01R\trequestId\x12)\n\nsession_id\x18\x03 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\tsessionId\x12\x30\n\x04user\x18\x04 \x01(\x0b\x32\x14.hummock.v1.TurnSideB\x06\xbaH\x03\xc8\x01\x01R\x04user\x12:\n\tassistant\x18\x05 \x01(\x0b\x32\x14.hummock.v1.TurnSideB\x06\xbaH\x03\xc8\x01\x01R\tassistant\x12:\n\x0fused_memory_ids\x18\x06 \x03(\tB\x12\xbaH\x0f\x92\x01\x0c\x10\xc8\x01\"\x07r\x05\x10\x01(\x80\x02R\rusedMemoryIds\"\x8f\x01\n\x11LearnTurnResponse\x12\x10\n\x03seq\x18\x01 \x01(\x04R\x03seq\x12.\n\x04user\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.TurnSideResultR\x04user\x12\x38\n\tassistant\x18\x03 \x01(\x0b\x32\x1a.hummock.v1.TurnSideResultR\tassistant\"\x95\x01\n\x12LearnStreamRequest\x12\x30\n\x05learn\x18\x01 \x01(\x0b\x32\x18.hummock.v1.LearnRequestH\x00R\x05learn\x12=\n\nlearn_turn\x18\x02 \x01(\x0b\x32\x1c.hummock.v1.LearnTurnRequestH\x00R\tlearnTurnB\x0e\n\x05\x62\x61tch\x12\x05\xbaH\x02\x08\x01\"\x89\x02\n\x13LearnStreamResponse\x12\x1f\n\x0b\x62\x61tch_index\x18\x01 \x01(\rR\nbatchIndex\x12\x33\n\x06learnt\x18\x02 \x01(\x0b\x32\x19.hummock.v1.LearnResponseH\x00R\x06learnt\x12@\n\x0blearnt_turn\x18\x03 \x01(\x0b\x32\x1d.hummock.v1.LearnTurnResponseH\x00R\nlearntTurn\x12,\n\x06\x66\x61iled\x18\x04 \x01(\x0b\x32\x12.google.rpc.StatusH\x00R\x06\x66\x61iled\x12!\n\x0cstored_count\x18\x05 \x01(\rR\x0bstoredCountB\t\n\x07outcome\"\xb6\x03\n\rSearchRequest\x12$\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x07project\x12)\n\nquery_text\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80@R\tqueryText\x12$\n\x05top_k\x18\x03 \x01(\rB\n\xbaH\x07*\x05\x18\xc8\x01(\x01H\x00R\x04topK\x88\x01\x01\x12\x37\n\x05scope\x18\x04 \x01(\x0e\x32\x17.hummock.v1.SearchScopeB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x05scope\x12\x30\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x18.hummock.v1.MemoryFilterR\x06\x66ilter\x12\x17\n\x07min_seq\x18\x06 \x01(\x04R\x06minSeq\x12/\n\x05\x61s_of\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x04\x61sOf\x12\'\n\nsession_id\x18\x08 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02R\tsessionId\x12!\n\x0cunseen_first\x18\t \x01(\x08R\x0bunseenFirst\x12#\n\rallow_missing\x18\n \x01(\x08R\x0c\x61llowMissingB\x08\n\x06_top_k\"\xdd\x03\n\x0cSearchResult\x12-\n\x05scope\x18\x01 \x01(\x0e\x32\x17.hummock.v1.SearchScopeR\x05scope\x12\x1b\n\tmemory_id\x18\x02 \x01(\tR\x08memoryId\x12\x14\n\x05title\x18\x03 \x01(\tR\x05title\x12\x18\n\x07\x63ontent\x18\x04 \x01(\tR\x07\x63ontent\x12\x14\n\x05score\x18\x05 \x01(\x01R\x05score\x12*\n\x04kind\x18\x06 \x01(\x0e\x32\x16.hummock.v1.MemoryKindR\x04kind\x12*\n\x06origin\x18\x07 \x01(\x0e\x32\x12.hummock.v1.OriginR\x06origin\x12\x12\n\x04tags\x18\x08 \x03(\tR\x04tags\x12\x12\n\x04path\x18\t \x01(\tR\x04path\x12\x1d\n\nstart_line\x18\n \x01(\rR\tstartLine\x12\x19\n\x08\x65nd_line\x18\x0b \x01(\rR\x07\x65ndLine\x12\x1a\n\x08language\x18\x0c \x01(\tR\x08language\x12\x16\n\x06symbol\x18\r \x01(\tR\x06symbol\x12\x16\n\x06\x64omain\x18\x0e \x01(\tR\x06\x64omain\x12\x14\n\x05\x66iles\x18\x0f \x03(\tR\x05\x66iles\x12\x1f\n\x0bseen_before\x18\x10 \x01(\x08R\nseenBefore\"\xe1\x01\n\x0eSearchResponse\x12\x32\n\x07results\x18\x01 \x03(\x0b\x32\x18.hummock.v1.SearchResultR\x07results\x12\x12\n\x04text\x18\x02 \x01(\tR\x04text\x12-\n\x07receipt\x18\x03 \x01(\x0b\x32\x13.hummock.v1.ReceiptR\x07receipt\x12\x33\n\x08\x64\x65graded\x18\x04 \x03(\x0b\x32\x17.hummock.v1.DegradationR\x08\x64\x65graded\x12#\n\rtogether_with\x18\x05 \x03(\tR\x0ctogetherWith\"{\n\x0f\x46\x65\x65\x64\x62\x61\x63kVerdict\x12\'\n\tmemory_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\x08memoryId\x12?\n\tjudgement\x18\x02 \x01(\x0e\x32\x15.hummock.v1.JudgementB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00R\tjudgement\"\x97\x02\n\x0f\x46\x65\x65\x64\x62\x61\x63kRequest\x12$\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\x07project\x12*\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01R\trequestId\x12\'\n\nquery_text\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80@R\tqueryText\x12\x42\n\x08verdicts\x18\x04 \x03(\x0b\x32\x1b.hummock.v1.FeedbackVerdictB\t\xbaH\x06\x92\x01\x03\x10\xc8\x01R\x08verdicts\x12\x1c\n\x04note\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x04note\x12\'\n\nsession_id\x18\x06 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02R\tsessionId\"l\n\x10\x46\x65\x65\x64\x62\x61\x63kResponse\x12\x10\n\x03seq\x18\x01 \x01(\x04R\x03seq\x12%\n\x0erecorded_count\x18\x02 \x01(\rR\rrecordedCount\x12\x1f\n\x0bunknown_ids\x18\x03 \x03(\tR\nunknownIds*\xa8\x01\n\nRenderForm\x12\x1b\n\x17RENDER_FORM_UNSPECIFIED\x10\x00\x12\x17\n\x13RENDER_FORM_CONTEXT\x10\x01\x12\x19\n\x15RENDER_FORM_WATERFALL\x10\x02\x12\x15\n\x11RENDER_FORM_INDEX\x10\x03\x12\x18\n\x14RENDER_FORM_MEMORIES\x10\x04\x12\x18\n\x14RENDER_FORM_MESSAGES\x10\x05*_\n\x0cPromptTarget\x12\x1d\n\x19PROMPT_TARGET_UNSPECIFIED\x10\x00\x12\x18\n\x14PROMPT_TARGET_SYSTEM\x10\x01\x12\x16\n\x12PROMPT_TARGET_USER\x10\x02*S\n\x0ePromptTemplate\x12\x1f\n\x1bPROMPT_TEMPLATE_UNSPECIFIED\x10\x00\x12 \n\x1cPROMPT_TEMPLATE_CODE_ANALYST\x10\x01*d\n\x08ReadTool\x12\x19\n\x15READ_TOOL_UNSPECIFIED\x10\x00\x12\x19\n\x15READ_TOOL_READ_MEMORY\x10\x01\x12\"\n\x1eREAD_TOOL_READ_MEMORY_ARTIFACT\x10\x02*r\n\nPromptRole\x12\x1b\n\x17PROMPT_ROLE_UNSPECIFIED\x10\x00\x12\x16\n\x12PROMPT_ROLE_SYSTEM\x10\x01\x12\x14\n\x10PROMPT_ROLE_USER\x10\x02\x12\x19\n\x15PROMPT_ROLE_ASSISTANT\x10\x03*N\n\tPlacement\x12\x19\n\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x12\n\x0ePLACEMENT_HEAD\x10\x01\x12\x12\n\x0ePLACEMENT_TAIL\x10\x02*~\n\nMemoryMark\x12\x1b\n\x17MEMORY_MARK_UNSPECIFIED\x10\x00\x12\x15\n\x11MEMORY_MARK_STALE\x10\x01\x12\x1a\n\x16MEMORY_MARK_UNVERIFIED\x10\x02\x12 \n\x1cMEMORY_MARK_INSTRUCTION_LIKE\x10\x03*M\n\x04Tier\x12\x14\n\x10TIER_UNSPECIFIED\x10\x00\x12\r\n\tTIER_FULL\x10\x01\x12\x0e\n\nTIER_INDEX\x10\x02\x12\x10\n\x0cTIER_DROPPED\x10\x03*\x97\x01\n\x0bLearnStatus\x12\x1c\n\x18LEARN_STATUS_UNSPECIFIED\x10\x00\x12\x18\n\x14LEARN_STATUS_CREATED\x10\x01\x12\x18\n\x14LEARN_STATUS_UPDATED\x10\x02\x12\x1a\n\x16LEARN_STATUS_UNCHANGED\x10\x03\x12\x1a\n\x16LEARN_STATUS_DUPLICATE\x10\x04*\x8d\x01\n\x0eTurnSideStatus\x12 \n\x1cTURN_SIDE_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n\x18TURN_SIDE_STATUS_CREATED\x10\x01\x12\x1e\n\x1aTURN_SIDE_STATUS_UNCHANGED\x10\x02\x12\x1b\n\x17TURN_SIDE_STATUS_QUOTED\x10\x03*g\n\rEmbeddingMode\x12\x1e\n\x1a\x45MBEDDING_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x45MBEDDING_MODE_INLINE\x10\x01\x12\x1b\n\x17\x45MBEDDING_MODE_DEFERRED\x10\x02*u\n\x0bSearchScope\x12\x1c\n\x18SEARCH_SCOPE_UNSPECIFIED\x10\x00\x12\x15\n\x11SEARCH_SCOPE_CODE\x10\x01\x12\x1a\n\x16SEARCH_SCOPE_KNOWLEDGE\x10\x02\x12\x15\n\x11SEARCH_SCOPE_BOTH\x10\x03*m\n\tJudgement\x12\x19\n\x15JUDGEMENT_UNSPECIFIED\x10\x00\x12\x15\n\x11JUDGEMENT_HELPFUL\x10\x01\x12\x19\n\x15JUDGEMENT_NOT_HELPFUL\x10\x02\x12\x13\n\x0fJUDGEMENT_WRONG\x10\x03\x32\x9b\x05\n\x0e\x43ontextService\x12\x44\n\x06Recall\x12\x19.hummock.v1.RecallRequest\x1a\x1a.hummock.v1.RecallResponse\"\x03\x90\x02\x01\x12\x44\n\x06Render\x12\x19.hummock.v1.RenderRequest\x1a\x1a.hummock.v1.RenderResponse\"\x03\x90\x02\x01\x12K\n\nRenderTurn\x12\x1d.hummock.v1.RenderTurnRequest\x1a\x1e.hummock.v1.RenderTurnResponse\x12<\n\x05Learn\x12\x18.hummock.v1.LearnRequest\x1a\x19.hummock.v1.LearnResponse\x12H\n\tLearnTurn\x12\x1c.hummock.v1.LearnTurnRequest\x1a\x1d.hummock.v1.LearnTurnResponse\x12R\n\x0bLearnStream\x12\x1e.hummock.v1.LearnStreamRequest\x1a\x1f.hummock.v1.LearnStreamResponse(\x01\x30\x01\x12\x44\n\x06Search\x12\x19.hummock.v1.SearchRequest\x1a\x1a.hummock.v1.SearchResponse\"\x03\x90\x02\x01\x12\x45\n\x08\x46\x65\x65\x64\x62\x61\x63k\x12\x1b.hummock.v1.FeedbackRequest\x1a\x1c.hummock.v1.FeedbackResponse\x12G\n\x07\x45xplain\x12\x1a.hummock.v1.ExplainRequest\x1a\x1b.hummock.v1.ExplainResponse\"\x03\x90\x02\x01\x42L\n\x0e\x64\x65v.hummock.v1B\x13\x43ontextServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hummock.v1.context_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1P\001Z#hummock.dev/go/hummock/v1;hummockv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1B\023ContextServiceProtoP\001Z#hummock.dev/go/hummock/v1;hummockv1'
   _globals['_MEMORYSELECTION'].fields_by_name['ids']._loaded_options = None
   _globals['_MEMORYSELECTION'].fields_by_name['ids']._serialized_options = b'\272H\021\222\001\016\010\001\020\310\001\"\007r\005\020\001(\200\002'
   _globals['_PROMPTMESSAGE'].fields_by_name['id']._loaded_options = None
@@ -48,20 +48,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PROMPTMESSAGE'].fields_by_name['role']._serialized_options = b'\272H\007\202\001\004\020\001 \000'
   _globals['_PROMPTMESSAGE'].fields_by_name['content']._loaded_options = None
   _globals['_PROMPTMESSAGE'].fields_by_name['content']._serialized_options = b'\272H\006r\004(\200\200\020'
-  _globals['_SECTIONQUOTAS'].fields_by_name['domains']._loaded_options = None
-  _globals['_SECTIONQUOTAS'].fields_by_name['domains']._serialized_options = b'\272H\005*\003\030\310\001'
-  _globals['_SECTIONQUOTAS'].fields_by_name['learning_records']._loaded_options = None
-  _globals['_SECTIONQUOTAS'].fields_by_name['learning_records']._serialized_options = b'\272H\005*\003\030\310\001'
-  _globals['_SECTIONQUOTAS'].fields_by_name['code_fragments']._loaded_options = None
-  _globals['_SECTIONQUOTAS'].fields_by_name['code_fragments']._serialized_options = b'\272H\005*\003\030\310\001'
-  _globals['_SECTIONQUOTAS'].fields_by_name['text_characters']._loaded_options = None
-  _globals['_SECTIONQUOTAS'].fields_by_name['text_characters']._serialized_options = b'\272H\006*\004\030\200\200\020'
   _globals['_SESSIONHISTORY'].fields_by_name['session_id']._loaded_options = None
   _globals['_SESSIONHISTORY'].fields_by_name['session_id']._serialized_options = b'\272H\007r\005\020\001(\200\002'
-  _globals['_SESSIONHISTORY'].fields_by_name['max_messages']._loaded_options = None
-  _globals['_SESSIONHISTORY'].fields_by_name['max_messages']._serialized_options = b'\272H\005*\003\030\350\007'
-  _globals['_SESSIONHISTORY'].fields_by_name['max_characters']._loaded_options = None
-  _globals['_SESSIONHISTORY'].fields_by_name['max_characters']._serialized_options = b'\272H\004*\002(\001'
   _globals['_RENDERREQUEST'].oneofs_by_name['source']._loaded_options = None
   _globals['_RENDERREQUEST'].oneofs_by_name['source']._serialized_options = b'\272H\002\010\001'
   _globals['_RENDERREQUEST'].fields_by_name['project']._loaded_options = None
@@ -73,7 +61,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RENDERREQUEST'].fields_by_name['budget_tokens']._loaded_options = None
   _globals['_RENDERREQUEST'].fields_by_name['budget_tokens']._serialized_options = b'\272H\010*\006\030\300\204=(\001'
   _globals['_RENDERREQUEST'].fields_by_name['locale']._loaded_options = None
-  _globals['_RENDERREQUEST'].fields_by_name['locale']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_RENDERREQUEST'].fields_by_name['locale']._serialized_options = b'\272H,r\'\030#2#^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$\330\001\001'
   _globals['_RENDERREQUEST'].fields_by_name['prompt']._loaded_options = None
   _globals['_RENDERREQUEST'].fields_by_name['prompt']._serialized_options = b'\272H\006r\004(\200\200\020'
   _globals['_RENDERREQUEST'].fields_by_name['template']._loaded_options = None
@@ -91,7 +79,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RENDERREQUEST'].fields_by_name['utc_offset_minutes']._loaded_options = None
   _globals['_RENDERREQUEST'].fields_by_name['utc_offset_minutes']._serialized_options = b'\272H\010:\006\030\220\r(\217\r'
   _globals['_RENDERREQUEST'].fields_by_name['read_tool']._loaded_options = None
-  _globals['_RENDERREQUEST'].fields_by_name['read_tool']._serialized_options = b'\272H\'r%R\000R\013read_memoryR\024read_memory_artifact'
+  _globals['_RENDERREQUEST'].fields_by_name['read_tool']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_RENDERTURNREQUEST'].fields_by_name['render']._loaded_options = None
+  _globals['_RENDERTURNREQUEST'].fields_by_name['render']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_RENDERTURNREQUEST'].fields_by_name['scope']._loaded_options = None
+  _globals['_RENDERTURNREQUEST'].fields_by_name['scope']._serialized_options = b'\272H\005r\003(\200\002'
+  _globals['_RENDERTURNREQUEST'].fields_by_name['request_id']._loaded_options = None
+  _globals['_RENDERTURNREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\010r\003\260\001\001\330\001\001'
   _globals['_TURNSIDE'].fields_by_name['text']._loaded_options = None
   _globals['_TURNSIDE'].fields_by_name['text']._serialized_options = b'\272H\010r\006\020\001(\200\200\020'
   _globals['_TURNSIDE'].fields_by_name['message_id']._loaded_options = None
@@ -102,26 +96,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TURNSIDE'].fields_by_name['emotion_label']._serialized_options = b'\272H\004r\002\030@'
   _globals['_TURNSIDE'].fields_by_name['speaker']._loaded_options = None
   _globals['_TURNSIDE'].fields_by_name['speaker']._serialized_options = b'\272H\005r\003\030\200\002'
-  _globals['_TURN'].fields_by_name['session_id']._loaded_options = None
-  _globals['_TURN'].fields_by_name['session_id']._serialized_options = b'\272H\007r\005\020\001(\200\002'
-  _globals['_TURN'].fields_by_name['user']._loaded_options = None
-  _globals['_TURN'].fields_by_name['user']._serialized_options = b'\272H\003\310\001\001'
-  _globals['_TURN'].fields_by_name['assistant']._loaded_options = None
-  _globals['_TURN'].fields_by_name['assistant']._serialized_options = b'\272H\003\310\001\001'
-  _globals['_TURN'].fields_by_name['used_memory_ids']._loaded_options = None
-  _globals['_TURN'].fields_by_name['used_memory_ids']._serialized_options = b'\272H\017\222\001\014\020\310\001\"\007r\005\020\001(\200\002'
   _globals['_LEARNREQUEST'].fields_by_name['project']._loaded_options = None
   _globals['_LEARNREQUEST'].fields_by_name['project']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
   _globals['_LEARNREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_LEARNREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\010r\003\260\001\001\330\001\001'
   _globals['_LEARNREQUEST'].fields_by_name['memories']._loaded_options = None
-  _globals['_LEARNREQUEST'].fields_by_name['memories']._serialized_options = b'\272H\006\222\001\003\020\200\004'
+  _globals['_LEARNREQUEST'].fields_by_name['memories']._serialized_options = b'\272H\010\222\001\005\010\001\020\200\004'
   _globals['_LEARNREQUEST'].fields_by_name['embedding']._loaded_options = None
   _globals['_LEARNREQUEST'].fields_by_name['embedding']._serialized_options = b'\272H\005\202\001\002\020\001'
-  _globals['_LEARNREQUEST']._loaded_options = None
-  _globals['_LEARNREQUEST']._serialized_options = b'\272H\024\"\022\n\010memories\n\004turn\020\001'
-  _globals['_LEARNSTREAMREQUEST'].fields_by_name['batch']._loaded_options = None
-  _globals['_LEARNSTREAMREQUEST'].fields_by_name['batch']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_LEARNTURNREQUEST'].fields_by_name['project']._loaded_options = None
+  _globals['_LEARNTURNREQUEST'].fields_by_name['project']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
+  _globals['_LEARNTURNREQUEST'].fields_by_name['request_id']._loaded_options = None
+  _globals['_LEARNTURNREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\010r\003\260\001\001\330\001\001'
+  _globals['_LEARNTURNREQUEST'].fields_by_name['session_id']._loaded_options = None
+  _globals['_LEARNTURNREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\007r\005\020\001(\200\002'
+  _globals['_LEARNTURNREQUEST'].fields_by_name['user']._loaded_options = None
+  _globals['_LEARNTURNREQUEST'].fields_by_name['user']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_LEARNTURNREQUEST'].fields_by_name['assistant']._loaded_options = None
+  _globals['_LEARNTURNREQUEST'].fields_by_name['assistant']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_LEARNTURNREQUEST'].fields_by_name['used_memory_ids']._loaded_options = None
+  _globals['_LEARNTURNREQUEST'].fields_by_name['used_memory_ids']._serialized_options = b'\272H\017\222\001\014\020\310\001\"\007r\005\020\001(\200\002'
+  _globals['_LEARNSTREAMREQUEST'].oneofs_by_name['batch']._loaded_options = None
+  _globals['_LEARNSTREAMREQUEST'].oneofs_by_name['batch']._serialized_options = b'\272H\002\010\001'
   _globals['_SEARCHREQUEST'].fields_by_name['project']._loaded_options = None
   _globals['_SEARCHREQUEST'].fields_by_name['project']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
   _globals['_SEARCHREQUEST'].fields_by_name['query_text']._loaded_options = None
@@ -156,80 +152,82 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTEXTSERVICE'].methods_by_name['Search']._serialized_options = b'\220\002\001'
   _globals['_CONTEXTSERVICE'].methods_by_name['Explain']._loaded_options = None
   _globals['_CONTEXTSERVICE'].methods_by_name['Explain']._serialized_options = b'\220\002\001'
-  _globals['_RENDERFORM']._serialized_start=5426
-  _globals['_RENDERFORM']._serialized_end=5594
-  _globals['_PROMPTTARGET']._serialized_start=5596
-  _globals['_PROMPTTARGET']._serialized_end=5691
-  _globals['_PROMPTTEMPLATE']._serialized_start=5693
-  _globals['_PROMPTTEMPLATE']._serialized_end=5776
-  _globals['_PROMPTROLE']._serialized_start=5778
-  _globals['_PROMPTROLE']._serialized_end=5892
-  _globals['_PLACEMENT']._serialized_start=5894
-  _globals['_PLACEMENT']._serialized_end=5972
-  _globals['_MEMORYMARK']._serialized_start=5974
-  _globals['_MEMORYMARK']._serialized_end=6100
-  _globals['_LOCALE']._serialized_start=6102
-  _globals['_LOCALE']._serialized_end=6164
-  _globals['_TIER']._serialized_start=6166
-  _globals['_TIER']._serialized_end=6243
-  _globals['_LEARNSTATUS']._serialized_start=6246
-  _globals['_LEARNSTATUS']._serialized_end=6422
-  _globals['_EMBEDDINGMODE']._serialized_start=6424
-  _globals['_EMBEDDINGMODE']._serialized_end=6527
-  _globals['_SEARCHSCOPE']._serialized_start=6529
-  _globals['_SEARCHSCOPE']._serialized_end=6646
-  _globals['_JUDGEMENT']._serialized_start=6648
-  _globals['_JUDGEMENT']._serialized_end=6757
-  _globals['_MEMORYSELECTION']._serialized_start=275
-  _globals['_MEMORYSELECTION']._serialized_end=327
-  _globals['_PROMPTMESSAGE']._serialized_start=330
-  _globals['_PROMPTMESSAGE']._serialized_end=492
-  _globals['_SECTIONQUOTAS']._serialized_start=495
-  _globals['_SECTIONQUOTAS']._serialized_end=735
-  _globals['_SESSIONHISTORY']._serialized_start=738
-  _globals['_SESSIONHISTORY']._serialized_end=897
-  _globals['_RENDERREQUEST']._serialized_start=900
-  _globals['_RENDERREQUEST']._serialized_end=1881
-  _globals['_RENDEREDMEMORY']._serialized_start=1884
-  _globals['_RENDEREDMEMORY']._serialized_end=2131
-  _globals['_STABLEPREFIX']._serialized_start=2133
-  _globals['_STABLEPREFIX']._serialized_end=2237
-  _globals['_TOOLDEFINITION']._serialized_start=2240
-  _globals['_TOOLDEFINITION']._serialized_end=2461
-  _globals['_RENDERRESPONSE']._serialized_start=2464
-  _globals['_RENDERRESPONSE']._serialized_end=3020
-  _globals['_LEARNRESULT']._serialized_start=3022
-  _globals['_LEARNRESULT']._serialized_end=3110
-  _globals['_TURNSIDE']._serialized_start=3113
-  _globals['_TURNSIDE']._serialized_end=3263
-  _globals['_TURN']._serialized_start=3266
-  _globals['_TURN']._serialized_end=3442
-  _globals['_TURNSIDERESULT']._serialized_start=3444
-  _globals['_TURNSIDERESULT']._serialized_end=3558
-  _globals['_TURNRESULT']._serialized_start=3560
-  _globals['_TURNRESULT']._serialized_end=3661
-  _globals['_LEARNREQUEST']._serialized_start=3664
-  _globals['_LEARNREQUEST']._serialized_end=3907
-  _globals['_LEARNRESPONSE']._serialized_start=3910
-  _globals['_LEARNRESPONSE']._serialized_end=4041
-  _globals['_LEARNSTREAMREQUEST']._serialized_start=4043
-  _globals['_LEARNSTREAMREQUEST']._serialized_end=4112
-  _globals['_LEARNSTREAMRESPONSE']._serialized_start=4115
-  _globals['_LEARNSTREAMRESPONSE']._serialized_end=4279
-  _globals['_LEARNFAILURE']._serialized_start=4281
-  _globals['_LEARNFAILURE']._serialized_end=4357
-  _globals['_SEARCHREQUEST']._serialized_start=4360
-  _globals['_SEARCHREQUEST']._serialized_end=4676
-  _globals['_SEARCHRESULT']._serialized_start=4679
-  _globals['_SEARCHRESULT']._serialized_end=4837
-  _globals['_SEARCHRESPONSE']._serialized_start=4840
-  _globals['_SEARCHRESPONSE']._serialized_end=5017
-  _globals['_FEEDBACKVERDICT']._serialized_start=5019
-  _globals['_FEEDBACKVERDICT']._serialized_end=5121
-  _globals['_FEEDBACKREQUEST']._serialized_start=5124
-  _globals['_FEEDBACKREQUEST']._serialized_end=5345
-  _globals['_FEEDBACKRESPONSE']._serialized_start=5347
-  _globals['_FEEDBACKRESPONSE']._serialized_end=5423
-  _globals['_CONTEXTSERVICE']._serialized_start=6760
-  _globals['_CONTEXTSERVICE']._serialized_end=7276
+  _globals['_RENDERFORM']._serialized_start=6861
+  _globals['_RENDERFORM']._serialized_end=7029
+  _globals['_PROMPTTARGET']._serialized_start=7031
+  _globals['_PROMPTTARGET']._serialized_end=7126
+  _globals['_PROMPTTEMPLATE']._serialized_start=7128
+  _globals['_PROMPTTEMPLATE']._serialized_end=7211
+  _globals['_READTOOL']._serialized_start=7213
+  _globals['_READTOOL']._serialized_end=7313
+  _globals['_PROMPTROLE']._serialized_start=7315
+  _globals['_PROMPTROLE']._serialized_end=7429
+  _globals['_PLACEMENT']._serialized_start=7431
+  _globals['_PLACEMENT']._serialized_end=7509
+  _globals['_MEMORYMARK']._serialized_start=7511
+  _globals['_MEMORYMARK']._serialized_end=7637
+  _globals['_TIER']._serialized_start=7639
+  _globals['_TIER']._serialized_end=7716
+  _globals['_LEARNSTATUS']._serialized_start=7719
+  _globals['_LEARNSTATUS']._serialized_end=7870
+  _globals['_TURNSIDESTATUS']._serialized_start=7873
+  _globals['_TURNSIDESTATUS']._serialized_end=8014
+  _globals['_EMBEDDINGMODE']._serialized_start=8016
+  _globals['_EMBEDDINGMODE']._serialized_end=8119
+  _globals['_SEARCHSCOPE']._serialized_start=8121
+  _globals['_SEARCHSCOPE']._serialized_end=8238
+  _globals['_JUDGEMENT']._serialized_start=8240
+  _globals['_JUDGEMENT']._serialized_end=8349
+  _globals['_MEMORYSELECTION']._serialized_start=268
+  _globals['_MEMORYSELECTION']._serialized_end=325
+  _globals['_PROMPTMESSAGE']._serialized_start=328
+  _globals['_PROMPTMESSAGE']._serialized_end=519
+  _globals['_SESSIONHISTORY']._serialized_start=521
+  _globals['_SESSIONHISTORY']._serialized_end=631
+  _globals['_RENDERREQUEST']._serialized_start=634
+  _globals['_RENDERREQUEST']._serialized_end=1808
+  _globals['_RENDERTURNREQUEST']._serialized_start=1811
+  _globals['_RENDERTURNREQUEST']._serialized_end=1985
+  _globals['_RENDEREDMEMORY']._serialized_start=1988
+  _globals['_RENDEREDMEMORY']._serialized_end=2306
+  _globals['_STABLEPREFIX']._serialized_start=2309
+  _globals['_STABLEPREFIX']._serialized_end=2461
+  _globals['_TOOLDEFINITION']._serialized_start=2464
+  _globals['_TOOLDEFINITION']._serialized_end=2677
+  _globals['_RENDERRESPONSE']._serialized_start=2680
+  _globals['_RENDERRESPONSE']._serialized_end=3353
+  _globals['_RENDERTURNRESPONSE']._serialized_start=3356
+  _globals['_RENDERTURNRESPONSE']._serialized_end=3488
+  _globals['_LEARNRESULT']._serialized_start=3490
+  _globals['_LEARNRESULT']._serialized_end=3603
+  _globals['_TURNSIDE']._serialized_start=3606
+  _globals['_TURNSIDE']._serialized_end=3801
+  _globals['_TURNSIDERESULT']._serialized_start=3804
+  _globals['_TURNSIDERESULT']._serialized_end=3960
+  _globals['_LEARNREQUEST']._serialized_start=3963
+  _globals['_LEARNREQUEST']._serialized_end=4187
+  _globals['_LEARNRESPONSE']._serialized_start=4189
+  _globals['_LEARNRESPONSE']._serialized_end=4310
+  _globals['_LEARNTURNREQUEST']._serialized_start=4313
+  _globals['_LEARNTURNREQUEST']._serialized_end=4626
+  _globals['_LEARNTURNRESPONSE']._serialized_start=4629
+  _globals['_LEARNTURNRESPONSE']._serialized_end=4772
+  _globals['_LEARNSTREAMREQUEST']._serialized_start=4775
+  _globals['_LEARNSTREAMREQUEST']._serialized_end=4924
+  _globals['_LEARNSTREAMRESPONSE']._serialized_start=4927
+  _globals['_LEARNSTREAMRESPONSE']._serialized_end=5192
+  _globals['_SEARCHREQUEST']._serialized_start=5195
+  _globals['_SEARCHREQUEST']._serialized_end=5633
+  _globals['_SEARCHRESULT']._serialized_start=5636
+  _globals['_SEARCHRESULT']._serialized_end=6113
+  _globals['_SEARCHRESPONSE']._serialized_start=6116
+  _globals['_SEARCHRESPONSE']._serialized_end=6341
+  _globals['_FEEDBACKVERDICT']._serialized_start=6343
+  _globals['_FEEDBACKVERDICT']._serialized_end=6466
+  _globals['_FEEDBACKREQUEST']._serialized_start=6469
+  _globals['_FEEDBACKREQUEST']._serialized_end=6748
+  _globals['_FEEDBACKRESPONSE']._serialized_start=6750
+  _globals['_FEEDBACKRESPONSE']._serialized_end=6858
+  _globals['_CONTEXTSERVICE']._serialized_start=8352
+  _globals['_CONTEXTSERVICE']._serialized_end=9019
 # @@protoc_insertion_point(module_scope)

@@ -7,13 +7,14 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
-from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.rpc import status_pb2 as _status_pb2
 from hummock.v1 import learning_pb2 as _learning_pb2
 from hummock.v1 import memory_pb2 as _memory_pb2
 from hummock.v1 import recall_pb2 as _recall_pb2
+from hummock.v1 import settings_pb2 as _settings_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -105,6 +106,30 @@ PROMPT_TEMPLATE_CODE_ANALYST: PromptTemplate.ValueType  # 1
 """An assistant that analyses code with the search tool, which is among the answer's tools."""
 Global___PromptTemplate: _TypeAlias = PromptTemplate  # noqa: Y015
 
+class _ReadTool:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReadToolEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReadTool.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    READ_TOOL_UNSPECIFIED: _ReadTool.ValueType  # 0
+    """Not said. Means READ_MEMORY."""
+    READ_TOOL_READ_MEMORY: _ReadTool.ValueType  # 1
+    """"read_memory"."""
+    READ_TOOL_READ_MEMORY_ARTIFACT: _ReadTool.ValueType  # 2
+    """"read_memory_artifact"."""
+
+class ReadTool(_ReadTool, metaclass=_ReadToolEnumTypeWrapper):
+    """The name under which a caller offers the tool that reads a memory."""
+
+READ_TOOL_UNSPECIFIED: ReadTool.ValueType  # 0
+"""Not said. Means READ_MEMORY."""
+READ_TOOL_READ_MEMORY: ReadTool.ValueType  # 1
+""""read_memory"."""
+READ_TOOL_READ_MEMORY_ARTIFACT: ReadTool.ValueType  # 2
+""""read_memory_artifact"."""
+Global___ReadTool: _TypeAlias = ReadTool  # noqa: Y015
+
 class _PromptRole:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -193,34 +218,6 @@ MEMORY_MARK_INSTRUCTION_LIKE: MemoryMark.ValueType  # 3
 """It reads as if it gave a model orders, or imitates the markers of a chat. It is rendered as data all the same."""
 Global___MemoryMark: _TypeAlias = MemoryMark  # noqa: Y015
 
-class _Locale:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _LocaleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Locale.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    LOCALE_UNSPECIFIED: _Locale.ValueType  # 0
-    """Not said. Means Chinese when the query has Chinese characters; without a query when most of the memories have.
-    English otherwise.
-    """
-    LOCALE_ZH: _Locale.ValueType  # 1
-    """Chinese."""
-    LOCALE_EN: _Locale.ValueType  # 2
-    """English."""
-
-class Locale(_Locale, metaclass=_LocaleEnumTypeWrapper):
-    """The language of a rendered section's headings."""
-
-LOCALE_UNSPECIFIED: Locale.ValueType  # 0
-"""Not said. Means Chinese when the query has Chinese characters; without a query when most of the memories have.
-English otherwise.
-"""
-LOCALE_ZH: Locale.ValueType  # 1
-"""Chinese."""
-LOCALE_EN: Locale.ValueType  # 2
-"""English."""
-Global___Locale: _TypeAlias = Locale  # noqa: Y015
-
 class _Tier:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -265,8 +262,6 @@ class _LearnStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LearnStat
     """A memory with its id has the same content already; nothing changed."""
     LEARN_STATUS_DUPLICATE: _LearnStatus.ValueType  # 4
     """Another memory of the same kind and origin has the same text; nothing was stored."""
-    LEARN_STATUS_QUOTED: _LearnStatus.ValueType  # 5
-    """Of a turn's answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
 
 class LearnStatus(_LearnStatus, metaclass=_LearnStatusEnumTypeWrapper):
     """What became of a memory that was sent."""
@@ -281,9 +276,35 @@ LEARN_STATUS_UNCHANGED: LearnStatus.ValueType  # 3
 """A memory with its id has the same content already; nothing changed."""
 LEARN_STATUS_DUPLICATE: LearnStatus.ValueType  # 4
 """Another memory of the same kind and origin has the same text; nothing was stored."""
-LEARN_STATUS_QUOTED: LearnStatus.ValueType  # 5
-"""Of a turn's answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
 Global___LearnStatus: _TypeAlias = LearnStatus  # noqa: Y015
+
+class _TurnSideStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TurnSideStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TurnSideStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TURN_SIDE_STATUS_UNSPECIFIED: _TurnSideStatus.ValueType  # 0
+    """Not said. Never sent."""
+    TURN_SIDE_STATUS_CREATED: _TurnSideStatus.ValueType  # 1
+    """It is stored as a memory."""
+    TURN_SIDE_STATUS_UNCHANGED: _TurnSideStatus.ValueType  # 2
+    """An earlier LearnTurn has stored this message as a memory."""
+    TURN_SIDE_STATUS_QUOTED: _TurnSideStatus.ValueType  # 3
+    """Of the answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
+
+class TurnSideStatus(_TurnSideStatus, metaclass=_TurnSideStatusEnumTypeWrapper):
+    """What became of one side of a turn."""
+
+TURN_SIDE_STATUS_UNSPECIFIED: TurnSideStatus.ValueType  # 0
+"""Not said. Never sent."""
+TURN_SIDE_STATUS_CREATED: TurnSideStatus.ValueType  # 1
+"""It is stored as a memory."""
+TURN_SIDE_STATUS_UNCHANGED: TurnSideStatus.ValueType  # 2
+"""An earlier LearnTurn has stored this message as a memory."""
+TURN_SIDE_STATUS_QUOTED: TurnSideStatus.ValueType  # 3
+"""Of the answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
+Global___TurnSideStatus: _TypeAlias = TurnSideStatus  # noqa: Y015
 
 class _EmbeddingMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -432,95 +453,30 @@ class PromptMessage(_message.Message):
 Global___PromptMessage: _TypeAlias = PromptMessage  # noqa: Y015
 
 @_typing.final
-class SectionQuotas(_message.Message):
-    """What CONTEXT shows: how many memories of a kind, 0 to 200 each, and how much of each. The others are reported as dropped.
-    Unset means what the project sets, or else what stands beside each.
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    DOMAINS_FIELD_NUMBER: _builtins.int
-    LEARNING_RECORDS_FIELD_NUMBER: _builtins.int
-    CODE_FRAGMENTS_FIELD_NUMBER: _builtins.int
-    TEXT_CHARACTERS_FIELD_NUMBER: _builtins.int
-    domains: _builtins.int
-    """Unset means 3."""
-    learning_records: _builtins.int
-    """Unset means 5."""
-    code_fragments: _builtins.int
-    """Unset means 10, or 3 where text_characters is set."""
-    text_characters: _builtins.int
-    """Cuts each text at so many characters from its beginning, wherever that is, and shows of code its path alone; what is
-    not worth its place is shown all the same. It is the first document's form to the letter with 500. 0 to 262144; 0
-    or unset shows the lines of each that bear on the query.
-    """
-    def __init__(
-        self,
-        *,
-        domains: _builtins.int | None = ...,
-        learning_records: _builtins.int | None = ...,
-        code_fragments: _builtins.int | None = ...,
-        text_characters: _builtins.int | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "_text_characters", b"_text_characters", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records", "text_characters", b"text_characters"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments", "_domains", b"_domains", "_learning_records", b"_learning_records", "_text_characters", b"_text_characters", "code_fragments", b"code_fragments", "domains", b"domains", "learning_records", b"learning_records", "text_characters", b"text_characters"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__code_fragments: _TypeAlias = _typing.Literal["code_fragments"]  # noqa: Y015
-    _WhichOneofArgType__code_fragments: _TypeAlias = _typing.Literal["_code_fragments", b"_code_fragments"]  # noqa: Y015
-    _WhichOneofReturnType__domains: _TypeAlias = _typing.Literal["domains"]  # noqa: Y015
-    _WhichOneofArgType__domains: _TypeAlias = _typing.Literal["_domains", b"_domains"]  # noqa: Y015
-    _WhichOneofReturnType__learning_records: _TypeAlias = _typing.Literal["learning_records"]  # noqa: Y015
-    _WhichOneofArgType__learning_records: _TypeAlias = _typing.Literal["_learning_records", b"_learning_records"]  # noqa: Y015
-    _WhichOneofReturnType__text_characters: _TypeAlias = _typing.Literal["text_characters"]  # noqa: Y015
-    _WhichOneofArgType__text_characters: _TypeAlias = _typing.Literal["_text_characters", b"_text_characters"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__code_fragments) -> _WhichOneofReturnType__code_fragments | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__domains) -> _WhichOneofReturnType__domains | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__learning_records) -> _WhichOneofReturnType__learning_records | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__text_characters) -> _WhichOneofReturnType__text_characters | None: ...
-
-Global___SectionQuotas: _TypeAlias = SectionQuotas  # noqa: Y015
-
-@_typing.final
 class SessionHistory(_message.Message):
     """The stored messages of a session, as the history of a prompt."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
-    MAX_MESSAGES_FIELD_NUMBER: _builtins.int
-    MAX_CHARACTERS_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """The session. Required, at most 256 bytes; one that does not exist is NOT_FOUND."""
-    max_messages: _builtins.int
-    """Most messages, the newest kept; 0 to 1000. Unset means what the project sets, or else 20."""
-    max_characters: _builtins.int
-    """Most characters of all of them together. The newest are kept, the newest one whatever its length. Unset means what
-    the project sets, or else 16000.
-    """
+    @_builtins.property
+    def limits(self) -> _settings_pb2.HistoryLimits:
+        """How much of it."""
+
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
-        max_messages: _builtins.int | None = ...,
-        max_characters: _builtins.int | None = ...,
+        limits: _settings_pb2.HistoryLimits | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters", "_max_messages", b"_max_messages", "max_characters", b"max_characters", "max_messages", b"max_messages"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["limits", b"limits"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters", "_max_messages", b"_max_messages", "max_characters", b"max_characters", "max_messages", b"max_messages", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limits", b"limits", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__max_characters: _TypeAlias = _typing.Literal["max_characters"]  # noqa: Y015
-    _WhichOneofArgType__max_characters: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters"]  # noqa: Y015
-    _WhichOneofReturnType__max_messages: _TypeAlias = _typing.Literal["max_messages"]  # noqa: Y015
-    _WhichOneofArgType__max_messages: _TypeAlias = _typing.Literal["_max_messages", b"_max_messages"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_characters) -> _WhichOneofReturnType__max_characters | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_messages) -> _WhichOneofReturnType__max_messages | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SessionHistory: _TypeAlias = SessionHistory  # noqa: Y015
 
@@ -550,7 +506,7 @@ class RenderRequest(_message.Message):
     UTC_OFFSET_MINUTES_FIELD_NUMBER: _builtins.int
     READ_TOOL_FIELD_NUMBER: _builtins.int
     SESSION_FIELD_NUMBER: _builtins.int
-    COMMIT_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """The project to render from. Required, 1 to 256 characters; where recall is set, its project must be the same or
     empty.
@@ -561,8 +517,11 @@ class RenderRequest(_message.Message):
     """Upper bound on the tokens of the whole text, 1 to 1000000. Unset means what the project sets, or else 4000 for CONTEXT
     and 2000 for the others.
     """
-    locale: Global___Locale.ValueType
-    """Language of headings."""
+    locale: _builtins.str
+    """Language of headings as a BCP 47 tag, for example "zh", "zh-Hant-TW" or "en"; at most 35 characters. Headings are
+    Chinese for "zh" and all below it, English for any other. Unset means Chinese when the query has Chinese characters,
+    without a query when most of the memories have, and English otherwise.
+    """
     prompt: _builtins.str
     """This one; at most 256 KiB. The section stands behind it, below a line of "---"."""
     template: Global___PromptTemplate.ValueType
@@ -577,9 +536,11 @@ class RenderRequest(_message.Message):
     """For TAIL: lay the prefix out anew, from what the turns so far have recalled most."""
     utc_offset_minutes: _builtins.int
     """Minutes by which the reader's clock is ahead of UTC, -840 to 840, for the times that MEMORIES shows. Unset means UTC."""
-    read_tool: _builtins.str
-    """The name under which the caller offers the tool that reads a memory: "read_memory" or "read_memory_artifact". Unset
-    means read_memory.
+    read_tool: Global___ReadTool.ValueType
+    """The name under which the caller offers the tool that reads a memory. Unset means READ_MEMORY."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is rendered as an empty one. Otherwise it is NOT_FOUND. The recall's own
+    allow_missing is ignored.
     """
     @_builtins.property
     def recall(self) -> _recall_pb2.RecallRequest:
@@ -606,7 +567,7 @@ class RenderRequest(_message.Message):
         """
 
     @_builtins.property
-    def quotas(self) -> Global___SectionQuotas:
+    def quotas(self) -> _settings_pb2.SectionQuotas:
         """What CONTEXT shows."""
 
     @_builtins.property
@@ -619,13 +580,6 @@ class RenderRequest(_message.Message):
         was said before it. A recall that does not say otherwise leaves out what the turns shown have been learnt as.
         """
 
-    @_builtins.property
-    def commit(self) -> _learning_pb2.RenderCommit:
-        """That this is a turn's prompt, to be counted: it decides by use which entries the section holds. For a recall only,
-        whose hits of kind ENTRY give way to what is decided. First come the entries that the query refers to, then the other
-        hits, then the entries that come by use.
-        """
-
     def __init__(
         self,
         *,
@@ -634,26 +588,26 @@ class RenderRequest(_message.Message):
         memories: Global___MemorySelection | None = ...,
         form: Global___RenderForm.ValueType = ...,
         budget_tokens: _builtins.int | None = ...,
-        locale: Global___Locale.ValueType = ...,
+        locale: _builtins.str = ...,
         prompt: _builtins.str = ...,
         template: Global___PromptTemplate.ValueType = ...,
         target: Global___PromptTarget.ValueType = ...,
         history: _abc.Iterable[Global___PromptMessage] | None = ...,
         current: Global___PromptMessage | None = ...,
         read_ids: _abc.Iterable[_builtins.str] | None = ...,
-        quotas: Global___SectionQuotas | None = ...,
+        quotas: _settings_pb2.SectionQuotas | None = ...,
         placement: Global___Placement.ValueType = ...,
         prefix_token: _builtins.bytes = ...,
         rebase: _builtins.bool = ...,
         as_of: _timestamp_pb2.Timestamp | None = ...,
         utc_offset_minutes: _builtins.int = ...,
-        read_tool: _builtins.str = ...,
+        read_tool: Global___ReadTool.ValueType = ...,
         session: Global___SessionHistory | None = ...,
-        commit: _learning_pb2.RenderCommit | None = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "commit", b"commit", "current", b"current", "memories", b"memories", "original", b"original", "prompt", b"prompt", "quotas", b"quotas", "recall", b"recall", "session", b"session", "source", b"source", "template", b"template"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "memories", b"memories", "original", b"original", "prompt", b"prompt", "quotas", b"quotas", "recall", b"recall", "session", b"session", "source", b"source", "template", b"template"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "commit", b"commit", "current", b"current", "form", b"form", "history", b"history", "locale", b"locale", "memories", b"memories", "original", b"original", "placement", b"placement", "prefix_token", b"prefix_token", "project", b"project", "prompt", b"prompt", "quotas", b"quotas", "read_ids", b"read_ids", "read_tool", b"read_tool", "rebase", b"rebase", "recall", b"recall", "session", b"session", "source", b"source", "target", b"target", "template", b"template", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "allow_missing", b"allow_missing", "as_of", b"as_of", "budget_tokens", b"budget_tokens", "current", b"current", "form", b"form", "history", b"history", "locale", b"locale", "memories", b"memories", "original", b"original", "placement", b"placement", "prefix_token", b"prefix_token", "project", b"project", "prompt", b"prompt", "quotas", b"quotas", "read_ids", b"read_ids", "read_tool", b"read_tool", "rebase", b"rebase", "recall", b"recall", "session", b"session", "source", b"source", "target", b"target", "template", b"template", "utc_offset_minutes", b"utc_offset_minutes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__budget_tokens: _TypeAlias = _typing.Literal["budget_tokens"]  # noqa: Y015
     _WhichOneofArgType__budget_tokens: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens"]  # noqa: Y015
@@ -669,6 +623,44 @@ class RenderRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_source) -> _WhichOneofReturnType_source | None: ...
 
 Global___RenderRequest: _TypeAlias = RenderRequest  # noqa: Y015
+
+@_typing.final
+class RenderTurnRequest(_message.Message):
+    """Asks for a turn's prompt, to be counted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RENDER_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    TURN_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    scope: _builtins.str
+    """A session's id, or empty for the project itself: what turns and uses are counted in. At most 256 bytes."""
+    turn: _builtins.int
+    """The turn's number in the scope, counted by the caller. Unset means 0. Where it is not above the scope's newest turn,
+    the conversation was taken up again at that turn, and what was sent from then on counts as not sent.
+    """
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional, and to be given: a repeated call counts once."""
+    @_builtins.property
+    def render(self) -> Global___RenderRequest:
+        """What to render. Required, with a recall."""
+
+    def __init__(
+        self,
+        *,
+        render: Global___RenderRequest | None = ...,
+        scope: _builtins.str = ...,
+        turn: _builtins.int = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["render", b"render"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["render", b"render", "request_id", b"request_id", "scope", b"scope", "turn", b"turn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenderTurnRequest: _TypeAlias = RenderTurnRequest  # noqa: Y015
 
 @_typing.final
 class RenderedMemory(_message.Message):
@@ -768,49 +760,41 @@ Global___StablePrefix: _TypeAlias = StablePrefix  # noqa: Y015
 
 @_typing.final
 class ToolDefinition(_message.Message):
-    """A tool that a model can be offered."""
+    """A tool that a model can be offered. Each JSON text is ready to be parsed and put where it says."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
-    INPUT_SCHEMA_FIELD_NUMBER: _builtins.int
-    OPENAI_FIELD_NUMBER: _builtins.int
-    ANTHROPIC_FIELD_NUMBER: _builtins.int
-    MCP_FIELD_NUMBER: _builtins.int
+    INPUT_SCHEMA_JSON_FIELD_NUMBER: _builtins.int
+    OPENAI_JSON_FIELD_NUMBER: _builtins.int
+    ANTHROPIC_JSON_FIELD_NUMBER: _builtins.int
+    MCP_JSON_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """For example "read_memory"."""
     description: _builtins.str
     """For the model."""
-    @_builtins.property
-    def input_schema(self) -> _struct_pb2.Struct:
-        """JSON schema of its parameters."""
-
-    @_builtins.property
-    def openai(self) -> _struct_pb2.Struct:
-        """The same as an element of OpenAI's `tools`."""
-
-    @_builtins.property
-    def anthropic(self) -> _struct_pb2.Struct:
-        """The same as an element of Anthropic's `tools`."""
-
-    @_builtins.property
-    def mcp(self) -> _struct_pb2.Struct:
-        """The same as MCP lists tools."""
-
+    input_schema_json: _builtins.str
+    """JSON schema of its parameters, as JSON."""
+    openai_json: _builtins.str
+    """The tool as an element of OpenAI's `tools`, as JSON."""
+    anthropic_json: _builtins.str
+    """The tool as an element of Anthropic's `tools`, as JSON."""
+    mcp_json: _builtins.str
+    """The tool as MCP lists tools, as JSON."""
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         description: _builtins.str = ...,
-        input_schema: _struct_pb2.Struct | None = ...,
-        openai: _struct_pb2.Struct | None = ...,
-        anthropic: _struct_pb2.Struct | None = ...,
-        mcp: _struct_pb2.Struct | None = ...,
+        input_schema_json: _builtins.str = ...,
+        openai_json: _builtins.str = ...,
+        anthropic_json: _builtins.str = ...,
+        mcp_json: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["anthropic", b"anthropic", "input_schema", b"input_schema", "mcp", b"mcp", "openai", b"openai"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anthropic", b"anthropic", "description", b"description", "input_schema", b"input_schema", "mcp", b"mcp", "name", b"name", "openai", b"openai"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anthropic_json", b"anthropic_json", "description", b"description", "input_schema_json", b"input_schema_json", "mcp_json", b"mcp_json", "name", b"name", "openai_json", b"openai_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -838,7 +822,6 @@ class RenderResponse(_message.Message):
     INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     PREFIX_FIELD_NUMBER: _builtins.int
     COUNTER_FIELD_NUMBER: _builtins.int
-    DECISION_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text; empty when there is nothing to say."""
     token_count: _builtins.int
@@ -895,12 +878,6 @@ class RenderResponse(_message.Message):
     def prefix(self) -> Global___StablePrefix:
         """With TAIL only."""
 
-    @_builtins.property
-    def decision(self) -> _learning_pb2.TurnDecision:
-        """With a commit only: which entries were decided on, and why. What became of them within the budget is said in
-        `memories`.
-        """
-
     def __init__(
         self,
         *,
@@ -920,15 +897,44 @@ class RenderResponse(_message.Message):
         instructions: _builtins.str = ...,
         prefix: Global___StablePrefix | None = ...,
         counter: _builtins.str = ...,
-        decision: _learning_pb2.TurnDecision | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "intent", b"intent", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["intent", b"intent", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_tokens", b"budget_tokens", "counter", b"counter", "decision", b"decision", "degraded", b"degraded", "instructions", b"instructions", "intent", b"intent", "memories", b"memories", "messages", b"messages", "missing_ids", b"missing_ids", "over_budget", b"over_budget", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed", "seq", b"seq", "text", b"text", "token_count", b"token_count", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_tokens", b"budget_tokens", "counter", b"counter", "degraded", b"degraded", "instructions", b"instructions", "intent", b"intent", "memories", b"memories", "messages", b"messages", "missing_ids", b"missing_ids", "over_budget", b"over_budget", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed", "seq", b"seq", "text", b"text", "token_count", b"token_count", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RenderResponse: _TypeAlias = RenderResponse  # noqa: Y015
+
+@_typing.final
+class RenderTurnResponse(_message.Message):
+    """A turn's prompt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RENDERING_FIELD_NUMBER: _builtins.int
+    DECISION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def rendering(self) -> Global___RenderResponse:
+        """The prompt."""
+
+    @_builtins.property
+    def decision(self) -> _learning_pb2.TurnDecision:
+        """Which entries were decided on, and why. What became of them within the budget is said in the rendering's `memories`."""
+
+    def __init__(
+        self,
+        *,
+        rendering: Global___RenderResponse | None = ...,
+        decision: _learning_pb2.TurnDecision | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "rendering", b"rendering"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "rendering", b"rendering"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenderTurnResponse: _TypeAlias = RenderTurnResponse  # noqa: Y015
 
 @_typing.final
 class LearnResult(_message.Message):
@@ -1001,15 +1007,125 @@ class TurnSide(_message.Message):
 Global___TurnSide: _TypeAlias = TurnSide  # noqa: Y015
 
 @_typing.final
-class Turn(_message.Message):
+class TurnSideResult(_message.Message):
+    """What became of one side of a turn."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    message_id: _builtins.str
+    """Its message."""
+    position: _builtins.int
+    """The message's place in the session."""
+    memory_id: _builtins.str
+    """The memory that holds it; empty where status is QUOTED."""
+    status: Global___TurnSideStatus.ValueType
+    """What was done."""
+    def __init__(
+        self,
+        *,
+        message_id: _builtins.str = ...,
+        position: _builtins.int = ...,
+        memory_id: _builtins.str = ...,
+        status: Global___TurnSideStatus.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "message_id", b"message_id", "position", b"position", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnSideResult: _TypeAlias = TurnSideResult  # noqa: Y015
+
+@_typing.final
+class LearnRequest(_message.Message):
+    """Stores memories."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    MEMORIES_FIELD_NUMBER: _builtins.int
+    EMBEDDING_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project to store in; it is created when it does not exist. Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making. The same id with the same request answers as the first time for 24 hours; with
+    another request it is ALREADY_EXISTS. Unset means that a repeated call is a new write.
+    """
+    embedding: Global___EmbeddingMode.ValueType
+    """When memories get their vectors."""
+    @_builtins.property
+    def memories(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Memory]:
+        """1 to 512, 4 MiB together. All are stored or none."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        memories: _abc.Iterable[_memory_pb2.Memory] | None = ...,
+        embedding: Global___EmbeddingMode.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedding", b"embedding", "memories", b"memories", "project", b"project", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LearnRequest: _TypeAlias = LearnRequest  # noqa: Y015
+
+@_typing.final
+class LearnResponse(_message.Message):
+    """What was stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
+    PENDING_COUNT_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write; ask for it with min_seq to be sure to read it."""
+    pending_count: _builtins.int
+    """Memories of this request that wait for their vectors."""
+    @_builtins.property
+    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___LearnResult]:
+        """One for each memory, in the request's order."""
+
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        results: _abc.Iterable[Global___LearnResult] | None = ...,
+        pending_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pending_count", b"pending_count", "results", b"results", "seq", b"seq"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LearnResponse: _TypeAlias = LearnResponse  # noqa: Y015
+
+@_typing.final
+class LearnTurnRequest(_message.Message):
     """A finished turn of a conversation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     USER_FIELD_NUMBER: _builtins.int
     ASSISTANT_FIELD_NUMBER: _builtins.int
     USED_MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
     session_id: _builtins.str
     """The session, which must exist. Required, at most 256 bytes."""
     @_builtins.property
@@ -1027,6 +1143,8 @@ class Turn(_message.Message):
     def __init__(
         self,
         *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
         session_id: _builtins.str = ...,
         user: Global___TurnSide | None = ...,
         assistant: Global___TurnSide | None = ...,
@@ -1034,54 +1152,23 @@ class Turn(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "project", b"project", "request_id", b"request_id", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Turn: _TypeAlias = Turn  # noqa: Y015
+Global___LearnTurnRequest: _TypeAlias = LearnTurnRequest  # noqa: Y015
 
 @_typing.final
-class TurnSideResult(_message.Message):
-    """What became of one side of a turn."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    MESSAGE_ID_FIELD_NUMBER: _builtins.int
-    POSITION_FIELD_NUMBER: _builtins.int
-    MEMORY_ID_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
-    message_id: _builtins.str
-    """Its message."""
-    position: _builtins.int
-    """The message's place in the session."""
-    memory_id: _builtins.str
-    """The memory that holds it; empty where status is QUOTED."""
-    status: Global___LearnStatus.ValueType
-    """CREATED; UNCHANGED when an earlier Learn has stored this message as a memory; QUOTED when it only repeats memories."""
-    def __init__(
-        self,
-        *,
-        message_id: _builtins.str = ...,
-        position: _builtins.int = ...,
-        memory_id: _builtins.str = ...,
-        status: Global___LearnStatus.ValueType = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "message_id", b"message_id", "position", b"position", "status", b"status"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___TurnSideResult: _TypeAlias = TurnSideResult  # noqa: Y015
-
-@_typing.final
-class TurnResult(_message.Message):
+class LearnTurnResponse(_message.Message):
     """What became of a turn."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    SEQ_FIELD_NUMBER: _builtins.int
     USER_FIELD_NUMBER: _builtins.int
     ASSISTANT_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
     @_builtins.property
     def user(self) -> Global___TurnSideResult:
         """The user's side, of origin USER_INPUT."""
@@ -1093,100 +1180,17 @@ class TurnResult(_message.Message):
     def __init__(
         self,
         *,
+        seq: _builtins.int = ...,
         user: Global___TurnSideResult | None = ...,
         assistant: Global___TurnSideResult | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "seq", b"seq", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___TurnResult: _TypeAlias = TurnResult  # noqa: Y015
-
-@_typing.final
-class LearnRequest(_message.Message):
-    """Stores memories, or a turn of a conversation."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    PROJECT_FIELD_NUMBER: _builtins.int
-    REQUEST_ID_FIELD_NUMBER: _builtins.int
-    MEMORIES_FIELD_NUMBER: _builtins.int
-    TURN_FIELD_NUMBER: _builtins.int
-    EMBEDDING_FIELD_NUMBER: _builtins.int
-    project: _builtins.str
-    """The project to store in; it is created when it does not exist. Required, 1 to 256 characters."""
-    request_id: _builtins.str
-    """A UUID of the caller's making. The same id with the same request answers as the first time for 24 hours; with
-    another request it is an error. Unset means that a repeated call is a new write.
-    """
-    embedding: Global___EmbeddingMode.ValueType
-    """When memories get their vectors; those of a turn get them before the answer."""
-    @_builtins.property
-    def memories(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.MemoryInput]:
-        """1 to 512, or none beside a turn. All are stored or none."""
-
-    @_builtins.property
-    def turn(self) -> Global___Turn:
-        """A finished turn, in place of memories: one write appends its messages to the session and stores both sides as
-        memories (kind NOTE; session_id is the session's, event_time the time of the message).
-        """
-
-    def __init__(
-        self,
-        *,
-        project: _builtins.str = ...,
-        request_id: _builtins.str = ...,
-        memories: _abc.Iterable[_memory_pb2.MemoryInput] | None = ...,
-        turn: Global___Turn | None = ...,
-        embedding: Global___EmbeddingMode.ValueType = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["turn", b"turn"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["embedding", b"embedding", "memories", b"memories", "project", b"project", "request_id", b"request_id", "turn", b"turn"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___LearnRequest: _TypeAlias = LearnRequest  # noqa: Y015
-
-@_typing.final
-class LearnResponse(_message.Message):
-    """What was stored."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEQ_FIELD_NUMBER: _builtins.int
-    RESULTS_FIELD_NUMBER: _builtins.int
-    TURN_FIELD_NUMBER: _builtins.int
-    PENDING_COUNT_FIELD_NUMBER: _builtins.int
-    seq: _builtins.int
-    """The project's seq after this write; ask for it with min_seq to be sure to read it."""
-    pending_count: _builtins.int
-    """Memories of this request that wait for their vectors."""
-    @_builtins.property
-    def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___LearnResult]:
-        """One for each memory, in the request's order."""
-
-    @_builtins.property
-    def turn(self) -> Global___TurnResult:
-        """What became of the turn; unset without one."""
-
-    def __init__(
-        self,
-        *,
-        seq: _builtins.int = ...,
-        results: _abc.Iterable[Global___LearnResult] | None = ...,
-        turn: Global___TurnResult | None = ...,
-        pending_count: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["turn", b"turn"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["pending_count", b"pending_count", "results", b"results", "seq", b"seq", "turn", b"turn"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___LearnResponse: _TypeAlias = LearnResponse  # noqa: Y015
+Global___LearnTurnResponse: _TypeAlias = LearnTurnResponse  # noqa: Y015
 
 @_typing.final
 class LearnStreamRequest(_message.Message):
@@ -1194,21 +1198,29 @@ class LearnStreamRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    BATCH_FIELD_NUMBER: _builtins.int
+    LEARN_FIELD_NUMBER: _builtins.int
+    LEARN_TURN_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def batch(self) -> Global___LearnRequest:
-        """The batch. Required."""
+    def learn(self) -> Global___LearnRequest:
+        """Memories."""
+
+    @_builtins.property
+    def learn_turn(self) -> Global___LearnTurnRequest:
+        """A turn."""
 
     def __init__(
         self,
         *,
-        batch: Global___LearnRequest | None = ...,
+        learn: Global___LearnRequest | None = ...,
+        learn_turn: Global___LearnTurnRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "learn", b"learn", "learn_turn", b"learn_turn"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch", b"batch", "learn", b"learn", "learn_turn", b"learn_turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_batch: _TypeAlias = _typing.Literal["learn", "learn_turn"]  # noqa: Y015
+    _WhichOneofArgType_batch: _TypeAlias = _typing.Literal["batch", b"batch"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_batch) -> _WhichOneofReturnType_batch | None: ...
 
 Global___LearnStreamRequest: _TypeAlias = LearnStreamRequest  # noqa: Y015
 
@@ -1219,7 +1231,8 @@ class LearnStreamResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     BATCH_INDEX_FIELD_NUMBER: _builtins.int
-    STORED_FIELD_NUMBER: _builtins.int
+    LEARNT_FIELD_NUMBER: _builtins.int
+    LEARNT_TURN_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
     STORED_COUNT_FIELD_NUMBER: _builtins.int
     batch_index: _builtins.int
@@ -1227,64 +1240,35 @@ class LearnStreamResponse(_message.Message):
     stored_count: _builtins.int
     """Memories of this stream that are stored so far, unchanged and duplicate ones included."""
     @_builtins.property
-    def stored(self) -> Global___LearnResponse:
-        """It is stored."""
+    def learnt(self) -> Global___LearnResponse:
+        """The memories are stored."""
 
     @_builtins.property
-    def failed(self) -> Global___LearnFailure:
-        """It is not stored."""
+    def learnt_turn(self) -> Global___LearnTurnResponse:
+        """The turn is stored."""
+
+    @_builtins.property
+    def failed(self) -> _status_pb2.Status:
+        """It is not stored: why, as a call that fails would say it."""
 
     def __init__(
         self,
         *,
         batch_index: _builtins.int = ...,
-        stored: Global___LearnResponse | None = ...,
-        failed: Global___LearnFailure | None = ...,
+        learnt: Global___LearnResponse | None = ...,
+        learnt_turn: Global___LearnTurnResponse | None = ...,
+        failed: _status_pb2.Status | None = ...,
         stored_count: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["failed", b"failed", "outcome", b"outcome", "stored", b"stored"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["failed", b"failed", "learnt", b"learnt", "learnt_turn", b"learnt_turn", "outcome", b"outcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_index", b"batch_index", "failed", b"failed", "outcome", b"outcome", "stored", b"stored", "stored_count", b"stored_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_index", b"batch_index", "failed", b"failed", "learnt", b"learnt", "learnt_turn", b"learnt_turn", "outcome", b"outcome", "stored_count", b"stored_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["stored", "failed"]  # noqa: Y015
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["learnt", "learnt_turn", "failed"]  # noqa: Y015
     _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
 
 Global___LearnStreamResponse: _TypeAlias = LearnStreamResponse  # noqa: Y015
-
-@_typing.final
-class LearnFailure(_message.Message):
-    """Why a batch was not stored."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CODE_FIELD_NUMBER: _builtins.int
-    REASON_FIELD_NUMBER: _builtins.int
-    MESSAGE_FIELD_NUMBER: _builtins.int
-    FIELD_FIELD_NUMBER: _builtins.int
-    code: _builtins.int
-    """gRPC status code, for example 3 for INVALID_ARGUMENT."""
-    reason: _builtins.str
-    """Stable, in upper case, for example "INVALID_REQUEST"."""
-    message: _builtins.str
-    """For people."""
-    field: _builtins.str
-    """The field that is wrong, for example "memories[3].payload". Empty when no field is."""
-    def __init__(
-        self,
-        *,
-        code: _builtins.int = ...,
-        reason: _builtins.str = ...,
-        message: _builtins.str = ...,
-        field: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "field", b"field", "message", b"message", "reason", b"reason"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___LearnFailure: _TypeAlias = LearnFailure  # noqa: Y015
 
 @_typing.final
 class SearchRequest(_message.Message):
@@ -1301,8 +1285,9 @@ class SearchRequest(_message.Message):
     AS_OF_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     UNSEEN_FIRST_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
-    """The project to search. Required, 1 to 256 characters. An unknown project answers with no results."""
+    """The project to search. Required, 1 to 256 characters."""
     query_text: _builtins.str
     """What to search for. Required, at most 8192 characters, not only white space."""
     top_k: _builtins.int
@@ -1319,8 +1304,10 @@ class SearchRequest(_message.Message):
     """
     unseen_first: _builtins.bool
     """With session_id: results that were shown before stand behind the others."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     @_builtins.property
-    def filter(self) -> _memory_pb2.Filter:
+    def filter(self) -> _memory_pb2.MemoryFilter:
         """Which memories may answer; kinds beside the scope narrow it further."""
 
     @_builtins.property
@@ -1334,15 +1321,16 @@ class SearchRequest(_message.Message):
         query_text: _builtins.str = ...,
         top_k: _builtins.int | None = ...,
         scope: Global___SearchScope.ValueType = ...,
-        filter: _memory_pb2.Filter | None = ...,
+        filter: _memory_pb2.MemoryFilter | None = ...,
         min_seq: _builtins.int = ...,
         as_of: _timestamp_pb2.Timestamp | None = ...,
         session_id: _builtins.str = ...,
         unseen_first: _builtins.bool = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "as_of", b"as_of", "filter", b"filter", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "as_of", b"as_of", "filter", b"filter", "min_seq", b"min_seq", "project", b"project", "query_text", b"query_text", "scope", b"scope", "session_id", b"session_id", "top_k", b"top_k", "unseen_first", b"unseen_first"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_top_k", b"_top_k", "allow_missing", b"allow_missing", "as_of", b"as_of", "filter", b"filter", "min_seq", b"min_seq", "project", b"project", "query_text", b"query_text", "scope", b"scope", "session_id", b"session_id", "top_k", b"top_k", "unseen_first", b"unseen_first"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
     _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
@@ -1352,19 +1340,28 @@ Global___SearchRequest: _TypeAlias = SearchRequest  # noqa: Y015
 
 @_typing.final
 class SearchResult(_message.Message):
-    """One result of a search."""
+    """One result of a search. What does not apply is empty or 0."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    TYPE_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
     MEMORY_ID_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
     CONTENT_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
-    METADATA_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    TAGS_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    START_LINE_FIELD_NUMBER: _builtins.int
+    END_LINE_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    SYMBOL_FIELD_NUMBER: _builtins.int
+    DOMAIN_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
     SEEN_BEFORE_FIELD_NUMBER: _builtins.int
-    type: _builtins.str
-    """"code" or "knowledge"."""
+    scope: Global___SearchScope.ValueType
+    """CODE or KNOWLEDGE."""
     memory_id: _builtins.str
     """The memory's id."""
     title: _builtins.str
@@ -1373,26 +1370,55 @@ class SearchResult(_message.Message):
     """Its text, cut at 200 characters."""
     score: _builtins.float
     """In [0, 1]; larger is better, and comparable between code and knowledge."""
+    kind: _memory_pb2.MemoryKind.ValueType
+    """Its kind."""
+    origin: _memory_pb2.Origin.ValueType
+    """Who or what it comes from."""
+    path: _builtins.str
+    """Of code: its path."""
+    start_line: _builtins.int
+    """Of code: its first line, counted from 1."""
+    end_line: _builtins.int
+    """Of code: its last line, inclusive."""
+    language: _builtins.str
+    """Of code: its programming language."""
+    symbol: _builtins.str
+    """Of code: the function, class or method."""
+    domain: _builtins.str
+    """Of a domain: its name."""
     seen_before: _builtins.bool
     """Whether an earlier search of the same session_id has shown it, unless that was the same question."""
     @_builtins.property
-    def metadata(self) -> _struct_pb2.Struct:
-        """Path and lines of code, domain, tags, kind and origin, as far as they apply."""
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its tags."""
+
+    @_builtins.property
+    def files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Of knowledge: the files that it rests on, a domain's key files or a record's source files."""
 
     def __init__(
         self,
         *,
-        type: _builtins.str = ...,
+        scope: Global___SearchScope.ValueType = ...,
         memory_id: _builtins.str = ...,
         title: _builtins.str = ...,
         content: _builtins.str = ...,
         score: _builtins.float = ...,
-        metadata: _struct_pb2.Struct | None = ...,
+        kind: _memory_pb2.MemoryKind.ValueType = ...,
+        origin: _memory_pb2.Origin.ValueType = ...,
+        tags: _abc.Iterable[_builtins.str] | None = ...,
+        path: _builtins.str = ...,
+        start_line: _builtins.int = ...,
+        end_line: _builtins.int = ...,
+        language: _builtins.str = ...,
+        symbol: _builtins.str = ...,
+        domain: _builtins.str = ...,
+        files: _abc.Iterable[_builtins.str] | None = ...,
         seen_before: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["metadata", b"metadata"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "memory_id", b"memory_id", "metadata", b"metadata", "score", b"score", "seen_before", b"seen_before", "title", b"title", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "domain", b"domain", "end_line", b"end_line", "files", b"files", "kind", b"kind", "language", b"language", "memory_id", b"memory_id", "origin", b"origin", "path", b"path", "scope", b"scope", "score", b"score", "seen_before", b"seen_before", "start_line", b"start_line", "symbol", b"symbol", "tags", b"tags", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -47,10 +47,20 @@ class ContextServiceStub:
                 request_serializer=hummock_dot_v1_dot_context__service__pb2.RenderRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_context__service__pb2.RenderResponse.FromString,
                 _registered_method=True)
+        self.RenderTurn = channel.unary_unary(
+                '/hummock.v1.ContextService/RenderTurn',
+                request_serializer=hummock_dot_v1_dot_context__service__pb2.RenderTurnRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_context__service__pb2.RenderTurnResponse.FromString,
+                _registered_method=True)
         self.Learn = channel.unary_unary(
                 '/hummock.v1.ContextService/Learn',
                 request_serializer=hummock_dot_v1_dot_context__service__pb2.LearnRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_context__service__pb2.LearnResponse.FromString,
+                _registered_method=True)
+        self.LearnTurn = channel.unary_unary(
+                '/hummock.v1.ContextService/LearnTurn',
+                request_serializer=hummock_dot_v1_dot_context__service__pb2.LearnTurnRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_context__service__pb2.LearnTurnResponse.FromString,
                 _registered_method=True)
         self.LearnStream = channel.stream_stream(
                 '/hummock.v1.ContextService/LearnStream',
@@ -86,8 +96,17 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Render(self, request, context):
-        """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read, unless it
-        carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
+        """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read: a preview
+        that counts nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenderTurn(self, request, context):
+        """Renders a turn's prompt and counts it: it decides by use which entries the section holds, and notes what the query
+        refers to and what is sent. One durable write. For a recall only, whose hits of kind ENTRY give way to what is decided.
+        First come the entries that the query refers to, then the other hits, then the entries that come by use.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -101,9 +120,19 @@ class ContextServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def LearnTurn(self, request, context):
+        """Stores a finished turn of a conversation: one write appends its messages to the session and stores both sides as
+        memories (kind NOTE; session_id is the session's, event_time the time of the message), and has the project learn from
+        it as `LearningService.ObserveTurn` does. The session must exist.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def LearnStream(self, request_iterator, context):
-        """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
-        once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
+        """Stores batches of memories as Learn does, and turns as LearnTurn does, and answers them in order: progress, and what
+        failed. Several are under way at once; batches that name the same id, and turns of one session, are stored in their
+        order. What fails does not end the stream.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -119,7 +148,7 @@ class ContextServiceServicer:
 
     def Feedback(self, request, context):
         """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
-        learning log (`LearningService.ListEvents`) and counted (`ProjectService.Get`); no order of any recall changes by it.
+        learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`); no order of any recall changes by it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -146,10 +175,20 @@ def add_ContextServiceServicer_to_server(servicer, server):
                     request_deserializer=hummock_dot_v1_dot_context__service__pb2.RenderRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_context__service__pb2.RenderResponse.SerializeToString,
             ),
+            'RenderTurn': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenderTurn,
+                    request_deserializer=hummock_dot_v1_dot_context__service__pb2.RenderTurnRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_context__service__pb2.RenderTurnResponse.SerializeToString,
+            ),
             'Learn': grpc.unary_unary_rpc_method_handler(
                     servicer.Learn,
                     request_deserializer=hummock_dot_v1_dot_context__service__pb2.LearnRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_context__service__pb2.LearnResponse.SerializeToString,
+            ),
+            'LearnTurn': grpc.unary_unary_rpc_method_handler(
+                    servicer.LearnTurn,
+                    request_deserializer=hummock_dot_v1_dot_context__service__pb2.LearnTurnRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_context__service__pb2.LearnTurnResponse.SerializeToString,
             ),
             'LearnStream': grpc.stream_stream_rpc_method_handler(
                     servicer.LearnStream,
@@ -238,6 +277,33 @@ class ContextService:
             _registered_method=True)
 
     @staticmethod
+    def RenderTurn(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.ContextService/RenderTurn',
+            hummock_dot_v1_dot_context__service__pb2.RenderTurnRequest.SerializeToString,
+            hummock_dot_v1_dot_context__service__pb2.RenderTurnResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def Learn(request,
             target,
             options=(),
@@ -254,6 +320,33 @@ class ContextService:
             '/hummock.v1.ContextService/Learn',
             hummock_dot_v1_dot_context__service__pb2.LearnRequest.SerializeToString,
             hummock_dot_v1_dot_context__service__pb2.LearnResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LearnTurn(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.ContextService/LearnTurn',
+            hummock_dot_v1_dot_context__service__pb2.LearnTurnRequest.SerializeToString,
+            hummock_dot_v1_dot_context__service__pb2.LearnTurnResponse.FromString,
             options,
             channel_credentials,
             insecure,

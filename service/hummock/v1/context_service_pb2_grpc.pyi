@@ -38,16 +38,27 @@ class ContextServiceStub:
     Recall: _grpc.UnaryUnaryMultiCallable[_recall_pb2.RecallRequest, _recall_pb2.RecallResponse]
     """Finds the memories that bear on a query. A pure read: nothing is counted or changed."""
     Render: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.RenderRequest, _context_service_pb2.RenderResponse]
-    """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read, unless it
-    carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
+    """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read: a preview
+    that counts nothing.
+    """
+    RenderTurn: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.RenderTurnRequest, _context_service_pb2.RenderTurnResponse]
+    """Renders a turn's prompt and counts it: it decides by use which entries the section holds, and notes what the query
+    refers to and what is sent. One durable write. For a recall only, whose hits of kind ENTRY give way to what is decided.
+    First come the entries that the query refers to, then the other hits, then the entries that come by use.
     """
     Learn: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.LearnRequest, _context_service_pb2.LearnResponse]
     """Stores memories, all or none. When it answers they are durable, and the next Recall finds them: by their words in any
     case, by meaning unless their embedding is DEFERRED.
     """
+    LearnTurn: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.LearnTurnRequest, _context_service_pb2.LearnTurnResponse]
+    """Stores a finished turn of a conversation: one write appends its messages to the session and stores both sides as
+    memories (kind NOTE; session_id is the session's, event_time the time of the message), and has the project learn from
+    it as `LearningService.ObserveTurn` does. The session must exist.
+    """
     LearnStream: _grpc.StreamStreamMultiCallable[_context_service_pb2.LearnStreamRequest, _context_service_pb2.LearnStreamResponse]
-    """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
-    once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
+    """Stores batches of memories as Learn does, and turns as LearnTurn does, and answers them in order: progress, and what
+    failed. Several are under way at once; batches that name the same id, and turns of one session, are stored in their
+    order. What fails does not end the stream.
     """
     Search: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]
     """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
@@ -55,7 +66,7 @@ class ContextServiceStub:
     """
     Feedback: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.FeedbackRequest, _context_service_pb2.FeedbackResponse]
     """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
-    learning log (`LearningService.ListEvents`) and counted (`ProjectService.Get`); no order of any recall changes by it.
+    learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`); no order of any recall changes by it.
     """
     Explain: _grpc.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]
     """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
@@ -70,16 +81,27 @@ class ContextServiceAsyncStub(ContextServiceStub):
     Recall: _aio.UnaryUnaryMultiCallable[_recall_pb2.RecallRequest, _recall_pb2.RecallResponse]  # type: ignore[assignment]
     """Finds the memories that bear on a query. A pure read: nothing is counted or changed."""
     Render: _aio.UnaryUnaryMultiCallable[_context_service_pb2.RenderRequest, _context_service_pb2.RenderResponse]  # type: ignore[assignment]
-    """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read, unless it
-    carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
+    """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read: a preview
+    that counts nothing.
+    """
+    RenderTurn: _aio.UnaryUnaryMultiCallable[_context_service_pb2.RenderTurnRequest, _context_service_pb2.RenderTurnResponse]  # type: ignore[assignment]
+    """Renders a turn's prompt and counts it: it decides by use which entries the section holds, and notes what the query
+    refers to and what is sent. One durable write. For a recall only, whose hits of kind ENTRY give way to what is decided.
+    First come the entries that the query refers to, then the other hits, then the entries that come by use.
     """
     Learn: _aio.UnaryUnaryMultiCallable[_context_service_pb2.LearnRequest, _context_service_pb2.LearnResponse]  # type: ignore[assignment]
     """Stores memories, all or none. When it answers they are durable, and the next Recall finds them: by their words in any
     case, by meaning unless their embedding is DEFERRED.
     """
+    LearnTurn: _aio.UnaryUnaryMultiCallable[_context_service_pb2.LearnTurnRequest, _context_service_pb2.LearnTurnResponse]  # type: ignore[assignment]
+    """Stores a finished turn of a conversation: one write appends its messages to the session and stores both sides as
+    memories (kind NOTE; session_id is the session's, event_time the time of the message), and has the project learn from
+    it as `LearningService.ObserveTurn` does. The session must exist.
+    """
     LearnStream: _aio.StreamStreamMultiCallable[_context_service_pb2.LearnStreamRequest, _context_service_pb2.LearnStreamResponse]  # type: ignore[assignment]
-    """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
-    once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
+    """Stores batches of memories as Learn does, and turns as LearnTurn does, and answers them in order: progress, and what
+    failed. Several are under way at once; batches that name the same id, and turns of one session, are stored in their
+    order. What fails does not end the stream.
     """
     Search: _aio.UnaryUnaryMultiCallable[_context_service_pb2.SearchRequest, _context_service_pb2.SearchResponse]  # type: ignore[assignment]
     """Searches code and knowledge together: one list ordered by comparable scores. The agent's search tool. A read, but for
@@ -87,7 +109,7 @@ class ContextServiceAsyncStub(ContextServiceStub):
     """
     Feedback: _aio.UnaryUnaryMultiCallable[_context_service_pb2.FeedbackRequest, _context_service_pb2.FeedbackResponse]  # type: ignore[assignment]
     """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
-    learning log (`LearningService.ListEvents`) and counted (`ProjectService.Get`); no order of any recall changes by it.
+    learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`); no order of any recall changes by it.
     """
     Explain: _aio.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]  # type: ignore[assignment]
     """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
@@ -111,8 +133,19 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _context_service_pb2.RenderRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.RenderResponse, _abc.Awaitable[_context_service_pb2.RenderResponse]]:
-        """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read, unless it
-        carries a commit: then it is one durable write, and to be repeated with the commit's request_id only.
+        """Writes the prompt section for a query, or for memories named by id, inside a token budget. A pure read: a preview
+        that counts nothing.
+        """
+
+    @_abc_1.abstractmethod
+    def RenderTurn(
+        self,
+        request: _context_service_pb2.RenderTurnRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_context_service_pb2.RenderTurnResponse, _abc.Awaitable[_context_service_pb2.RenderTurnResponse]]:
+        """Renders a turn's prompt and counts it: it decides by use which entries the section holds, and notes what the query
+        refers to and what is sent. One durable write. For a recall only, whose hits of kind ENTRY give way to what is decided.
+        First come the entries that the query refers to, then the other hits, then the entries that come by use.
         """
 
     @_abc_1.abstractmethod
@@ -126,13 +159,25 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def LearnTurn(
+        self,
+        request: _context_service_pb2.LearnTurnRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_context_service_pb2.LearnTurnResponse, _abc.Awaitable[_context_service_pb2.LearnTurnResponse]]:
+        """Stores a finished turn of a conversation: one write appends its messages to the session and stores both sides as
+        memories (kind NOTE; session_id is the session's, event_time the time of the message), and has the project learn from
+        it as `LearningService.ObserveTurn` does. The session must exist.
+        """
+
+    @_abc_1.abstractmethod
     def LearnStream(
         self,
         request_iterator: _MaybeAsyncIterator[_context_service_pb2.LearnStreamRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_context_service_pb2.LearnStreamResponse], _abc.AsyncIterator[_context_service_pb2.LearnStreamResponse]]:
-        """Stores batches, each as Learn does, and answers them in order: progress, and what failed. Several are under way at
-        once; batches that name the same id are stored in their order. A batch that fails does not end the stream.
+        """Stores batches of memories as Learn does, and turns as LearnTurn does, and answers them in order: progress, and what
+        failed. Several are under way at once; batches that name the same id, and turns of one session, are stored in their
+        order. What fails does not end the stream.
         """
 
     @_abc_1.abstractmethod
@@ -152,7 +197,7 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.FeedbackResponse, _abc.Awaitable[_context_service_pb2.FeedbackResponse]]:
         """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
-        learning log (`LearningService.ListEvents`) and counted (`ProjectService.Get`); no order of any recall changes by it.
+        learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`); no order of any recall changes by it.
         """
 
     @_abc_1.abstractmethod

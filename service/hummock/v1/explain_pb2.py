@@ -22,32 +22,31 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from hummock.v1.buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from hummock.v1 import recall_pb2 as hummock_dot_v1_dot_recall__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hummock/v1/explain.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x17hummock/v1/recall.proto\"b\n\x0e\x45xplainRequest\x12\x31\n\x06recall\x18\x01 \x01(\x0b\x32\x19.hummock.v1.RecallRequestB\x06\xbaH\x03\xc8\x01\x01\x12\x1d\n\tmemory_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02\"\x99\x03\n\x0e\x45xplainNumbers\x12\x0e\n\x06\x63osine\x18\x01 \x01(\x02\x12\x12\n\nsimilarity\x18\x02 \x01(\x02\x12\x15\n\rkeyword_score\x18\x03 \x01(\x02\x12\x15\n\rmatched_terms\x18\x04 \x03(\t\x12\x1e\n\x16late_interaction_score\x18\x05 \x01(\x02\x12\x1b\n\x13\x63ross_encoder_score\x18\x06 \x01(\x02\x12\x12\n\ntime_match\x18\x07 \x01(\x02\x12\x10\n\x08\x61ge_days\x18\x08 \x01(\x01\x12\r\n\x05\x64\x65\x63\x61y\x18\t \x01(\x02\x12\x0e\n\x06joined\x18\n \x01(\x02\x12\x11\n\trelevance\x18\x0b \x01(\x02\x12\r\n\x05score\x18\x0c \x01(\x02\x12\x13\n\x0bvector_rank\x18\r \x01(\r\x12\x14\n\x0ckeyword_rank\x18\x0e \x01(\r\x12\x16\n\x0erelevance_rank\x18\x0f \x01(\r\x12\r\n\x05place\x18\x10 \x01(\r\x12\x10\n\x08searched\x18\x11 \x01(\r\x12\x0c\n\x04pool\x18\x12 \x01(\r\x12\r\n\x05top_k\x18\x13 \x01(\r\x12\x10\n\x08\x65vidence\x18\x14 \x01(\x02\",\n\x0cRecallChange\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"\xc8\x03\n\x0f\x45xplainResponse\x12+\n\x07outcome\x18\x01 \x01(\x0e\x32\x1a.hummock.v1.ExplainOutcome\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04rank\x18\x03 \x01(\r\x12$\n\x05stage\x18\x04 \x01(\x0e\x32\x15.hummock.v1.LossStage\x12\x19\n\x11\x66\x61iled_conditions\x18\x05 \x03(\t\x12\x10\n\x08other_id\x18\x06 \x01(\t\x12\r\n\x05value\x18\x07 \x01(\x01\x12\x11\n\tthreshold\x18\x08 \x01(\x01\x12+\n\x07numbers\x18\t \x01(\x0b\x32\x1a.hummock.v1.ExplainNumbers\x12\x10\n\x08sentence\x18\n \x01(\t\x12)\n\x07\x63hanges\x18\x0b \x03(\x0b\x32\x18.hummock.v1.RecallChange\x12\x31\n\x0e\x63hanged_recall\x18\x0c \x01(\x0b\x32\x19.hummock.v1.RecallRequest\x12\x14\n\x0c\x63hanged_rank\x18\r \x01(\r\x12)\n\x08\x64\x65graded\x18\x0e \x03(\x0b\x32\x17.hummock.v1.Degradation\x12\x18\n\x10project_settings\x18\x0f \x03(\t*\x88\x01\n\x0e\x45xplainOutcome\x12\x1f\n\x1b\x45XPLAIN_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x45XPLAIN_OUTCOME_RECALLED\x10\x01\x12\x18\n\x14\x45XPLAIN_OUTCOME_LOST\x10\x02\x12\x1d\n\x19\x45XPLAIN_OUTCOME_NOT_FOUND\x10\x03*\xce\x02\n\tLossStage\x12\x1a\n\x16LOSS_STAGE_UNSPECIFIED\x10\x00\x12\x14\n\x10LOSS_STAGE_QUERY\x10\x01\x12\x14\n\x10LOSS_STAGE_GROUP\x10\x02\x12\x15\n\x11LOSS_STAGE_FILTER\x10\x03\x12\x19\n\x15LOSS_STAGE_CANDIDATES\x10\x04\x12\x13\n\x0fLOSS_STAGE_ECHO\x10\x05\x12\x1d\n\x19LOSS_STAGE_MIN_SIMILARITY\x10\x06\x12\x18\n\x14LOSS_STAGE_DUPLICATE\x10\x07\x12\x13\n\x0fLOSS_STAGE_RANK\x10\x08\x12\x18\n\x14LOSS_STAGE_NEAR_TWIN\x10\t\x12\x18\n\x14LOSS_STAGE_DIVERSITY\x10\n\x12\x15\n\x11LOSS_STAGE_WINDOW\x10\x0b\x12\x19\n\x15LOSS_STAGE_SUPERSEDED\x10\x0c\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hummock/v1/explain.proto\x12\nhummock.v1\x1a\x17hummock/v1/recall.proto\"t\n\x0e\x45xplainRequest\x12\x39\n\x06recall\x18\x01 \x01(\x0b\x32\x19.hummock.v1.RecallRequestB\x06\xbaH\x03\xc8\x01\x01R\x06recall\x12\'\n\tmemory_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01(\x80\x02R\x08memoryId\"\xf6\x04\n\x0e\x45xplainNumbers\x12\x16\n\x06\x63osine\x18\x01 \x01(\x01R\x06\x63osine\x12\x1e\n\nsimilarity\x18\x02 \x01(\x01R\nsimilarity\x12#\n\rkeyword_score\x18\x03 \x01(\x01R\x0ckeywordScore\x12#\n\rmatched_terms\x18\x04 \x03(\tR\x0cmatchedTerms\x12\x34\n\x16late_interaction_score\x18\x05 \x01(\x01R\x14lateInteractionScore\x12.\n\x13\x63ross_encoder_score\x18\x06 \x01(\x01R\x11\x63rossEncoderScore\x12\x1d\n\ntime_match\x18\x07 \x01(\x01R\ttimeMatch\x12\x19\n\x08\x61ge_days\x18\x08 \x01(\x01R\x07\x61geDays\x12\x14\n\x05\x64\x65\x63\x61y\x18\t \x01(\x01R\x05\x64\x65\x63\x61y\x12\x16\n\x06joined\x18\n \x01(\x01R\x06joined\x12\x1c\n\trelevance\x18\x0b \x01(\x01R\trelevance\x12\x14\n\x05score\x18\x0c \x01(\x01R\x05score\x12\x1f\n\x0bvector_rank\x18\r \x01(\rR\nvectorRank\x12!\n\x0ckeyword_rank\x18\x0e \x01(\rR\x0bkeywordRank\x12%\n\x0erelevance_rank\x18\x0f \x01(\rR\rrelevanceRank\x12\x14\n\x05place\x18\x10 \x01(\rR\x05place\x12\x1a\n\x08searched\x18\x11 \x01(\rR\x08searched\x12\x12\n\x04pool\x18\x12 \x01(\rR\x04pool\x12\x13\n\x05top_k\x18\x13 \x01(\rR\x04topK\x12\x1a\n\x08\x65vidence\x18\x14 \x01(\x01R\x08\x65vidence\":\n\x0cRecallChange\x12\x14\n\x05\x66ield\x18\x01 \x01(\tR\x05\x66ield\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value\"\xfb\x04\n\x0f\x45xplainResponse\x12\x34\n\x07outcome\x18\x01 \x01(\x0e\x32\x1a.hummock.v1.ExplainOutcomeR\x07outcome\x12*\n\x05group\x18\x02 \x01(\x0e\x32\x14.hummock.v1.HitGroupR\x05group\x12\x12\n\x04rank\x18\x03 \x01(\rR\x04rank\x12+\n\x05stage\x18\x04 \x01(\x0e\x32\x15.hummock.v1.LossStageR\x05stage\x12+\n\x11\x66\x61iled_conditions\x18\x05 \x03(\tR\x10\x66\x61iledConditions\x12\x19\n\x08other_id\x18\x06 \x01(\tR\x07otherId\x12\x14\n\x05value\x18\x07 \x01(\x01R\x05value\x12\x1c\n\tthreshold\x18\x08 \x01(\x01R\tthreshold\x12\x34\n\x07numbers\x18\t \x01(\x0b\x32\x1a.hummock.v1.ExplainNumbersR\x07numbers\x12\x1a\n\x08sentence\x18\n \x01(\tR\x08sentence\x12\x32\n\x07\x63hanges\x18\x0b \x03(\x0b\x32\x18.hummock.v1.RecallChangeR\x07\x63hanges\x12@\n\x0e\x63hanged_recall\x18\x0c \x01(\x0b\x32\x19.hummock.v1.RecallRequestR\rchangedRecall\x12!\n\x0c\x63hanged_rank\x18\r \x01(\rR\x0b\x63hangedRank\x12\x33\n\x08\x64\x65graded\x18\x0e \x03(\x0b\x32\x17.hummock.v1.DegradationR\x08\x64\x65graded\x12)\n\x10project_settings\x18\x0f \x03(\tR\x0fprojectSettings*\x88\x01\n\x0e\x45xplainOutcome\x12\x1f\n\x1b\x45XPLAIN_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n\x18\x45XPLAIN_OUTCOME_RECALLED\x10\x01\x12\x18\n\x14\x45XPLAIN_OUTCOME_LOST\x10\x02\x12\x1d\n\x19\x45XPLAIN_OUTCOME_NOT_FOUND\x10\x03*\xce\x02\n\tLossStage\x12\x1a\n\x16LOSS_STAGE_UNSPECIFIED\x10\x00\x12\x14\n\x10LOSS_STAGE_QUERY\x10\x01\x12\x14\n\x10LOSS_STAGE_GROUP\x10\x02\x12\x15\n\x11LOSS_STAGE_FILTER\x10\x03\x12\x19\n\x15LOSS_STAGE_CANDIDATES\x10\x04\x12\x13\n\x0fLOSS_STAGE_ECHO\x10\x05\x12\x1d\n\x19LOSS_STAGE_MIN_SIMILARITY\x10\x06\x12\x18\n\x14LOSS_STAGE_DUPLICATE\x10\x07\x12\x13\n\x0fLOSS_STAGE_RANK\x10\x08\x12\x18\n\x14LOSS_STAGE_NEAR_TWIN\x10\t\x12\x18\n\x14LOSS_STAGE_DIVERSITY\x10\n\x12\x15\n\x11LOSS_STAGE_WINDOW\x10\x0b\x12\x19\n\x15LOSS_STAGE_SUPERSEDED\x10\x0c\x42\x45\n\x0e\x64\x65v.hummock.v1B\x0c\x45xplainProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hummock.v1.explain_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1P\001Z#hummock.dev/go/hummock/v1;hummockv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1B\014ExplainProtoP\001Z#hummock.dev/go/hummock/v1;hummockv1'
   _globals['_EXPLAINREQUEST'].fields_by_name['recall']._loaded_options = None
   _globals['_EXPLAINREQUEST'].fields_by_name['recall']._serialized_options = b'\272H\003\310\001\001'
   _globals['_EXPLAINREQUEST'].fields_by_name['memory_id']._loaded_options = None
   _globals['_EXPLAINREQUEST'].fields_by_name['memory_id']._serialized_options = b'\272H\007r\005\020\001(\200\002'
-  _globals['_EXPLAINOUTCOME']._serialized_start=1112
-  _globals['_EXPLAINOUTCOME']._serialized_end=1248
-  _globals['_LOSSSTAGE']._serialized_start=1251
-  _globals['_LOSSSTAGE']._serialized_end=1585
-  _globals['_EXPLAINREQUEST']._serialized_start=94
-  _globals['_EXPLAINREQUEST']._serialized_end=192
-  _globals['_EXPLAINNUMBERS']._serialized_start=195
-  _globals['_EXPLAINNUMBERS']._serialized_end=604
-  _globals['_RECALLCHANGE']._serialized_start=606
-  _globals['_RECALLCHANGE']._serialized_end=650
-  _globals['_EXPLAINRESPONSE']._serialized_start=653
-  _globals['_EXPLAINRESPONSE']._serialized_end=1109
+  _globals['_EXPLAINOUTCOME']._serialized_start=1515
+  _globals['_EXPLAINOUTCOME']._serialized_end=1651
+  _globals['_LOSSSTAGE']._serialized_start=1654
+  _globals['_LOSSSTAGE']._serialized_end=1988
+  _globals['_EXPLAINREQUEST']._serialized_start=65
+  _globals['_EXPLAINREQUEST']._serialized_end=181
+  _globals['_EXPLAINNUMBERS']._serialized_start=184
+  _globals['_EXPLAINNUMBERS']._serialized_end=814
+  _globals['_RECALLCHANGE']._serialized_start=816
+  _globals['_RECALLCHANGE']._serialized_end=874
+  _globals['_EXPLAINRESPONSE']._serialized_start=877
+  _globals['_EXPLAINRESPONSE']._serialized_end=1512
 # @@protoc_insertion_point(module_scope)

@@ -33,7 +33,7 @@ class _ExplainOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Explai
     EXPLAIN_OUTCOME_LOST: _ExplainOutcome.ValueType  # 2
     """It is none; stage says where it was lost."""
     EXPLAIN_OUTCOME_NOT_FOUND: _ExplainOutcome.ValueType  # 3
-    """The project has no memory of this id, or there is no such project."""
+    """The project has no memory of this id."""
 
 class ExplainOutcome(_ExplainOutcome, metaclass=_ExplainOutcomeEnumTypeWrapper):
     """What became of a memory in a recall."""
@@ -45,7 +45,7 @@ EXPLAIN_OUTCOME_RECALLED: ExplainOutcome.ValueType  # 1
 EXPLAIN_OUTCOME_LOST: ExplainOutcome.ValueType  # 2
 """It is none; stage says where it was lost."""
 EXPLAIN_OUTCOME_NOT_FOUND: ExplainOutcome.ValueType  # 3
-"""The project has no memory of this id, or there is no such project."""
+"""The project has no memory of this id."""
 Global___ExplainOutcome: _TypeAlias = ExplainOutcome  # noqa: Y015
 
 class _LossStage:
@@ -269,7 +269,7 @@ class RecallChange(_message.Message):
     FIELD_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
     field: _builtins.str
-    """Its path, for example "top_k" or "filter.tags"."""
+    """Its path, for example "tuning.top_k" or "filter.tags"."""
     value: _builtins.str
     """The new value as text, for example "17" or "NOTE, ENTRY"; empty where the field is cleared."""
     def __init__(
@@ -309,8 +309,8 @@ class ExplainResponse(_message.Message):
     PROJECT_SETTINGS_FIELD_NUMBER: _builtins.int
     outcome: Global___ExplainOutcome.ValueType
     """What became of it."""
-    group: _builtins.str
-    """The group that it belongs to: "main", "code" or "domains"; empty where there is none."""
+    group: _recall_pb2.HitGroup.ValueType
+    """The group that it belongs to; unset where there is none."""
     rank: _builtins.int
     """Its rank among the group's hits, from 1; 0 unless it was recalled."""
     stage: Global___LossStage.ValueType
@@ -327,7 +327,7 @@ class ExplainResponse(_message.Message):
     """The rank that it then has in its group; 0 when there are none."""
     @_builtins.property
     def failed_conditions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Of FILTER: the fields of Filter that it does not meet, for example "origins"."""
+        """Of FILTER: the fields of MemoryFilter that it does not meet, for example "origins"."""
 
     @_builtins.property
     def numbers(self) -> Global___ExplainNumbers:
@@ -355,7 +355,7 @@ class ExplainResponse(_message.Message):
         self,
         *,
         outcome: Global___ExplainOutcome.ValueType = ...,
-        group: _builtins.str = ...,
+        group: _recall_pb2.HitGroup.ValueType = ...,
         rank: _builtins.int = ...,
         stage: Global___LossStage.ValueType = ...,
         failed_conditions: _abc.Iterable[_builtins.str] | None = ...,

@@ -22,18 +22,17 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from hummock.v1.buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/learning.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\"\xc4\x04\n\x10LearningSettings\x12\"\n\nhigh_above\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x00\x88\x01\x01\x12!\n\tmid_above\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x01\x88\x01\x01\x12*\n\x12mid_cooldown_turns\x18\x03 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x02\x88\x01\x01\x12*\n\x12low_cooldown_turns\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x03\x88\x01\x01\x12\x34\n\x0emin_similarity\x18\x05 \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x04\x88\x01\x01\x12\"\n\ncandidates\x18\x06 \x01(\rB\t\xbaH\x06*\x04\x18\x32(\x01H\x05\x88\x01\x01\x12/\n\x17\x61nalysis_cooldown_turns\x18\x07 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x06\x88\x01\x01\x12&\n\x0ekeyword_target\x18\x08 \x01(\rB\t\xbaH\x06*\x04\x18@(\x01H\x07\x88\x01\x01\x12\x42\n\x10\x63old_start_pause\x18\t \x01(\x0b\x32\x19.google.protobuf.DurationB\r\xbaH\n\xaa\x01\x07\"\x03\x08\x90\x1c\x32\x00\x42\r\n\x0b_high_aboveB\x0c\n\n_mid_aboveB\x15\n\x13_mid_cooldown_turnsB\x15\n\x13_low_cooldown_turnsB\x11\n\x0f_min_similarityB\r\n\x0b_candidatesB\x1a\n\x18_analysis_cooldown_turnsB\x11\n\x0f_keyword_target\"O\n\nEntryUsage\x12\x11\n\tfrequency\x18\x01 \x01(\x04\x12\x1b\n\x0elast_sent_turn\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x11\n\x0f_last_sent_turn\"{\n\x0c\x45ntryProfile\x12\x10\n\x08keywords\x18\x01 \x03(\t\x12\x1f\n\x12last_analyzed_turn\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x12\n\nmiss_count\x18\x03 \x01(\r\x12\r\n\x05hints\x18\x04 \x03(\tB\x15\n\x13_last_analyzed_turn\"\xa7\x01\n\tInjection\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12%\n\x05usage\x18\x02 \x01(\x0b\x32\x16.hummock.v1.EntryUsage\x12\x13\n\x0bprobability\x18\x03 \x01(\x02\x12+\n\x06status\x18\x04 \x01(\x0e\x32\x1b.hummock.v1.InjectionStatus\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0e\n\x06\x66orced\x18\x06 \x01(\x08\"V\n\x0cRenderCommit\x12\x17\n\x05scope\x18\x01 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02\x12\x0c\n\x04turn\x18\x02 \x01(\r\x12\x1f\n\nrequest_id\x18\x03 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\"J\n\x0cTurnDecision\x12\x0f\n\x07\x65nabled\x18\x01 \x01(\x08\x12)\n\ninjections\x18\x02 \x03(\x0b\x32\x15.hummock.v1.Injection\"\xde\x01\n\x12ObserveTurnRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12\x1f\n\nrequest_id\x18\x02 \x01(\tB\x0b\xbaH\x08r\x03\xb0\x01\x01\xd8\x01\x01\x12\x17\n\x05scope\x18\x03 \x01(\tB\x08\xbaH\x05r\x03(\x80\x02\x12\x0c\n\x04turn\x18\x04 \x01(\r\x12\x1b\n\tuser_text\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80@\x12!\n\x0e\x61ssistant_text\x18\x06 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x10\x12#\n\x08used_ids\x18\x07 \x03(\tB\x11\xbaH\x0e\x92\x01\x0b\x10@\"\x07r\x05\x10\x01(\x80\x02\"H\n\x13ObserveTurnResponse\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\x14\n\x0cwill_analyze\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\"h\n\x14LearnKeywordsRequest\x12\x1b\n\x07project\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02\x12&\n\nmemory_ids\x18\x02 \x03(\tB\x12\xbaH\x0f\x92\x01\x0c\x10\x80\x04\"\x07r\x05\x10\x01(\x80\x02\x12\x0b\n\x03\x61ll\x18\x03 \x01(\x08\"\xa3\x01\n\x15LearnKeywordsResponse\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x10\n\x08keywords\x18\x02 \x03(\t\x12\x12\n\ndone_count\x18\x03 \x01(\r\x12\x13\n\x0btotal_count\x18\x04 \x01(\r\x12$\n\x07learner\x18\x05 \x01(\x0e\x32\x13.hummock.v1.Learner\x12\x16\n\x0eskipped_reason\x18\x06 \x01(\t*\x91\x01\n\x0fInjectionStatus\x12 \n\x1cINJECTION_STATUS_UNSPECIFIED\x10\x00\x12\x1e\n\x1aINJECTION_STATUS_INJECTING\x10\x01\x12!\n\x1dINJECTION_STATUS_COOLING_DOWN\x10\x02\x12\x19\n\x15INJECTION_STATUS_IDLE\x10\x03*H\n\x07Learner\x12\x17\n\x13LEARNER_UNSPECIFIED\x10\x00\x12\x0f\n\x0bLEARNER_LLM\x10\x01\x12\x13\n\x0fLEARNER_OFFLINE\x10\x02\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/learning.proto\x12\nhummock.v1\x1a\x1egoogle/protobuf/duration.proto\"\xce\x05\n\x10LearningSettings\x12-\n\nhigh_above\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x00R\thighAbove\x88\x01\x01\x12+\n\tmid_above\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x01R\x08midAbove\x88\x01\x01\x12<\n\x12mid_cooldown_turns\x18\x03 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x02R\x10midCooldownTurns\x88\x01\x01\x12<\n\x12low_cooldown_turns\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x03R\x10lowCooldownTurns\x88\x01\x01\x12\x43\n\x0emin_similarity\x18\x05 \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x04R\rminSimilarity\x88\x01\x01\x12.\n\ncandidates\x18\x06 \x01(\rB\t\xbaH\x06*\x04\x18\x32(\x01H\x05R\ncandidates\x88\x01\x01\x12\x46\n\x17\x61nalysis_cooldown_turns\x18\x07 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x06R\x15\x61nalysisCooldownTurns\x88\x01\x01\x12\x35\n\x0ekeyword_target\x18\x08 \x01(\rB\t\xbaH\x06*\x04\x18@(\x01H\x07R\rkeywordTarget\x88\x01\x01\x12R\n\x10\x63old_start_pause\x18\t \x01(\x0b\x32\x19.google.protobuf.DurationB\r\xbaH\n\xaa\x01\x07\"\x03\x08\x90\x1c\x32\x00R\x0e\x63oldStartPauseB\r\n\x0b_high_aboveB\x0c\n\n_mid_aboveB\x15\n\x13_mid_cooldown_turnsB\x15\n\x13_low_cooldown_turnsB\x11\n\x0f_min_similarityB\r\n\x0b_candidatesB\x1a\n\x18_analysis_cooldown_turnsB\x11\n\x0f_keyword_target\"h\n\nEntryUsage\x12\x1c\n\tfrequency\x18\x01 \x01(\rR\tfrequency\x12)\n\x0elast_sent_turn\x18\x02 \x01(\rH\x00R\x0clastSentTurn\x88\x01\x01\x42\x11\n\x0f_last_sent_turn\"\xa9\x01\n\x0c\x45ntryProfile\x12\x1a\n\x08keywords\x18\x01 \x03(\tR\x08keywords\x12\x31\n\x12last_analyzed_turn\x18\x02 \x01(\x04H\x00R\x10lastAnalyzedTurn\x88\x01\x01\x12\x1d\n\nmiss_count\x18\x03 \x01(\rR\tmissCount\x12\x14\n\x05hints\x18\x04 \x03(\tR\x05hintsB\x15\n\x13_last_analyzed_turn\"\xdd\x01\n\tInjection\x12\x1b\n\tmemory_id\x18\x01 \x01(\tR\x08memoryId\x12,\n\x05usage\x18\x02 \x01(\x0b\x32\x16.hummock.v1.EntryUsageR\x05usage\x12 \n\x0bprobability\x18\x03 \x01(\x01R\x0bprobability\x12\x33\n\x06status\x18\x04 \x01(\x0e\x32\x1b.hummock.v1.InjectionStatusR\x06status\x12\x16\n\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n\x06\x66orced\x18\x06 \x01(\x08R\x06\x66orced\"_\n\x0cTurnDecision\x12\x18\n\x07\x65nabled\x18\x01 \x01(\x08R\x07\x65nabled\x12\x35\n\ninjections\x18\x02 \x03(\x0b\x32\x15.hummock.v1.InjectionR\ninjections*\x91\x01\n\x0fInjectionStatus\x12 \n\x1cINJECTION_STATUS_UNSPECIFIED\x10\x00\x12\x1e\n\x1aINJECTION_STATUS_INJECTING\x10\x01\x12!\n\x1dINJECTION_STATUS_COOLING_DOWN\x10\x02\x12\x19\n\x15INJECTION_STATUS_IDLE\x10\x03*H\n\x07Learner\x12\x17\n\x13LEARNER_UNSPECIFIED\x10\x00\x12\x0f\n\x0bLEARNER_LLM\x10\x01\x12\x13\n\x0fLEARNER_OFFLINE\x10\x02\x42\x46\n\x0e\x64\x65v.hummock.v1B\rLearningProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hummock.v1.learning_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1P\001Z#hummock.dev/go/hummock/v1;hummockv1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1B\rLearningProtoP\001Z#hummock.dev/go/hummock/v1;hummockv1'
   _globals['_LEARNINGSETTINGS'].fields_by_name['high_above']._loaded_options = None
   _globals['_LEARNINGSETTINGS'].fields_by_name['high_above']._serialized_options = b'\272H\006*\004\030\300\204='
   _globals['_LEARNINGSETTINGS'].fields_by_name['mid_above']._loaded_options = None
@@ -52,48 +51,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LEARNINGSETTINGS'].fields_by_name['keyword_target']._serialized_options = b'\272H\006*\004\030@(\001'
   _globals['_LEARNINGSETTINGS'].fields_by_name['cold_start_pause']._loaded_options = None
   _globals['_LEARNINGSETTINGS'].fields_by_name['cold_start_pause']._serialized_options = b'\272H\n\252\001\007\"\003\010\220\0342\000'
-  _globals['_RENDERCOMMIT'].fields_by_name['scope']._loaded_options = None
-  _globals['_RENDERCOMMIT'].fields_by_name['scope']._serialized_options = b'\272H\005r\003(\200\002'
-  _globals['_RENDERCOMMIT'].fields_by_name['request_id']._loaded_options = None
-  _globals['_RENDERCOMMIT'].fields_by_name['request_id']._serialized_options = b'\272H\010r\003\260\001\001\330\001\001'
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['project']._loaded_options = None
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['project']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['request_id']._loaded_options = None
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\010r\003\260\001\001\330\001\001'
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['scope']._loaded_options = None
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['scope']._serialized_options = b'\272H\005r\003(\200\002'
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['user_text']._loaded_options = None
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['user_text']._serialized_options = b'\272H\005r\003\030\200@'
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['assistant_text']._loaded_options = None
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['assistant_text']._serialized_options = b'\272H\006r\004(\200\200\020'
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['used_ids']._loaded_options = None
-  _globals['_OBSERVETURNREQUEST'].fields_by_name['used_ids']._serialized_options = b'\272H\016\222\001\013\020@\"\007r\005\020\001(\200\002'
-  _globals['_LEARNKEYWORDSREQUEST'].fields_by_name['project']._loaded_options = None
-  _globals['_LEARNKEYWORDSREQUEST'].fields_by_name['project']._serialized_options = b'\272H\007r\005\020\001\030\200\002'
-  _globals['_LEARNKEYWORDSREQUEST'].fields_by_name['memory_ids']._loaded_options = None
-  _globals['_LEARNKEYWORDSREQUEST'].fields_by_name['memory_ids']._serialized_options = b'\272H\017\222\001\014\020\200\004\"\007r\005\020\001(\200\002'
-  _globals['_INJECTIONSTATUS']._serialized_start=1797
-  _globals['_INJECTIONSTATUS']._serialized_end=1942
-  _globals['_LEARNER']._serialized_start=1944
-  _globals['_LEARNER']._serialized_end=2016
-  _globals['_LEARNINGSETTINGS']._serialized_start=103
-  _globals['_LEARNINGSETTINGS']._serialized_end=683
-  _globals['_ENTRYUSAGE']._serialized_start=685
-  _globals['_ENTRYUSAGE']._serialized_end=764
-  _globals['_ENTRYPROFILE']._serialized_start=766
-  _globals['_ENTRYPROFILE']._serialized_end=889
-  _globals['_INJECTION']._serialized_start=892
-  _globals['_INJECTION']._serialized_end=1059
-  _globals['_RENDERCOMMIT']._serialized_start=1061
-  _globals['_RENDERCOMMIT']._serialized_end=1147
-  _globals['_TURNDECISION']._serialized_start=1149
-  _globals['_TURNDECISION']._serialized_end=1223
-  _globals['_OBSERVETURNREQUEST']._serialized_start=1226
-  _globals['_OBSERVETURNREQUEST']._serialized_end=1448
-  _globals['_OBSERVETURNRESPONSE']._serialized_start=1450
-  _globals['_OBSERVETURNRESPONSE']._serialized_end=1522
-  _globals['_LEARNKEYWORDSREQUEST']._serialized_start=1524
-  _globals['_LEARNKEYWORDSREQUEST']._serialized_end=1628
-  _globals['_LEARNKEYWORDSRESPONSE']._serialized_start=1631
-  _globals['_LEARNKEYWORDSRESPONSE']._serialized_end=1794
+  _globals['_INJECTIONSTATUS']._serialized_start=1394
+  _globals['_INJECTIONSTATUS']._serialized_end=1539
+  _globals['_LEARNER']._serialized_start=1541
+  _globals['_LEARNER']._serialized_end=1613
+  _globals['_LEARNINGSETTINGS']._serialized_start=74
+  _globals['_LEARNINGSETTINGS']._serialized_end=792
+  _globals['_ENTRYUSAGE']._serialized_start=794
+  _globals['_ENTRYUSAGE']._serialized_end=898
+  _globals['_ENTRYPROFILE']._serialized_start=901
+  _globals['_ENTRYPROFILE']._serialized_end=1070
+  _globals['_INJECTION']._serialized_start=1073
+  _globals['_INJECTION']._serialized_end=1294
+  _globals['_TURNDECISION']._serialized_start=1296
+  _globals['_TURNDECISION']._serialized_end=1391
 # @@protoc_insertion_point(module_scope)

@@ -188,7 +188,7 @@ class EntryState(_message.Message):
 Global___EntryState: _TypeAlias = EntryState  # noqa: Y015
 
 @_typing.final
-class LearningServiceGetStateRequest(_message.Message):
+class GetLearningStateRequest(_message.Message):
     """Asks for the state."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -198,16 +198,19 @@ class LearningServiceGetStateRequest(_message.Message):
     TURN_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     scope: _builtins.str
-    """As in RenderCommit: whose uses and turn."""
+    """As in RenderTurnRequest: whose uses and turn."""
     turn: _builtins.int
     """The turn for which the table is made. Unset means the one behind the scope's newest."""
     page_size: _builtins.int
-    """Entries of a page, 0 to 1000; 0 and unset mean 100."""
+    """Entries of a page, at most 1000, more is taken for 1000; 0 and unset mean 100."""
     page_token: _builtins.str
     """next_page_token of the page before; unset means the first page."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     def __init__(
         self,
         *,
@@ -216,19 +219,20 @@ class LearningServiceGetStateRequest(_message.Message):
         turn: _builtins.int | None = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_turn", b"_turn", "turn", b"turn"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_turn", b"_turn", "page_size", b"page_size", "page_token", b"page_token", "project", b"project", "scope", b"scope", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_turn", b"_turn", "allow_missing", b"allow_missing", "page_size", b"page_size", "page_token", b"page_token", "project", b"project", "scope", b"scope", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__turn: _TypeAlias = _typing.Literal["turn"]  # noqa: Y015
     _WhichOneofArgType__turn: _TypeAlias = _typing.Literal["_turn", b"_turn"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__turn) -> _WhichOneofReturnType__turn | None: ...
 
-Global___LearningServiceGetStateRequest: _TypeAlias = LearningServiceGetStateRequest  # noqa: Y015
+Global___GetLearningStateRequest: _TypeAlias = GetLearningStateRequest  # noqa: Y015
 
 @_typing.final
-class LearningServiceGetStateResponse(_message.Message):
+class GetLearningStateResponse(_message.Message):
     """A page of the state."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -263,36 +267,46 @@ class LearningServiceGetStateResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceGetStateResponse: _TypeAlias = LearningServiceGetStateResponse  # noqa: Y015
+Global___GetLearningStateResponse: _TypeAlias = GetLearningStateResponse  # noqa: Y015
 
 @_typing.final
-class LearningServiceWatchStateRequest(_message.Message):
+class WatchLearningStateRequest(_message.Message):
     """Asks to be shown the state as it changes."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     SCOPE_FIELD_NUMBER: _builtins.int
+    STATE_TOKEN_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     scope: _builtins.str
-    """As in RenderCommit: whose uses and turn."""
+    """As in RenderTurnRequest: whose uses and turn."""
+    state_token: _builtins.str
+    """The newest state_token of an earlier stream of the same project and scope, at most 256 characters. Where nothing has
+    changed since, the stream begins with a message without entries. Unset means to begin with everything.
+    """
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     def __init__(
         self,
         *,
         project: _builtins.str = ...,
         scope: _builtins.str = ...,
+        state_token: _builtins.str = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project", "scope", b"scope"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "project", b"project", "scope", b"scope", "state_token", b"state_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceWatchStateRequest: _TypeAlias = LearningServiceWatchStateRequest  # noqa: Y015
+Global___WatchLearningStateRequest: _TypeAlias = WatchLearningStateRequest  # noqa: Y015
 
 @_typing.final
-class LearningServiceWatchStateResponse(_message.Message):
+class WatchLearningStateResponse(_message.Message):
     """What has changed since the message before; the first ones together have everything."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -301,8 +315,17 @@ class LearningServiceWatchStateResponse(_message.Message):
     TURN_FIELD_NUMBER: _builtins.int
     ENTRIES_FIELD_NUMBER: _builtins.int
     REMOVED_IDS_FIELD_NUMBER: _builtins.int
+    RESET_FIELD_NUMBER: _builtins.int
+    CAUGHT_UP_FIELD_NUMBER: _builtins.int
+    STATE_TOKEN_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """The turn behind the scope's newest, for which the table is made."""
+    reset: _builtins.bool
+    """Whether everything known before is to be forgotten: the first message of a stream that tells everything."""
+    caught_up: _builtins.bool
+    """Whether all of the state has been told: false while more messages of the same change follow."""
+    state_token: _builtins.str
+    """What has been told, for a later WatchLearningStateRequest; set where caught_up is."""
     @_builtins.property
     def state(self) -> Global___LearningState:
         """What concerns the whole project, as it is now."""
@@ -322,14 +345,17 @@ class LearningServiceWatchStateResponse(_message.Message):
         turn: _builtins.int = ...,
         entries: _abc.Iterable[Global___EntryState] | None = ...,
         removed_ids: _abc.Iterable[_builtins.str] | None = ...,
+        reset: _builtins.bool = ...,
+        caught_up: _builtins.bool = ...,
+        state_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["state", b"state"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "removed_ids", b"removed_ids", "state", b"state", "turn", b"turn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caught_up", b"caught_up", "entries", b"entries", "removed_ids", b"removed_ids", "reset", b"reset", "state", b"state", "state_token", b"state_token", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceWatchStateResponse: _TypeAlias = LearningServiceWatchStateResponse  # noqa: Y015
+Global___WatchLearningStateResponse: _TypeAlias = WatchLearningStateResponse  # noqa: Y015
 
 @_typing.final
 class EntryKeywords(_message.Message):
@@ -360,7 +386,7 @@ class EntryKeywords(_message.Message):
 Global___EntryKeywords: _TypeAlias = EntryKeywords  # noqa: Y015
 
 @_typing.final
-class LearningServiceUpdateSettingsRequest(_message.Message):
+class UpdateLearningSettingsRequest(_message.Message):
     """Changes how a project learns. At least one of enabled, settings and keywords is required."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -401,10 +427,10 @@ class LearningServiceUpdateSettingsRequest(_message.Message):
     _WhichOneofArgType__enabled: _TypeAlias = _typing.Literal["_enabled", b"_enabled"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__enabled) -> _WhichOneofReturnType__enabled | None: ...
 
-Global___LearningServiceUpdateSettingsRequest: _TypeAlias = LearningServiceUpdateSettingsRequest  # noqa: Y015
+Global___UpdateLearningSettingsRequest: _TypeAlias = UpdateLearningSettingsRequest  # noqa: Y015
 
 @_typing.final
-class LearningServiceUpdateSettingsResponse(_message.Message):
+class UpdateLearningSettingsResponse(_message.Message):
     """How the project learns now."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -439,18 +465,21 @@ class LearningServiceUpdateSettingsResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceUpdateSettingsResponse: _TypeAlias = LearningServiceUpdateSettingsResponse  # noqa: Y015
+Global___UpdateLearningSettingsResponse: _TypeAlias = UpdateLearningSettingsResponse  # noqa: Y015
 
 @_typing.final
-class LearningServiceReplayRequest(_message.Message):
+class ReplayLearningRequest(_message.Message):
     """Asks for a replay."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     FORK_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     @_builtins.property
     def fork(self) -> _learning_pb2.LearningSettings:
         """Numbers under which to decide again what was injected; unset ones are those of the time. Unset as a whole means not
@@ -462,14 +491,15 @@ class LearningServiceReplayRequest(_message.Message):
         *,
         project: _builtins.str = ...,
         fork: _learning_pb2.LearningSettings | None = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fork", b"fork"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fork", b"fork", "project", b"project"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "fork", b"fork", "project", b"project"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceReplayRequest: _TypeAlias = LearningServiceReplayRequest  # noqa: Y015
+Global___ReplayLearningRequest: _TypeAlias = ReplayLearningRequest  # noqa: Y015
 
 @_typing.final
 class ForkedTurn(_message.Message):
@@ -560,7 +590,7 @@ class Fork(_message.Message):
 Global___Fork: _TypeAlias = Fork  # noqa: Y015
 
 @_typing.final
-class LearningServiceReplayResponse(_message.Message):
+class ReplayLearningResponse(_message.Message):
     """What a replay came to."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -597,10 +627,10 @@ class LearningServiceReplayResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceReplayResponse: _TypeAlias = LearningServiceReplayResponse  # noqa: Y015
+Global___ReplayLearningResponse: _TypeAlias = ReplayLearningResponse  # noqa: Y015
 
 @_typing.final
-class LearningServiceListEventsRequest(_message.Message):
+class ListLearningEventsRequest(_message.Message):
     """Asks for a page of the log."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -609,14 +639,17 @@ class LearningServiceListEventsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     NEWEST_FIRST_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     page_size: _builtins.int
-    """Events of a page, 0 to 1000; 0 and unset mean 100."""
+    """Events of a page, at most 1000, more is taken for 1000; 0 and unset mean 100."""
     page_token: _builtins.str
     """next_page_token of the page before; unset means the first page."""
     newest_first: _builtins.bool
     """Newest first instead of oldest first."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     def __init__(
         self,
         *,
@@ -624,14 +657,15 @@ class LearningServiceListEventsRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         newest_first: _builtins.bool = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["newest_first", b"newest_first", "page_size", b"page_size", "page_token", b"page_token", "project", b"project"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "newest_first", b"newest_first", "page_size", b"page_size", "page_token", b"page_token", "project", b"project"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceListEventsRequest: _TypeAlias = LearningServiceListEventsRequest  # noqa: Y015
+Global___ListLearningEventsRequest: _TypeAlias = ListLearningEventsRequest  # noqa: Y015
 
 @_typing.final
 class LearningEvent(_message.Message):
@@ -720,9 +754,9 @@ class TurnObserved(_message.Message):
     USER_TEXT_FIELD_NUMBER: _builtins.int
     USED_IDS_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
-    """As in RenderCommit."""
+    """As in RenderTurnRequest."""
     turn: _builtins.int
-    """As in RenderCommit."""
+    """As in RenderTurnRequest."""
     user_text: _builtins.str
     """What the user said."""
     @_builtins.property
@@ -806,9 +840,9 @@ class Injected(_message.Message):
     INJECTED_IDS_FIELD_NUMBER: _builtins.int
     DROPPED_IDS_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
-    """As in RenderCommit."""
+    """As in RenderTurnRequest."""
     turn: _builtins.int
-    """As in RenderCommit."""
+    """As in RenderTurnRequest."""
     request_id: _builtins.str
     """Of the rendering; empty when its caller gave none."""
     @_builtins.property
@@ -914,7 +948,7 @@ class FeedbackGiven(_message.Message):
 Global___FeedbackGiven: _TypeAlias = FeedbackGiven  # noqa: Y015
 
 @_typing.final
-class LearningServiceListEventsResponse(_message.Message):
+class ListLearningEventsResponse(_message.Message):
     """A page of the log."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -939,10 +973,10 @@ class LearningServiceListEventsResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceListEventsResponse: _TypeAlias = LearningServiceListEventsResponse  # noqa: Y015
+Global___ListLearningEventsResponse: _TypeAlias = ListLearningEventsResponse  # noqa: Y015
 
 @_typing.final
-class LearningServiceObserveTurnRequest(_message.Message):
+class ObserveTurnRequest(_message.Message):
     """A turn that is over."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -957,9 +991,9 @@ class LearningServiceObserveTurnRequest(_message.Message):
     project: _builtins.str
     """Required, 1 to 256 characters."""
     scope: _builtins.str
-    """As in RenderCommit: a session's id, or empty for the project itself."""
+    """As in RenderTurnRequest: a session's id, or empty for the project itself."""
     turn: _builtins.int
-    """As in RenderCommit: its number in the scope."""
+    """As in RenderTurnRequest: its number in the scope."""
     user_text: _builtins.str
     """What the user said. At most 256 KiB; may be empty, and then nothing is learnt from the turn."""
     assistant_text: _builtins.str
@@ -987,10 +1021,10 @@ class LearningServiceObserveTurnRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceObserveTurnRequest: _TypeAlias = LearningServiceObserveTurnRequest  # noqa: Y015
+Global___ObserveTurnRequest: _TypeAlias = ObserveTurnRequest  # noqa: Y015
 
 @_typing.final
-class LearningServiceObserveTurnResponse(_message.Message):
+class ObserveTurnResponse(_message.Message):
     """The turn is written down."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1009,10 +1043,10 @@ class LearningServiceObserveTurnResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceObserveTurnResponse: _TypeAlias = LearningServiceObserveTurnResponse  # noqa: Y015
+Global___ObserveTurnResponse: _TypeAlias = ObserveTurnResponse  # noqa: Y015
 
 @_typing.final
-class LearningServiceLearnKeywordsRequest(_message.Message):
+class LearnKeywordsRequest(_message.Message):
     """Asks for entries to be read."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1041,7 +1075,7 @@ class LearningServiceLearnKeywordsRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceLearnKeywordsRequest: _TypeAlias = LearningServiceLearnKeywordsRequest  # noqa: Y015
+Global___LearnKeywordsRequest: _TypeAlias = LearnKeywordsRequest  # noqa: Y015
 
 @_typing.final
 class EntryLearnt(_message.Message):
@@ -1086,7 +1120,7 @@ class EntryLearnt(_message.Message):
 Global___EntryLearnt: _TypeAlias = EntryLearnt  # noqa: Y015
 
 @_typing.final
-class LearningServiceLearnKeywordsResponse(_message.Message):
+class LearnKeywordsResponse(_message.Message):
     """How far the scan is. The first message comes at once, then one for each entry, the last one says why it is over."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1123,4 +1157,4 @@ class LearningServiceLearnKeywordsResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___LearningServiceLearnKeywordsResponse: _TypeAlias = LearningServiceLearnKeywordsResponse  # noqa: Y015
+Global___LearnKeywordsResponse: _TypeAlias = LearnKeywordsResponse  # noqa: Y015

@@ -35,40 +35,40 @@ class LearningServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.GetState = channel.unary_unary(
-                '/hummock.v1.LearningService/GetState',
-                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceGetStateRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceGetStateResponse.FromString,
+        self.GetLearningState = channel.unary_unary(
+                '/hummock.v1.LearningService/GetLearningState',
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.GetLearningStateRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.GetLearningStateResponse.FromString,
                 _registered_method=True)
-        self.WatchState = channel.unary_stream(
-                '/hummock.v1.LearningService/WatchState',
-                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceWatchStateRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceWatchStateResponse.FromString,
+        self.WatchLearningState = channel.unary_stream(
+                '/hummock.v1.LearningService/WatchLearningState',
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.WatchLearningStateRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.WatchLearningStateResponse.FromString,
                 _registered_method=True)
-        self.UpdateSettings = channel.unary_unary(
-                '/hummock.v1.LearningService/UpdateSettings',
-                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsResponse.FromString,
+        self.UpdateLearningSettings = channel.unary_unary(
+                '/hummock.v1.LearningService/UpdateLearningSettings',
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.UpdateLearningSettingsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.UpdateLearningSettingsResponse.FromString,
                 _registered_method=True)
         self.ObserveTurn = channel.unary_unary(
                 '/hummock.v1.LearningService/ObserveTurn',
-                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnResponse.FromString,
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.ObserveTurnRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.ObserveTurnResponse.FromString,
                 _registered_method=True)
         self.LearnKeywords = channel.unary_stream(
                 '/hummock.v1.LearningService/LearnKeywords',
-                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsResponse.FromString,
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearnKeywordsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearnKeywordsResponse.FromString,
                 _registered_method=True)
-        self.Replay = channel.unary_unary(
-                '/hummock.v1.LearningService/Replay',
-                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceReplayRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceReplayResponse.FromString,
+        self.ReplayLearning = channel.unary_unary(
+                '/hummock.v1.LearningService/ReplayLearning',
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.ReplayLearningRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.ReplayLearningResponse.FromString,
                 _registered_method=True)
-        self.ListEvents = channel.unary_unary(
-                '/hummock.v1.LearningService/ListEvents',
-                request_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceListEventsRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceListEventsResponse.FromString,
+        self.ListLearningEvents = channel.unary_unary(
+                '/hummock.v1.LearningService/ListLearningEvents',
+                request_serializer=hummock_dot_v1_dot_learning__service__pb2.ListLearningEventsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_learning__service__pb2.ListLearningEventsResponse.FromString,
                 _registered_method=True)
 
 
@@ -76,22 +76,22 @@ class LearningServiceServicer:
     """The learning loop: which entries a prompt holds, by use, and which words stand for them.
     """
 
-    def GetState(self, request, context):
-        """Returns what a project has learnt, and what its next turn would inject, in pages. An unknown project has learnt
-        nothing.
+    def GetLearningState(self, request, context):
+        """Returns what a project has learnt, and what its next turn would inject, in pages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def WatchState(self, request, context):
-        """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up.
+    def WatchLearningState(self, request, context):
+        """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up. Whoever watches
+        again with the newest state_token is sent everything anew only where something has changed meanwhile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def UpdateSettings(self, request, context):
+    def UpdateLearningSettings(self, request, context):
         """Switches learning on or off, changes its numbers, sets keywords by hand: all of it or nothing. Creates the project.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -100,7 +100,9 @@ class LearningServiceServicer:
 
     def ObserveTurn(self, request, context):
         """Writes down that a turn is over, and has keywords learnt from it. It is durable when this returns; what is learnt
-        comes later, beside the calls, and is seen in WatchState. Creates the project. Learn(turn) does the same.
+        comes later, beside the calls, and is seen in WatchLearningState. Creates the project. It is for those who keep their
+        conversations elsewhere: nothing of the turn becomes a memory. `ContextService.LearnTurn` keeps a turn, and does the
+        same by itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -115,7 +117,7 @@ class LearningServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Replay(self, request, context):
+    def ReplayLearning(self, request, context):
         """Rebuilds the state from the log of events, compares it with the one in use, and says what other numbers would have
         injected. Changes nothing and asks no language model.
         """
@@ -123,7 +125,7 @@ class LearningServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListEvents(self, request, context):
+    def ListLearningEvents(self, request, context):
         """Returns the log of events, in pages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -133,40 +135,40 @@ class LearningServiceServicer:
 
 def add_LearningServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'GetState': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetState,
-                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceGetStateRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceGetStateResponse.SerializeToString,
+            'GetLearningState': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLearningState,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.GetLearningStateRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.GetLearningStateResponse.SerializeToString,
             ),
-            'WatchState': grpc.unary_stream_rpc_method_handler(
-                    servicer.WatchState,
-                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceWatchStateRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceWatchStateResponse.SerializeToString,
+            'WatchLearningState': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchLearningState,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.WatchLearningStateRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.WatchLearningStateResponse.SerializeToString,
             ),
-            'UpdateSettings': grpc.unary_unary_rpc_method_handler(
-                    servicer.UpdateSettings,
-                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsResponse.SerializeToString,
+            'UpdateLearningSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateLearningSettings,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.UpdateLearningSettingsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.UpdateLearningSettingsResponse.SerializeToString,
             ),
             'ObserveTurn': grpc.unary_unary_rpc_method_handler(
                     servicer.ObserveTurn,
-                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnResponse.SerializeToString,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.ObserveTurnRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.ObserveTurnResponse.SerializeToString,
             ),
             'LearnKeywords': grpc.unary_stream_rpc_method_handler(
                     servicer.LearnKeywords,
-                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsResponse.SerializeToString,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearnKeywordsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearnKeywordsResponse.SerializeToString,
             ),
-            'Replay': grpc.unary_unary_rpc_method_handler(
-                    servicer.Replay,
-                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceReplayRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceReplayResponse.SerializeToString,
+            'ReplayLearning': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReplayLearning,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.ReplayLearningRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.ReplayLearningResponse.SerializeToString,
             ),
-            'ListEvents': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListEvents,
-                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceListEventsRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.LearningServiceListEventsResponse.SerializeToString,
+            'ListLearningEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLearningEvents,
+                    request_deserializer=hummock_dot_v1_dot_learning__service__pb2.ListLearningEventsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_learning__service__pb2.ListLearningEventsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -181,7 +183,7 @@ class LearningService:
     """
 
     @staticmethod
-    def GetState(request,
+    def GetLearningState(request,
             target,
             options=(),
             channel_credentials=None,
@@ -194,9 +196,9 @@ class LearningService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.LearningService/GetState',
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceGetStateRequest.SerializeToString,
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceGetStateResponse.FromString,
+            '/hummock.v1.LearningService/GetLearningState',
+            hummock_dot_v1_dot_learning__service__pb2.GetLearningStateRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.GetLearningStateResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -208,7 +210,7 @@ class LearningService:
             _registered_method=True)
 
     @staticmethod
-    def WatchState(request,
+    def WatchLearningState(request,
             target,
             options=(),
             channel_credentials=None,
@@ -221,9 +223,9 @@ class LearningService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/hummock.v1.LearningService/WatchState',
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceWatchStateRequest.SerializeToString,
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceWatchStateResponse.FromString,
+            '/hummock.v1.LearningService/WatchLearningState',
+            hummock_dot_v1_dot_learning__service__pb2.WatchLearningStateRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.WatchLearningStateResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -235,7 +237,7 @@ class LearningService:
             _registered_method=True)
 
     @staticmethod
-    def UpdateSettings(request,
+    def UpdateLearningSettings(request,
             target,
             options=(),
             channel_credentials=None,
@@ -248,9 +250,9 @@ class LearningService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.LearningService/UpdateSettings',
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsRequest.SerializeToString,
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceUpdateSettingsResponse.FromString,
+            '/hummock.v1.LearningService/UpdateLearningSettings',
+            hummock_dot_v1_dot_learning__service__pb2.UpdateLearningSettingsRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.UpdateLearningSettingsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -276,8 +278,8 @@ class LearningService:
             request,
             target,
             '/hummock.v1.LearningService/ObserveTurn',
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnRequest.SerializeToString,
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceObserveTurnResponse.FromString,
+            hummock_dot_v1_dot_learning__service__pb2.ObserveTurnRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.ObserveTurnResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -303,8 +305,8 @@ class LearningService:
             request,
             target,
             '/hummock.v1.LearningService/LearnKeywords',
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsRequest.SerializeToString,
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceLearnKeywordsResponse.FromString,
+            hummock_dot_v1_dot_learning__service__pb2.LearnKeywordsRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.LearnKeywordsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -316,7 +318,7 @@ class LearningService:
             _registered_method=True)
 
     @staticmethod
-    def Replay(request,
+    def ReplayLearning(request,
             target,
             options=(),
             channel_credentials=None,
@@ -329,9 +331,9 @@ class LearningService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.LearningService/Replay',
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceReplayRequest.SerializeToString,
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceReplayResponse.FromString,
+            '/hummock.v1.LearningService/ReplayLearning',
+            hummock_dot_v1_dot_learning__service__pb2.ReplayLearningRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.ReplayLearningResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -343,7 +345,7 @@ class LearningService:
             _registered_method=True)
 
     @staticmethod
-    def ListEvents(request,
+    def ListLearningEvents(request,
             target,
             options=(),
             channel_credentials=None,
@@ -356,9 +358,9 @@ class LearningService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.LearningService/ListEvents',
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceListEventsRequest.SerializeToString,
-            hummock_dot_v1_dot_learning__service__pb2.LearningServiceListEventsResponse.FromString,
+            '/hummock.v1.LearningService/ListLearningEvents',
+            hummock_dot_v1_dot_learning__service__pb2.ListLearningEventsRequest.SerializeToString,
+            hummock_dot_v1_dot_learning__service__pb2.ListLearningEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -33,28 +33,30 @@ class LearningServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> LearningServiceAsyncStub: ...
-    GetState: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceGetStateRequest, _learning_service_pb2.LearningServiceGetStateResponse]
-    """Returns what a project has learnt, and what its next turn would inject, in pages. An unknown project has learnt
-    nothing.
+    GetLearningState: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.GetLearningStateRequest, _learning_service_pb2.GetLearningStateResponse]
+    """Returns what a project has learnt, and what its next turn would inject, in pages."""
+    WatchLearningState: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.WatchLearningStateRequest, _learning_service_pb2.WatchLearningStateResponse]
+    """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up. Whoever watches
+    again with the newest state_token is sent everything anew only where something has changed meanwhile.
     """
-    WatchState: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.LearningServiceWatchStateRequest, _learning_service_pb2.LearningServiceWatchStateResponse]
-    """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up."""
-    UpdateSettings: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceUpdateSettingsRequest, _learning_service_pb2.LearningServiceUpdateSettingsResponse]
+    UpdateLearningSettings: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.UpdateLearningSettingsRequest, _learning_service_pb2.UpdateLearningSettingsResponse]
     """Switches learning on or off, changes its numbers, sets keywords by hand: all of it or nothing. Creates the project."""
-    ObserveTurn: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceObserveTurnRequest, _learning_service_pb2.LearningServiceObserveTurnResponse]
+    ObserveTurn: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ObserveTurnRequest, _learning_service_pb2.ObserveTurnResponse]
     """Writes down that a turn is over, and has keywords learnt from it. It is durable when this returns; what is learnt
-    comes later, beside the calls, and is seen in WatchState. Creates the project. Learn(turn) does the same.
+    comes later, beside the calls, and is seen in WatchLearningState. Creates the project. It is for those who keep their
+    conversations elsewhere: nothing of the turn becomes a memory. `ContextService.LearnTurn` keeps a turn, and does the
+    same by itself.
     """
-    LearnKeywords: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.LearningServiceLearnKeywordsRequest, _learning_service_pb2.LearningServiceLearnKeywordsResponse]
+    LearnKeywords: _grpc.UnaryStreamMultiCallable[_learning_service_pb2.LearnKeywordsRequest, _learning_service_pb2.LearnKeywordsResponse]
     """Has entries read one by one for keywords, without a turn, and tells of each. One scan of a project runs at a time:
     who asks meanwhile joins it, and adds the entries that it asks for. It goes on when the caller hangs up; after a
     restart, or a failing learner, asking again goes on with the entries that have no keywords.
     """
-    Replay: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceReplayRequest, _learning_service_pb2.LearningServiceReplayResponse]
+    ReplayLearning: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ReplayLearningRequest, _learning_service_pb2.ReplayLearningResponse]
     """Rebuilds the state from the log of events, compares it with the one in use, and says what other numbers would have
     injected. Changes nothing and asks no language model.
     """
-    ListEvents: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceListEventsRequest, _learning_service_pb2.LearningServiceListEventsResponse]
+    ListLearningEvents: _grpc.UnaryUnaryMultiCallable[_learning_service_pb2.ListLearningEventsRequest, _learning_service_pb2.ListLearningEventsResponse]
     """Returns the log of events, in pages."""
 
 @_typing.type_check_only
@@ -62,96 +64,100 @@ class LearningServiceAsyncStub(LearningServiceStub):
     """The learning loop: which entries a prompt holds, by use, and which words stand for them."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    GetState: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceGetStateRequest, _learning_service_pb2.LearningServiceGetStateResponse]  # type: ignore[assignment]
-    """Returns what a project has learnt, and what its next turn would inject, in pages. An unknown project has learnt
-    nothing.
+    GetLearningState: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.GetLearningStateRequest, _learning_service_pb2.GetLearningStateResponse]  # type: ignore[assignment]
+    """Returns what a project has learnt, and what its next turn would inject, in pages."""
+    WatchLearningState: _aio.UnaryStreamMultiCallable[_learning_service_pb2.WatchLearningStateRequest, _learning_service_pb2.WatchLearningStateResponse]  # type: ignore[assignment]
+    """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up. Whoever watches
+    again with the newest state_token is sent everything anew only where something has changed meanwhile.
     """
-    WatchState: _aio.UnaryStreamMultiCallable[_learning_service_pb2.LearningServiceWatchStateRequest, _learning_service_pb2.LearningServiceWatchStateResponse]  # type: ignore[assignment]
-    """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up."""
-    UpdateSettings: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceUpdateSettingsRequest, _learning_service_pb2.LearningServiceUpdateSettingsResponse]  # type: ignore[assignment]
+    UpdateLearningSettings: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.UpdateLearningSettingsRequest, _learning_service_pb2.UpdateLearningSettingsResponse]  # type: ignore[assignment]
     """Switches learning on or off, changes its numbers, sets keywords by hand: all of it or nothing. Creates the project."""
-    ObserveTurn: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceObserveTurnRequest, _learning_service_pb2.LearningServiceObserveTurnResponse]  # type: ignore[assignment]
+    ObserveTurn: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ObserveTurnRequest, _learning_service_pb2.ObserveTurnResponse]  # type: ignore[assignment]
     """Writes down that a turn is over, and has keywords learnt from it. It is durable when this returns; what is learnt
-    comes later, beside the calls, and is seen in WatchState. Creates the project. Learn(turn) does the same.
+    comes later, beside the calls, and is seen in WatchLearningState. Creates the project. It is for those who keep their
+    conversations elsewhere: nothing of the turn becomes a memory. `ContextService.LearnTurn` keeps a turn, and does the
+    same by itself.
     """
-    LearnKeywords: _aio.UnaryStreamMultiCallable[_learning_service_pb2.LearningServiceLearnKeywordsRequest, _learning_service_pb2.LearningServiceLearnKeywordsResponse]  # type: ignore[assignment]
+    LearnKeywords: _aio.UnaryStreamMultiCallable[_learning_service_pb2.LearnKeywordsRequest, _learning_service_pb2.LearnKeywordsResponse]  # type: ignore[assignment]
     """Has entries read one by one for keywords, without a turn, and tells of each. One scan of a project runs at a time:
     who asks meanwhile joins it, and adds the entries that it asks for. It goes on when the caller hangs up; after a
     restart, or a failing learner, asking again goes on with the entries that have no keywords.
     """
-    Replay: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceReplayRequest, _learning_service_pb2.LearningServiceReplayResponse]  # type: ignore[assignment]
+    ReplayLearning: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ReplayLearningRequest, _learning_service_pb2.ReplayLearningResponse]  # type: ignore[assignment]
     """Rebuilds the state from the log of events, compares it with the one in use, and says what other numbers would have
     injected. Changes nothing and asks no language model.
     """
-    ListEvents: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.LearningServiceListEventsRequest, _learning_service_pb2.LearningServiceListEventsResponse]  # type: ignore[assignment]
+    ListLearningEvents: _aio.UnaryUnaryMultiCallable[_learning_service_pb2.ListLearningEventsRequest, _learning_service_pb2.ListLearningEventsResponse]  # type: ignore[assignment]
     """Returns the log of events, in pages."""
 
 class LearningServiceServicer(metaclass=_abc_1.ABCMeta):
     """The learning loop: which entries a prompt holds, by use, and which words stand for them."""
 
     @_abc_1.abstractmethod
-    def GetState(
+    def GetLearningState(
         self,
-        request: _learning_service_pb2.LearningServiceGetStateRequest,
+        request: _learning_service_pb2.GetLearningStateRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.LearningServiceGetStateResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceGetStateResponse]]:
-        """Returns what a project has learnt, and what its next turn would inject, in pages. An unknown project has learnt
-        nothing.
+    ) -> _typing.Union[_learning_service_pb2.GetLearningStateResponse, _abc.Awaitable[_learning_service_pb2.GetLearningStateResponse]]:
+        """Returns what a project has learnt, and what its next turn would inject, in pages."""
+
+    @_abc_1.abstractmethod
+    def WatchLearningState(
+        self,
+        request: _learning_service_pb2.WatchLearningStateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.WatchLearningStateResponse], _abc.AsyncIterator[_learning_service_pb2.WatchLearningStateResponse]]:
+        """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up. Whoever watches
+        again with the newest state_token is sent everything anew only where something has changed meanwhile.
         """
 
     @_abc_1.abstractmethod
-    def WatchState(
+    def UpdateLearningSettings(
         self,
-        request: _learning_service_pb2.LearningServiceWatchStateRequest,
+        request: _learning_service_pb2.UpdateLearningSettingsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.LearningServiceWatchStateResponse], _abc.AsyncIterator[_learning_service_pb2.LearningServiceWatchStateResponse]]:
-        """Sends the state and then, whenever it changes, what has changed. It ends when the caller hangs up."""
-
-    @_abc_1.abstractmethod
-    def UpdateSettings(
-        self,
-        request: _learning_service_pb2.LearningServiceUpdateSettingsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.LearningServiceUpdateSettingsResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceUpdateSettingsResponse]]:
+    ) -> _typing.Union[_learning_service_pb2.UpdateLearningSettingsResponse, _abc.Awaitable[_learning_service_pb2.UpdateLearningSettingsResponse]]:
         """Switches learning on or off, changes its numbers, sets keywords by hand: all of it or nothing. Creates the project."""
 
     @_abc_1.abstractmethod
     def ObserveTurn(
         self,
-        request: _learning_service_pb2.LearningServiceObserveTurnRequest,
+        request: _learning_service_pb2.ObserveTurnRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.LearningServiceObserveTurnResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceObserveTurnResponse]]:
+    ) -> _typing.Union[_learning_service_pb2.ObserveTurnResponse, _abc.Awaitable[_learning_service_pb2.ObserveTurnResponse]]:
         """Writes down that a turn is over, and has keywords learnt from it. It is durable when this returns; what is learnt
-        comes later, beside the calls, and is seen in WatchState. Creates the project. Learn(turn) does the same.
+        comes later, beside the calls, and is seen in WatchLearningState. Creates the project. It is for those who keep their
+        conversations elsewhere: nothing of the turn becomes a memory. `ContextService.LearnTurn` keeps a turn, and does the
+        same by itself.
         """
 
     @_abc_1.abstractmethod
     def LearnKeywords(
         self,
-        request: _learning_service_pb2.LearningServiceLearnKeywordsRequest,
+        request: _learning_service_pb2.LearnKeywordsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.LearningServiceLearnKeywordsResponse], _abc.AsyncIterator[_learning_service_pb2.LearningServiceLearnKeywordsResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_learning_service_pb2.LearnKeywordsResponse], _abc.AsyncIterator[_learning_service_pb2.LearnKeywordsResponse]]:
         """Has entries read one by one for keywords, without a turn, and tells of each. One scan of a project runs at a time:
         who asks meanwhile joins it, and adds the entries that it asks for. It goes on when the caller hangs up; after a
         restart, or a failing learner, asking again goes on with the entries that have no keywords.
         """
 
     @_abc_1.abstractmethod
-    def Replay(
+    def ReplayLearning(
         self,
-        request: _learning_service_pb2.LearningServiceReplayRequest,
+        request: _learning_service_pb2.ReplayLearningRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.LearningServiceReplayResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceReplayResponse]]:
+    ) -> _typing.Union[_learning_service_pb2.ReplayLearningResponse, _abc.Awaitable[_learning_service_pb2.ReplayLearningResponse]]:
         """Rebuilds the state from the log of events, compares it with the one in use, and says what other numbers would have
         injected. Changes nothing and asks no language model.
         """
 
     @_abc_1.abstractmethod
-    def ListEvents(
+    def ListLearningEvents(
         self,
-        request: _learning_service_pb2.LearningServiceListEventsRequest,
+        request: _learning_service_pb2.ListLearningEventsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_learning_service_pb2.LearningServiceListEventsResponse, _abc.Awaitable[_learning_service_pb2.LearningServiceListEventsResponse]]:
+    ) -> _typing.Union[_learning_service_pb2.ListLearningEventsResponse, _abc.Awaitable[_learning_service_pb2.ListLearningEventsResponse]]:
         """Returns the log of events, in pages."""
 
 def add_LearningServiceServicer_to_server(servicer: LearningServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

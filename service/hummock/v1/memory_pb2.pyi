@@ -27,7 +27,7 @@ class _MemoryKind:
 class _MemoryKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryKind.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     MEMORY_KIND_UNSPECIFIED: _MemoryKind.ValueType  # 0
-    """Not said. An error in requests."""
+    """Not said. In a Memory it follows the detail, and is NOTE without one; an error in filters. Never sent."""
     MEMORY_KIND_LEARNING_RECORD: _MemoryKind.ValueType  # 1
     """A question, its answer and the files that the answer rests on."""
     MEMORY_KIND_DOMAIN_KNOWLEDGE: _MemoryKind.ValueType  # 2
@@ -40,10 +40,10 @@ class _MemoryKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryKind
     """A codex entry."""
 
 class MemoryKind(_MemoryKind, metaclass=_MemoryKindEnumTypeWrapper):
-    """What a memory is about; it decides which fields of the payload are used."""
+    """What a memory is about; it decides which of its fields are used."""
 
 MEMORY_KIND_UNSPECIFIED: MemoryKind.ValueType  # 0
-"""Not said. An error in requests."""
+"""Not said. In a Memory it follows the detail, and is NOTE without one; an error in filters. Never sent."""
 MEMORY_KIND_LEARNING_RECORD: MemoryKind.ValueType  # 1
 """A question, its answer and the files that the answer rests on."""
 MEMORY_KIND_DOMAIN_KNOWLEDGE: MemoryKind.ValueType  # 2
@@ -63,7 +63,7 @@ class _Origin:
 class _OriginEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Origin.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ORIGIN_UNSPECIFIED: _Origin.ValueType  # 0
-    """Not said. An error in requests."""
+    """Not said. In a Memory it means MANUAL; an error in filters."""
     ORIGIN_MANUAL: _Origin.ValueType  # 1
     """Written by a person on purpose."""
     ORIGIN_SUMMARY: _Origin.ValueType  # 2
@@ -79,7 +79,7 @@ class Origin(_Origin, metaclass=_OriginEnumTypeWrapper):
     """Who or what a memory comes from."""
 
 ORIGIN_UNSPECIFIED: Origin.ValueType  # 0
-"""Not said. An error in requests."""
+"""Not said. In a Memory it means MANUAL; an error in filters."""
 ORIGIN_MANUAL: Origin.ValueType  # 1
 """Written by a person on purpose."""
 ORIGIN_SUMMARY: Origin.ValueType  # 2
@@ -101,9 +101,11 @@ class _MemoryViewEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryView
     MEMORY_VIEW_UNSPECIFIED: _MemoryView.ValueType  # 0
     """Not said. Each request says what that means for it."""
     MEMORY_VIEW_INDEX: _MemoryView.ValueType  # 1
-    """Everything but the payload."""
+    """The tip: everything but content, raw, detail and text."""
     MEMORY_VIEW_FULL: _MemoryView.ValueType  # 2
-    """Everything."""
+    """Everything but raw."""
+    MEMORY_VIEW_RAW: _MemoryView.ValueType  # 3
+    """Everything, the raw text too."""
 
 class MemoryView(_MemoryView, metaclass=_MemoryViewEnumTypeWrapper):
     """How much of a memory a reply carries."""
@@ -111,46 +113,12 @@ class MemoryView(_MemoryView, metaclass=_MemoryViewEnumTypeWrapper):
 MEMORY_VIEW_UNSPECIFIED: MemoryView.ValueType  # 0
 """Not said. Each request says what that means for it."""
 MEMORY_VIEW_INDEX: MemoryView.ValueType  # 1
-"""Everything but the payload."""
+"""The tip: everything but content, raw, detail and text."""
 MEMORY_VIEW_FULL: MemoryView.ValueType  # 2
-"""Everything."""
+"""Everything but raw."""
+MEMORY_VIEW_RAW: MemoryView.ValueType  # 3
+"""Everything, the raw text too."""
 Global___MemoryView: _TypeAlias = MemoryView  # noqa: Y015
-
-@_typing.final
-class MemoryIndex(_message.Message):
-    """The tip of a memory: enough to know that it is there."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    TITLE_FIELD_NUMBER: _builtins.int
-    SUMMARY_FIELD_NUMBER: _builtins.int
-    TAGS_FIELD_NUMBER: _builtins.int
-    title: _builtins.str
-    """A name for people. Optional, at most 1024 characters; unset means the server takes the first line of the
-    content, the question, the domain or the path.
-    """
-    summary: _builtins.str
-    """What the body says in short. Optional, at most 4096 characters; unset means the server takes the beginning of
-    the content.
-    """
-    @_builtins.property
-    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Labels such as "#code"; a leading "#" is optional and not stored. At most 64, each 1 to 128 characters."""
-
-    def __init__(
-        self,
-        *,
-        title: _builtins.str = ...,
-        summary: _builtins.str = ...,
-        tags: _abc.Iterable[_builtins.str] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["summary", b"summary", "tags", b"tags", "title", b"title"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___MemoryIndex: _TypeAlias = MemoryIndex  # noqa: Y015
 
 @_typing.final
 class LearningRecord(_message.Message):
@@ -226,7 +194,7 @@ Global___DomainKnowledge: _TypeAlias = DomainKnowledge  # noqa: Y015
 
 @_typing.final
 class CodeFragment(_message.Message):
-    """The fields of a CODE_FRAGMENT. The code itself is the payload's content."""
+    """The fields of a CODE_FRAGMENT. The code itself is the memory's content."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -263,55 +231,7 @@ class CodeFragment(_message.Message):
 Global___CodeFragment: _TypeAlias = CodeFragment  # noqa: Y015
 
 @_typing.final
-class MemoryPayload(_message.Message):
-    """The body of a memory."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CONTENT_FIELD_NUMBER: _builtins.int
-    RAW_FIELD_NUMBER: _builtins.int
-    LEARNING_RECORD_FIELD_NUMBER: _builtins.int
-    DOMAIN_KNOWLEDGE_FIELD_NUMBER: _builtins.int
-    CODE_FRAGMENT_FIELD_NUMBER: _builtins.int
-    content: _builtins.str
-    """The text. Required for CODE_FRAGMENT, NOTE and ENTRY; optional for the other kinds, whose own fields are the text.
-    At most 256 KiB.
-    """
-    raw: _builtins.str
-    """The text before it was cleaned, for example with emotion tags. Optional, at most 256 KiB; stored, never searched."""
-    @_builtins.property
-    def learning_record(self) -> Global___LearningRecord:
-        """For LEARNING_RECORD."""
-
-    @_builtins.property
-    def domain_knowledge(self) -> Global___DomainKnowledge:
-        """For DOMAIN_KNOWLEDGE."""
-
-    @_builtins.property
-    def code_fragment(self) -> Global___CodeFragment:
-        """For CODE_FRAGMENT."""
-
-    def __init__(
-        self,
-        *,
-        content: _builtins.str = ...,
-        raw: _builtins.str = ...,
-        learning_record: Global___LearningRecord | None = ...,
-        domain_knowledge: Global___DomainKnowledge | None = ...,
-        code_fragment: Global___CodeFragment | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["code_fragment", b"code_fragment", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "learning_record", b"learning_record"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_fragment", b"code_fragment", "content", b"content", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "learning_record", b"learning_record", "raw", b"raw"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_detail: _TypeAlias = _typing.Literal["learning_record", "domain_knowledge", "code_fragment"]  # noqa: Y015
-    _WhichOneofArgType_detail: _TypeAlias = _typing.Literal["detail", b"detail"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_detail) -> _WhichOneofReturnType_detail | None: ...
-
-Global___MemoryPayload: _TypeAlias = MemoryPayload  # noqa: Y015
-
-@_typing.final
-class Vector(_message.Message):
+class Embedding(_message.Message):
     """A vector and the space in which it may be compared."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -323,7 +243,9 @@ class Vector(_message.Message):
     space's dimension is an error. Need not have length 1.
     """
     emb_space: _builtins.str
-    """The embedding space, as AdminService.Status names it. Required; another space than the project's is an error."""
+    """The embedding space, as AdminService.GetStatus names it. Unset means the service's own; another space than that is an
+    error (EMB_SPACE_MISMATCH).
+    """
     def __init__(
         self,
         *,
@@ -336,19 +258,25 @@ class Vector(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Vector: _TypeAlias = Vector  # noqa: Y015
+Global___Embedding: _TypeAlias = Embedding  # noqa: Y015
 
 @_typing.final
-class MemoryInput(_message.Message):
-    """A memory to be stored."""
+class Memory(_message.Message):
+    """A memory: what requests store, and what replies show. What is output only is ignored in requests."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
-    INDEX_FIELD_NUMBER: _builtins.int
-    PAYLOAD_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    TAGS_FIELD_NUMBER: _builtins.int
+    CONTENT_FIELD_NUMBER: _builtins.int
+    RAW_FIELD_NUMBER: _builtins.int
+    LEARNING_RECORD_FIELD_NUMBER: _builtins.int
+    DOMAIN_KNOWLEDGE_FIELD_NUMBER: _builtins.int
+    CODE_FRAGMENT_FIELD_NUMBER: _builtins.int
     SESSION_ID_FIELD_NUMBER: _builtins.int
     SPEAKER_FIELD_NUMBER: _builtins.int
     EVENT_TIME_FIELD_NUMBER: _builtins.int
@@ -358,14 +286,34 @@ class MemoryInput(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     SOURCE_HASH_FIELD_NUMBER: _builtins.int
     VECTOR_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    CONTENT_HASH_FIELD_NUMBER: _builtins.int
+    TOKEN_COUNT_FIELD_NUMBER: _builtins.int
+    CHUNK_COUNT_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """The caller's own id, unique in its project, at most 256 bytes, for example "世界.图鉴.物品.潮汐木芯". Unset means
-    that the server makes one. An id that exists is overwritten.
+    """Unique in its project, at most 256 bytes, for example "世界.图鉴.物品.潮汐木芯". Unset in Learn means that the server
+    makes one. One that exists is overwritten.
     """
     kind: Global___MemoryKind.ValueType
-    """Required."""
+    """What it is about. Unset follows the detail: LEARNING_RECORD, DOMAIN_KNOWLEDGE or CODE_FRAGMENT; NOTE without one."""
     origin: Global___Origin.ValueType
     """Who it comes from. Unset means MANUAL."""
+    title: _builtins.str
+    """A name for people. Optional, at most 1024 characters; unset means the server takes the first line of the content, the
+    question, the domain or the path.
+    """
+    summary: _builtins.str
+    """What it says in short. Optional, at most 4096 characters; unset means the server takes the beginning of the content."""
+    content: _builtins.str
+    """What is told. Required for CODE_FRAGMENT, NOTE and ENTRY; optional for the other kinds, whose detail tells it. At most
+    256 KiB. Not in the INDEX view.
+    """
+    raw: _builtins.str
+    """The content before it was cleaned, for example with emotion tags. Optional, at most 256 KiB; stored, never searched.
+    In the RAW view only.
+    """
     session_id: _builtins.str
     """The session in which it was said. Optional, at most 256 bytes."""
     speaker: _builtins.str
@@ -373,18 +321,36 @@ class MemoryInput(_message.Message):
     emotion_label: _builtins.str
     """A feeling, for example "joy". Optional, at most 64 characters."""
     trust: _builtins.float
-    """How far it is believed, 0 to 1. Unset means 1."""
+    """How far it is believed, 0 to 1. Unset means 1; always set in replies."""
     source_hash: _builtins.str
-    """The caller's own fingerprint of what it was made from; given back by List so that a later run sends only what
+    """The caller's own fingerprint of what it was made from; given back by ListMemories so that a later run sends only what
     changed. Optional, at most 128 characters.
     """
+    text: _builtins.str
+    """Output only. What it says as one text, whatever its kind: the content, or the question and its answer, or the domain
+    and its summary. Not in the INDEX view.
+    """
+    content_hash: _builtins.str
+    """Output only. Hash of its normalised text, 32 hexadecimal digits: equal texts have equal hashes."""
+    token_count: _builtins.int
+    """Output only. Estimated tokens of the whole memory when rendered in full."""
+    chunk_count: _builtins.int
+    """Output only. How many vectors it has."""
     @_builtins.property
-    def index(self) -> Global___MemoryIndex:
-        """Optional; what is left out is derived from the payload."""
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Labels such as "#code"; a leading "#" is optional and not stored. At most 64, each 1 to 128 characters."""
 
     @_builtins.property
-    def payload(self) -> Global___MemoryPayload:
-        """Required."""
+    def learning_record(self) -> Global___LearningRecord:
+        """For LEARNING_RECORD."""
+
+    @_builtins.property
+    def domain_knowledge(self) -> Global___DomainKnowledge:
+        """For DOMAIN_KNOWLEDGE."""
+
+    @_builtins.property
+    def code_fragment(self) -> Global___CodeFragment:
+        """For CODE_FRAGMENT."""
 
     @_builtins.property
     def event_time(self) -> _timestamp_pb2.Timestamp:
@@ -398,12 +364,22 @@ class MemoryInput(_message.Message):
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was first learnt, for imports. Unset means now; a later time than now is an error."""
+        """When it was first learnt; in requests for imports. Unset means now; a later time than now is an error."""
 
     @_builtins.property
-    def vector(self) -> Global___Vector:
-        """Its embedding, if the caller has one: the memory is then one chunk and is not embedded again. Unset means that the
-        server embeds it.
+    def vector(self) -> Global___Embedding:
+        """Input only. Its embedding, if the caller has one: the memory is then one chunk and is not embedded again. Unset means
+        that the server embeds it.
+        """
+
+    @_builtins.property
+    def update_time(self) -> _timestamp_pb2.Timestamp:
+        """Output only. When it last changed."""
+
+    @_builtins.property
+    def superseded_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Output only. Ids of the memories that replace it in meaning, so that no recall brings it back. Set by GetMemory,
+        BatchGetMemories and ListMemories.
         """
 
     def __init__(
@@ -412,8 +388,14 @@ class MemoryInput(_message.Message):
         id: _builtins.str = ...,
         kind: Global___MemoryKind.ValueType = ...,
         origin: Global___Origin.ValueType = ...,
-        index: Global___MemoryIndex | None = ...,
-        payload: Global___MemoryPayload | None = ...,
+        title: _builtins.str = ...,
+        summary: _builtins.str = ...,
+        tags: _abc.Iterable[_builtins.str] | None = ...,
+        content: _builtins.str = ...,
+        raw: _builtins.str = ...,
+        learning_record: Global___LearningRecord | None = ...,
+        domain_knowledge: Global___DomainKnowledge | None = ...,
+        code_fragment: Global___CodeFragment | None = ...,
         session_id: _builtins.str = ...,
         speaker: _builtins.str = ...,
         event_time: _timestamp_pb2.Timestamp | None = ...,
@@ -422,124 +404,31 @@ class MemoryInput(_message.Message):
         supersedes: _abc.Iterable[_builtins.str] | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         source_hash: _builtins.str = ...,
-        vector: Global___Vector | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "create_time", b"create_time", "event_time", b"event_time", "index", b"index", "payload", b"payload", "trust", b"trust", "vector", b"vector"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "create_time", b"create_time", "emotion_label", b"emotion_label", "event_time", b"event_time", "id", b"id", "index", b"index", "kind", b"kind", "origin", b"origin", "payload", b"payload", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "supersedes", b"supersedes", "trust", b"trust", "vector", b"vector"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__trust: _TypeAlias = _typing.Literal["trust"]  # noqa: Y015
-    _WhichOneofArgType__trust: _TypeAlias = _typing.Literal["_trust", b"_trust"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__trust) -> _WhichOneofReturnType__trust | None: ...
-
-Global___MemoryInput: _TypeAlias = MemoryInput  # noqa: Y015
-
-@_typing.final
-class Memory(_message.Message):
-    """A stored memory."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ID_FIELD_NUMBER: _builtins.int
-    KIND_FIELD_NUMBER: _builtins.int
-    ORIGIN_FIELD_NUMBER: _builtins.int
-    INDEX_FIELD_NUMBER: _builtins.int
-    PAYLOAD_FIELD_NUMBER: _builtins.int
-    SESSION_ID_FIELD_NUMBER: _builtins.int
-    SPEAKER_FIELD_NUMBER: _builtins.int
-    EVENT_TIME_FIELD_NUMBER: _builtins.int
-    EMOTION_LABEL_FIELD_NUMBER: _builtins.int
-    TRUST_FIELD_NUMBER: _builtins.int
-    SUPERSEDES_FIELD_NUMBER: _builtins.int
-    CREATE_TIME_FIELD_NUMBER: _builtins.int
-    UPDATE_TIME_FIELD_NUMBER: _builtins.int
-    CONTENT_HASH_FIELD_NUMBER: _builtins.int
-    TOKEN_COUNT_FIELD_NUMBER: _builtins.int
-    SOURCE_HASH_FIELD_NUMBER: _builtins.int
-    CHUNK_COUNT_FIELD_NUMBER: _builtins.int
-    SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
-    id: _builtins.str
-    """Unique in its project."""
-    kind: Global___MemoryKind.ValueType
-    """What it is about."""
-    origin: Global___Origin.ValueType
-    """Who it comes from."""
-    session_id: _builtins.str
-    """The session in which it was said. Empty when there is none."""
-    speaker: _builtins.str
-    """Who said it. Empty when not known."""
-    emotion_label: _builtins.str
-    """A feeling. Empty when there is none."""
-    trust: _builtins.float
-    """How far it is believed, 0 to 1."""
-    content_hash: _builtins.str
-    """Hash of its normalised text, 32 hexadecimal digits: equal texts have equal hashes."""
-    token_count: _builtins.int
-    """Estimated tokens of the whole memory when rendered in full."""
-    source_hash: _builtins.str
-    """The caller's fingerprint of what it was made from. Empty when none was given."""
-    chunk_count: _builtins.int
-    """How many vectors it has."""
-    @_builtins.property
-    def index(self) -> Global___MemoryIndex:
-        """The tip."""
-
-    @_builtins.property
-    def payload(self) -> Global___MemoryPayload:
-        """The body. Unset in the INDEX view."""
-
-    @_builtins.property
-    def event_time(self) -> _timestamp_pb2.Timestamp:
-        """When what it tells happened. Unset when not known."""
-
-    @_builtins.property
-    def supersedes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the memories that it replaces in meaning."""
-
-    @_builtins.property
-    def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was first learnt."""
-
-    @_builtins.property
-    def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When it last changed."""
-
-    @_builtins.property
-    def superseded_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the memories that replace it in meaning, so that no recall brings it back. Set by Get, BatchGet and List."""
-
-    def __init__(
-        self,
-        *,
-        id: _builtins.str = ...,
-        kind: Global___MemoryKind.ValueType = ...,
-        origin: Global___Origin.ValueType = ...,
-        index: Global___MemoryIndex | None = ...,
-        payload: Global___MemoryPayload | None = ...,
-        session_id: _builtins.str = ...,
-        speaker: _builtins.str = ...,
-        event_time: _timestamp_pb2.Timestamp | None = ...,
-        emotion_label: _builtins.str = ...,
-        trust: _builtins.float = ...,
-        supersedes: _abc.Iterable[_builtins.str] | None = ...,
-        create_time: _timestamp_pb2.Timestamp | None = ...,
+        vector: Global___Embedding | None = ...,
+        text: _builtins.str = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
         content_hash: _builtins.str = ...,
         token_count: _builtins.int = ...,
-        source_hash: _builtins.str = ...,
         chunk_count: _builtins.int = ...,
         superseded_by: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "event_time", b"event_time", "index", b"index", "payload", b"payload", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "code_fragment", b"code_fragment", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "event_time", b"event_time", "learning_record", b"learning_record", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_count", b"chunk_count", "content_hash", b"content_hash", "create_time", b"create_time", "emotion_label", b"emotion_label", "event_time", b"event_time", "id", b"id", "index", b"index", "kind", b"kind", "origin", b"origin", "payload", b"payload", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "origin", b"origin", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__trust: _TypeAlias = _typing.Literal["trust"]  # noqa: Y015
+    _WhichOneofArgType__trust: _TypeAlias = _typing.Literal["_trust", b"_trust"]  # noqa: Y015
+    _WhichOneofReturnType_detail: _TypeAlias = _typing.Literal["learning_record", "domain_knowledge", "code_fragment"]  # noqa: Y015
+    _WhichOneofArgType_detail: _TypeAlias = _typing.Literal["detail", b"detail"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__trust) -> _WhichOneofReturnType__trust | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_detail) -> _WhichOneofReturnType_detail | None: ...
 
 Global___Memory: _TypeAlias = Memory  # noqa: Y015
 
 @_typing.final
-class Filter(_message.Message):
+class MemoryFilter(_message.Message):
     """Which memories may answer. Conditions of different fields must all hold."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -622,4 +511,4 @@ class Filter(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Filter: _TypeAlias = Filter  # noqa: Y015
+Global___MemoryFilter: _TypeAlias = MemoryFilter  # noqa: Y015

@@ -74,7 +74,7 @@ MEMORY_EVENT_TYPE_DELETED: MemoryEventType.ValueType  # 3
 Global___MemoryEventType: _TypeAlias = MemoryEventType  # noqa: Y015
 
 @_typing.final
-class MemoryServiceGetRequest(_message.Message):
+class GetMemoryRequest(_message.Message):
     """Asks for one memory."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -105,10 +105,10 @@ class MemoryServiceGetRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceGetRequest: _TypeAlias = MemoryServiceGetRequest  # noqa: Y015
+Global___GetMemoryRequest: _TypeAlias = GetMemoryRequest  # noqa: Y015
 
 @_typing.final
-class MemoryServiceGetResponse(_message.Message):
+class GetMemoryResponse(_message.Message):
     """One memory."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -129,10 +129,10 @@ class MemoryServiceGetResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceGetResponse: _TypeAlias = MemoryServiceGetResponse  # noqa: Y015
+Global___GetMemoryResponse: _TypeAlias = GetMemoryResponse  # noqa: Y015
 
 @_typing.final
-class MemoryServiceBatchGetRequest(_message.Message):
+class BatchGetMemoriesRequest(_message.Message):
     """Asks for several memories."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -141,12 +141,15 @@ class MemoryServiceBatchGetRequest(_message.Message):
     IDS_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     MIN_SEQ_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     view: _memory_pb2.MemoryView.ValueType
     """Unset means FULL."""
     min_seq: _builtins.int
     """The project must have accepted at least this many writes. Unset means no condition."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """1 to 512, each at most 256 bytes."""
@@ -158,23 +161,25 @@ class MemoryServiceBatchGetRequest(_message.Message):
         ids: _abc.Iterable[_builtins.str] | None = ...,
         view: _memory_pb2.MemoryView.ValueType = ...,
         min_seq: _builtins.int = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "min_seq", b"min_seq", "project", b"project", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "ids", b"ids", "min_seq", b"min_seq", "project", b"project", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceBatchGetRequest: _TypeAlias = MemoryServiceBatchGetRequest  # noqa: Y015
+Global___BatchGetMemoriesRequest: _TypeAlias = BatchGetMemoriesRequest  # noqa: Y015
 
 @_typing.final
-class MemoryServiceBatchGetResponse(_message.Message):
+class BatchGetMemoriesResponse(_message.Message):
     """Several memories."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MEMORIES_FIELD_NUMBER: _builtins.int
     MISSING_IDS_FIELD_NUMBER: _builtins.int
+    OMITTED_IDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Memory]:
         """Those that exist, in the request's order."""
@@ -183,22 +188,27 @@ class MemoryServiceBatchGetResponse(_message.Message):
     def missing_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Those that do not, in the request's order."""
 
+    @_builtins.property
+    def omitted_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Those that exist and that the reply, at most 4 MiB, had no room for, in the request's order: ask for them again."""
+
     def __init__(
         self,
         *,
         memories: _abc.Iterable[_memory_pb2.Memory] | None = ...,
         missing_ids: _abc.Iterable[_builtins.str] | None = ...,
+        omitted_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memories", b"memories", "missing_ids", b"missing_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memories", b"memories", "missing_ids", b"missing_ids", "omitted_ids", b"omitted_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceBatchGetResponse: _TypeAlias = MemoryServiceBatchGetResponse  # noqa: Y015
+Global___BatchGetMemoriesResponse: _TypeAlias = BatchGetMemoriesResponse  # noqa: Y015
 
 @_typing.final
-class MemoryServiceListRequest(_message.Message):
+class ListMemoriesRequest(_message.Message):
     """Asks for a page of memories."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -210,10 +220,11 @@ class MemoryServiceListRequest(_message.Message):
     VIEW_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     CONTAINS_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
-    """Required, 1 to 256 characters. An unknown project answers with an empty page."""
+    """Required, 1 to 256 characters."""
     page_size: _builtins.int
-    """0 to 1000; 0 and unset mean 100."""
+    """At most 1000, more is taken for 1000; 0 and unset mean 100."""
     page_token: _builtins.str
     """next_page_token of the page before; unset means the first page. Other fields must stay the same."""
     view: _memory_pb2.MemoryView.ValueType
@@ -224,31 +235,34 @@ class MemoryServiceListRequest(_message.Message):
     """Only memories that hold this string in their title, tags or text, letters of A to Z in either case. At most 256
     characters; unset means no condition.
     """
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     @_builtins.property
-    def filter(self) -> _memory_pb2.Filter:
+    def filter(self) -> _memory_pb2.MemoryFilter:
         """Which memories to list."""
 
     def __init__(
         self,
         *,
         project: _builtins.str = ...,
-        filter: _memory_pb2.Filter | None = ...,
+        filter: _memory_pb2.MemoryFilter | None = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         view: _memory_pb2.MemoryView.ValueType = ...,
         order: Global___ListOrder.ValueType = ...,
         contains: _builtins.str = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["contains", b"contains", "filter", b"filter", "order", b"order", "page_size", b"page_size", "page_token", b"page_token", "project", b"project", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "contains", b"contains", "filter", b"filter", "order", b"order", "page_size", b"page_size", "page_token", b"page_token", "project", b"project", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceListRequest: _TypeAlias = MemoryServiceListRequest  # noqa: Y015
+Global___ListMemoriesRequest: _TypeAlias = ListMemoriesRequest  # noqa: Y015
 
 @_typing.final
-class MemoryServiceListResponse(_message.Message):
+class ListMemoriesResponse(_message.Message):
     """A page of memories."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -275,10 +289,10 @@ class MemoryServiceListResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceListResponse: _TypeAlias = MemoryServiceListResponse  # noqa: Y015
+Global___ListMemoriesResponse: _TypeAlias = ListMemoriesResponse  # noqa: Y015
 
 @_typing.final
-class MemoryServiceUpdateRequest(_message.Message):
+class UpdateMemoryRequest(_message.Message):
     """Changes a memory."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -292,12 +306,12 @@ class MemoryServiceUpdateRequest(_message.Message):
     request_id: _builtins.str
     """A UUID of the caller's making, as in LearnRequest. Optional."""
     @_builtins.property
-    def memory(self) -> _memory_pb2.MemoryInput:
+    def memory(self) -> _memory_pb2.Memory:
         """Holds the id of the memory and the new values. Required; only the fields that update_mask names are looked at."""
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """Fields to change: "index", "index.title", "index.summary", "index.tags", "payload", "payload.content", "origin",
+        """Fields to change: "title", "summary", "tags", "content", "raw", "detail" (whichever is set, or none), "origin",
         "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash". Required.
         """
 
@@ -306,7 +320,7 @@ class MemoryServiceUpdateRequest(_message.Message):
         *,
         project: _builtins.str = ...,
         request_id: _builtins.str = ...,
-        memory: _memory_pb2.MemoryInput | None = ...,
+        memory: _memory_pb2.Memory | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory", "update_mask", b"update_mask"]  # noqa: Y015
@@ -315,10 +329,10 @@ class MemoryServiceUpdateRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceUpdateRequest: _TypeAlias = MemoryServiceUpdateRequest  # noqa: Y015
+Global___UpdateMemoryRequest: _TypeAlias = UpdateMemoryRequest  # noqa: Y015
 
 @_typing.final
-class MemoryServiceUpdateResponse(_message.Message):
+class UpdateMemoryResponse(_message.Message):
     """The changed memory."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -343,10 +357,10 @@ class MemoryServiceUpdateResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceUpdateResponse: _TypeAlias = MemoryServiceUpdateResponse  # noqa: Y015
+Global___UpdateMemoryResponse: _TypeAlias = UpdateMemoryResponse  # noqa: Y015
 
 @_typing.final
-class MemoryServiceDeleteRequest(_message.Message):
+class DeleteMemoriesRequest(_message.Message):
     """Removes memories."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -375,10 +389,10 @@ class MemoryServiceDeleteRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceDeleteRequest: _TypeAlias = MemoryServiceDeleteRequest  # noqa: Y015
+Global___DeleteMemoriesRequest: _TypeAlias = DeleteMemoriesRequest  # noqa: Y015
 
 @_typing.final
-class MemoryServiceDeleteResponse(_message.Message):
+class DeleteMemoriesResponse(_message.Message):
     """What was removed."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -407,10 +421,10 @@ class MemoryServiceDeleteResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MemoryServiceDeleteResponse: _TypeAlias = MemoryServiceDeleteResponse  # noqa: Y015
+Global___DeleteMemoriesResponse: _TypeAlias = DeleteMemoriesResponse  # noqa: Y015
 
 @_typing.final
-class MemoryServiceWatchRequest(_message.Message):
+class WatchMemoriesRequest(_message.Message):
     """Asks what becomes of a project's memories."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -419,6 +433,7 @@ class MemoryServiceWatchRequest(_message.Message):
     AFTER_SEQ_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     after_seq: _builtins.int
@@ -427,8 +442,10 @@ class MemoryServiceWatchRequest(_message.Message):
     """
     view: _memory_pb2.MemoryView.ValueType
     """Unset means INDEX."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     @_builtins.property
-    def filter(self) -> _memory_pb2.Filter:
+    def filter(self) -> _memory_pb2.MemoryFilter:
         """Which memories to tell of. What a removed memory was is no longer known: removals are told of whatever the filter
         says, but for excluded_ids.
         """
@@ -438,21 +455,22 @@ class MemoryServiceWatchRequest(_message.Message):
         *,
         project: _builtins.str = ...,
         after_seq: _builtins.int | None = ...,
-        filter: _memory_pb2.Filter | None = ...,
+        filter: _memory_pb2.MemoryFilter | None = ...,
         view: _memory_pb2.MemoryView.ValueType = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_after_seq", b"_after_seq", "after_seq", b"after_seq", "filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_seq", b"_after_seq", "after_seq", b"after_seq", "filter", b"filter", "project", b"project", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after_seq", b"_after_seq", "after_seq", b"after_seq", "allow_missing", b"allow_missing", "filter", b"filter", "project", b"project", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after_seq: _TypeAlias = _typing.Literal["after_seq"]  # noqa: Y015
     _WhichOneofArgType__after_seq: _TypeAlias = _typing.Literal["_after_seq", b"_after_seq"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__after_seq) -> _WhichOneofReturnType__after_seq | None: ...
 
-Global___MemoryServiceWatchRequest: _TypeAlias = MemoryServiceWatchRequest  # noqa: Y015
+Global___WatchMemoriesRequest: _TypeAlias = WatchMemoriesRequest  # noqa: Y015
 
 @_typing.final
-class MemoryServiceWatchResponse(_message.Message):
+class WatchMemoriesResponse(_message.Message):
     """The beginning of a stream, some events, or a gap."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -461,8 +479,11 @@ class MemoryServiceWatchResponse(_message.Message):
     START_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
     RESET_FIELD_NUMBER: _builtins.int
+    CAUGHT_UP_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """All that happened up to this write has been told: after_seq to go on from here."""
+    caught_up: _builtins.bool
+    """Whether all that had happened when the stream began has been told: true from the message on that completes it."""
     @_builtins.property
     def start(self) -> Global___MemoryWatchStart:
         """The first message of a stream: everything behind seq will be told."""
@@ -482,16 +503,17 @@ class MemoryServiceWatchResponse(_message.Message):
         start: Global___MemoryWatchStart | None = ...,
         events: Global___MemoryEvents | None = ...,
         reset: Global___MemoryWatchReset | None = ...,
+        caught_up: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "news", b"news", "reset", b"reset", "start", b"start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "news", b"news", "reset", b"reset", "seq", b"seq", "start", b"start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caught_up", b"caught_up", "events", b"events", "news", b"news", "reset", b"reset", "seq", b"seq", "start", b"start"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_news: _TypeAlias = _typing.Literal["start", "events", "reset"]  # noqa: Y015
     _WhichOneofArgType_news: _TypeAlias = _typing.Literal["news", b"news"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_news) -> _WhichOneofReturnType_news | None: ...
 
-Global___MemoryServiceWatchResponse: _TypeAlias = MemoryServiceWatchResponse  # noqa: Y015
+Global___WatchMemoriesResponse: _TypeAlias = WatchMemoriesResponse  # noqa: Y015
 
 @_typing.final
 class MemoryWatchStart(_message.Message):
@@ -559,11 +581,11 @@ class MemoryEvent(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    TYPE_FIELD_NUMBER: _builtins.int
+    CHANGE_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
     MEMORY_FIELD_NUMBER: _builtins.int
     SEQ_FIELD_NUMBER: _builtins.int
-    type: Global___MemoryEventType.ValueType
+    change: Global___MemoryEventType.ValueType
     """What."""
     id: _builtins.str
     """Its id."""
@@ -576,14 +598,14 @@ class MemoryEvent(_message.Message):
     def __init__(
         self,
         *,
-        type: Global___MemoryEventType.ValueType = ...,
+        change: Global___MemoryEventType.ValueType = ...,
         id: _builtins.str = ...,
         memory: _memory_pb2.Memory | None = ...,
         seq: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "memory", b"memory", "seq", b"seq", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["change", b"change", "id", b"id", "memory", b"memory", "seq", b"seq"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

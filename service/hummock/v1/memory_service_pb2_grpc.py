@@ -35,35 +35,35 @@ class MemoryServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.Get = channel.unary_unary(
-                '/hummock.v1.MemoryService/Get',
-                request_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceGetRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceGetResponse.FromString,
+        self.GetMemory = channel.unary_unary(
+                '/hummock.v1.MemoryService/GetMemory',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.GetMemoryRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.GetMemoryResponse.FromString,
                 _registered_method=True)
-        self.BatchGet = channel.unary_unary(
-                '/hummock.v1.MemoryService/BatchGet',
-                request_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceBatchGetRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceBatchGetResponse.FromString,
+        self.BatchGetMemories = channel.unary_unary(
+                '/hummock.v1.MemoryService/BatchGetMemories',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.BatchGetMemoriesRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.BatchGetMemoriesResponse.FromString,
                 _registered_method=True)
-        self.List = channel.unary_unary(
-                '/hummock.v1.MemoryService/List',
-                request_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceListRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceListResponse.FromString,
+        self.ListMemories = channel.unary_unary(
+                '/hummock.v1.MemoryService/ListMemories',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.ListMemoriesRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.ListMemoriesResponse.FromString,
                 _registered_method=True)
-        self.Update = channel.unary_unary(
-                '/hummock.v1.MemoryService/Update',
-                request_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceUpdateRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceUpdateResponse.FromString,
+        self.UpdateMemory = channel.unary_unary(
+                '/hummock.v1.MemoryService/UpdateMemory',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.UpdateMemoryRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.UpdateMemoryResponse.FromString,
                 _registered_method=True)
-        self.Delete = channel.unary_unary(
-                '/hummock.v1.MemoryService/Delete',
-                request_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteResponse.FromString,
+        self.DeleteMemories = channel.unary_unary(
+                '/hummock.v1.MemoryService/DeleteMemories',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.FromString,
                 _registered_method=True)
-        self.Watch = channel.unary_stream(
-                '/hummock.v1.MemoryService/Watch',
-                request_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchResponse.FromString,
+        self.WatchMemories = channel.unary_stream(
+                '/hummock.v1.MemoryService/WatchMemories',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesResponse.FromString,
                 _registered_method=True)
 
 
@@ -71,47 +71,47 @@ class MemoryServiceServicer:
     """Reads, changes and removes memories by id.
     """
 
-    def Get(self, request, context):
-        """Returns one memory. A missing id, also one of another project, is NOT_FOUND.
+    def GetMemory(self, request, context):
+        """Returns one memory. A missing id, also one of another project, is NOT_FOUND (MEMORY_NOT_FOUND).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def BatchGet(self, request, context):
+    def BatchGetMemories(self, request, context):
         """Returns several memories; what does not exist is listed, not an error. Serves the read_memory tool.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def List(self, request, context):
+    def ListMemories(self, request, context):
         """Returns the memories of a project in pages, by their writes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Update(self, request, context):
+    def UpdateMemory(self, request, context):
         """Changes the named fields of a memory; a changed text is embedded again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Delete(self, request, context):
+    def DeleteMemories(self, request, context):
         """Removes memories, all in one write. What does not exist is listed, not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Watch(self, request, context):
+    def WatchMemories(self, request, context):
         """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
-        keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
-        one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory got
-        the vectors that it waited for is not told (ProjectService.Watch). A project need not exist yet. A stopping service
-        ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+        keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
+        the one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory
+        got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
+        UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -120,35 +120,35 @@ class MemoryServiceServicer:
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Get': grpc.unary_unary_rpc_method_handler(
-                    servicer.Get,
-                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceGetRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceGetResponse.SerializeToString,
+            'GetMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMemory,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.GetMemoryRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.GetMemoryResponse.SerializeToString,
             ),
-            'BatchGet': grpc.unary_unary_rpc_method_handler(
-                    servicer.BatchGet,
-                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceBatchGetRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceBatchGetResponse.SerializeToString,
+            'BatchGetMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchGetMemories,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.BatchGetMemoriesRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.BatchGetMemoriesResponse.SerializeToString,
             ),
-            'List': grpc.unary_unary_rpc_method_handler(
-                    servicer.List,
-                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceListRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceListResponse.SerializeToString,
+            'ListMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMemories,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.ListMemoriesRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.ListMemoriesResponse.SerializeToString,
             ),
-            'Update': grpc.unary_unary_rpc_method_handler(
-                    servicer.Update,
-                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceUpdateRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceUpdateResponse.SerializeToString,
+            'UpdateMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateMemory,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.UpdateMemoryRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.UpdateMemoryResponse.SerializeToString,
             ),
-            'Delete': grpc.unary_unary_rpc_method_handler(
-                    servicer.Delete,
-                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteResponse.SerializeToString,
+            'DeleteMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteMemories,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.SerializeToString,
             ),
-            'Watch': grpc.unary_stream_rpc_method_handler(
-                    servicer.Watch,
-                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchResponse.SerializeToString,
+            'WatchMemories': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchMemories,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -163,7 +163,7 @@ class MemoryService:
     """
 
     @staticmethod
-    def Get(request,
+    def GetMemory(request,
             target,
             options=(),
             channel_credentials=None,
@@ -176,9 +176,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.MemoryService/Get',
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceGetRequest.SerializeToString,
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceGetResponse.FromString,
+            '/hummock.v1.MemoryService/GetMemory',
+            hummock_dot_v1_dot_memory__service__pb2.GetMemoryRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.GetMemoryResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -190,7 +190,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def BatchGet(request,
+    def BatchGetMemories(request,
             target,
             options=(),
             channel_credentials=None,
@@ -203,9 +203,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.MemoryService/BatchGet',
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceBatchGetRequest.SerializeToString,
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceBatchGetResponse.FromString,
+            '/hummock.v1.MemoryService/BatchGetMemories',
+            hummock_dot_v1_dot_memory__service__pb2.BatchGetMemoriesRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.BatchGetMemoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -217,7 +217,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def List(request,
+    def ListMemories(request,
             target,
             options=(),
             channel_credentials=None,
@@ -230,9 +230,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.MemoryService/List',
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceListRequest.SerializeToString,
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceListResponse.FromString,
+            '/hummock.v1.MemoryService/ListMemories',
+            hummock_dot_v1_dot_memory__service__pb2.ListMemoriesRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.ListMemoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -244,7 +244,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def Update(request,
+    def UpdateMemory(request,
             target,
             options=(),
             channel_credentials=None,
@@ -257,9 +257,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.MemoryService/Update',
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceUpdateRequest.SerializeToString,
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceUpdateResponse.FromString,
+            '/hummock.v1.MemoryService/UpdateMemory',
+            hummock_dot_v1_dot_memory__service__pb2.UpdateMemoryRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.UpdateMemoryResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -271,7 +271,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def Delete(request,
+    def DeleteMemories(request,
             target,
             options=(),
             channel_credentials=None,
@@ -284,9 +284,9 @@ class MemoryService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.MemoryService/Delete',
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteRequest.SerializeToString,
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceDeleteResponse.FromString,
+            '/hummock.v1.MemoryService/DeleteMemories',
+            hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -298,7 +298,7 @@ class MemoryService:
             _registered_method=True)
 
     @staticmethod
-    def Watch(request,
+    def WatchMemories(request,
             target,
             options=(),
             channel_credentials=None,
@@ -311,9 +311,9 @@ class MemoryService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/hummock.v1.MemoryService/Watch',
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchRequest.SerializeToString,
-            hummock_dot_v1_dot_memory__service__pb2.MemoryServiceWatchResponse.FromString,
+            '/hummock.v1.MemoryService/WatchMemories',
+            hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -33,22 +33,22 @@ class MemoryServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MemoryServiceAsyncStub: ...
-    Get: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceGetRequest, _memory_service_pb2.MemoryServiceGetResponse]
-    """Returns one memory. A missing id, also one of another project, is NOT_FOUND."""
-    BatchGet: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceBatchGetRequest, _memory_service_pb2.MemoryServiceBatchGetResponse]
+    GetMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.GetMemoryRequest, _memory_service_pb2.GetMemoryResponse]
+    """Returns one memory. A missing id, also one of another project, is NOT_FOUND (MEMORY_NOT_FOUND)."""
+    BatchGetMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.BatchGetMemoriesRequest, _memory_service_pb2.BatchGetMemoriesResponse]
     """Returns several memories; what does not exist is listed, not an error. Serves the read_memory tool."""
-    List: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceListRequest, _memory_service_pb2.MemoryServiceListResponse]
+    ListMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]
     """Returns the memories of a project in pages, by their writes."""
-    Update: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceUpdateRequest, _memory_service_pb2.MemoryServiceUpdateResponse]
+    UpdateMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]
     """Changes the named fields of a memory; a changed text is embedded again."""
-    Delete: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceDeleteRequest, _memory_service_pb2.MemoryServiceDeleteResponse]
+    DeleteMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.DeleteMemoriesRequest, _memory_service_pb2.DeleteMemoriesResponse]
     """Removes memories, all in one write. What does not exist is listed, not an error."""
-    Watch: _grpc.UnaryStreamMultiCallable[_memory_service_pb2.MemoryServiceWatchRequest, _memory_service_pb2.MemoryServiceWatchResponse]
+    WatchMemories: _grpc.UnaryStreamMultiCallable[_memory_service_pb2.WatchMemoriesRequest, _memory_service_pb2.WatchMemoriesResponse]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
-    keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
-    one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory got
-    the vectors that it waited for is not told (ProjectService.Watch). A project need not exist yet. A stopping service
-    ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+    keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
+    the one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory
+    got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
+    UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
     """
 
 @_typing.type_check_only
@@ -56,78 +56,78 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Reads, changes and removes memories by id."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    Get: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceGetRequest, _memory_service_pb2.MemoryServiceGetResponse]  # type: ignore[assignment]
-    """Returns one memory. A missing id, also one of another project, is NOT_FOUND."""
-    BatchGet: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceBatchGetRequest, _memory_service_pb2.MemoryServiceBatchGetResponse]  # type: ignore[assignment]
+    GetMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.GetMemoryRequest, _memory_service_pb2.GetMemoryResponse]  # type: ignore[assignment]
+    """Returns one memory. A missing id, also one of another project, is NOT_FOUND (MEMORY_NOT_FOUND)."""
+    BatchGetMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.BatchGetMemoriesRequest, _memory_service_pb2.BatchGetMemoriesResponse]  # type: ignore[assignment]
     """Returns several memories; what does not exist is listed, not an error. Serves the read_memory tool."""
-    List: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceListRequest, _memory_service_pb2.MemoryServiceListResponse]  # type: ignore[assignment]
+    ListMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListMemoriesRequest, _memory_service_pb2.ListMemoriesResponse]  # type: ignore[assignment]
     """Returns the memories of a project in pages, by their writes."""
-    Update: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceUpdateRequest, _memory_service_pb2.MemoryServiceUpdateResponse]  # type: ignore[assignment]
+    UpdateMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]  # type: ignore[assignment]
     """Changes the named fields of a memory; a changed text is embedded again."""
-    Delete: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.MemoryServiceDeleteRequest, _memory_service_pb2.MemoryServiceDeleteResponse]  # type: ignore[assignment]
+    DeleteMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.DeleteMemoriesRequest, _memory_service_pb2.DeleteMemoriesResponse]  # type: ignore[assignment]
     """Removes memories, all in one write. What does not exist is listed, not an error."""
-    Watch: _aio.UnaryStreamMultiCallable[_memory_service_pb2.MemoryServiceWatchRequest, _memory_service_pb2.MemoryServiceWatchResponse]  # type: ignore[assignment]
+    WatchMemories: _aio.UnaryStreamMultiCallable[_memory_service_pb2.WatchMemoriesRequest, _memory_service_pb2.WatchMemoriesResponse]  # type: ignore[assignment]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
-    keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
-    one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory got
-    the vectors that it waited for is not told (ProjectService.Watch). A project need not exist yet. A stopping service
-    ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+    keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
+    the one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory
+    got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
+    UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     """Reads, changes and removes memories by id."""
 
     @_abc_1.abstractmethod
-    def Get(
+    def GetMemory(
         self,
-        request: _memory_service_pb2.MemoryServiceGetRequest,
+        request: _memory_service_pb2.GetMemoryRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.MemoryServiceGetResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceGetResponse]]:
-        """Returns one memory. A missing id, also one of another project, is NOT_FOUND."""
+    ) -> _typing.Union[_memory_service_pb2.GetMemoryResponse, _abc.Awaitable[_memory_service_pb2.GetMemoryResponse]]:
+        """Returns one memory. A missing id, also one of another project, is NOT_FOUND (MEMORY_NOT_FOUND)."""
 
     @_abc_1.abstractmethod
-    def BatchGet(
+    def BatchGetMemories(
         self,
-        request: _memory_service_pb2.MemoryServiceBatchGetRequest,
+        request: _memory_service_pb2.BatchGetMemoriesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.MemoryServiceBatchGetResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceBatchGetResponse]]:
+    ) -> _typing.Union[_memory_service_pb2.BatchGetMemoriesResponse, _abc.Awaitable[_memory_service_pb2.BatchGetMemoriesResponse]]:
         """Returns several memories; what does not exist is listed, not an error. Serves the read_memory tool."""
 
     @_abc_1.abstractmethod
-    def List(
+    def ListMemories(
         self,
-        request: _memory_service_pb2.MemoryServiceListRequest,
+        request: _memory_service_pb2.ListMemoriesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.MemoryServiceListResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceListResponse]]:
+    ) -> _typing.Union[_memory_service_pb2.ListMemoriesResponse, _abc.Awaitable[_memory_service_pb2.ListMemoriesResponse]]:
         """Returns the memories of a project in pages, by their writes."""
 
     @_abc_1.abstractmethod
-    def Update(
+    def UpdateMemory(
         self,
-        request: _memory_service_pb2.MemoryServiceUpdateRequest,
+        request: _memory_service_pb2.UpdateMemoryRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.MemoryServiceUpdateResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceUpdateResponse]]:
+    ) -> _typing.Union[_memory_service_pb2.UpdateMemoryResponse, _abc.Awaitable[_memory_service_pb2.UpdateMemoryResponse]]:
         """Changes the named fields of a memory; a changed text is embedded again."""
 
     @_abc_1.abstractmethod
-    def Delete(
+    def DeleteMemories(
         self,
-        request: _memory_service_pb2.MemoryServiceDeleteRequest,
+        request: _memory_service_pb2.DeleteMemoriesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_memory_service_pb2.MemoryServiceDeleteResponse, _abc.Awaitable[_memory_service_pb2.MemoryServiceDeleteResponse]]:
+    ) -> _typing.Union[_memory_service_pb2.DeleteMemoriesResponse, _abc.Awaitable[_memory_service_pb2.DeleteMemoriesResponse]]:
         """Removes memories, all in one write. What does not exist is listed, not an error."""
 
     @_abc_1.abstractmethod
-    def Watch(
+    def WatchMemories(
         self,
-        request: _memory_service_pb2.MemoryServiceWatchRequest,
+        request: _memory_service_pb2.WatchMemoriesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_memory_service_pb2.MemoryServiceWatchResponse], _abc.AsyncIterator[_memory_service_pb2.MemoryServiceWatchResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_memory_service_pb2.WatchMemoriesResponse], _abc.AsyncIterator[_memory_service_pb2.WatchMemoriesResponse]]:
         """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
-        keep it up to date: Watch, wait for the start, List, then make every event: a memory that is told of replaces the
-        one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory got
-        the vectors that it waited for is not told (ProjectService.Watch). A project need not exist yet. A stopping service
-        ends the stream with UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED.
+        keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
+        the one with its id, whether or not it was there. What is overtaken before it is sent may be left out; that a memory
+        got the vectors that it waited for is not told (ProjectService.WatchProject). A stopping service ends the stream with
+        UNAVAILABLE, too many streams are RESOURCE_EXHAUSTED; whoever watches again with after_seq misses nothing.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

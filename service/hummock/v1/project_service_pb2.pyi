@@ -10,6 +10,7 @@ from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.rpc import status_pb2 as _status_pb2
 from hummock.v1 import memory_pb2 as _memory_pb2
 from hummock.v1 import settings_pb2 as _settings_pb2
 from hummock.v1 import transfer_pb2 as _transfer_pb2
@@ -68,14 +69,14 @@ class KindCount(_message.Message):
 
     KIND_FIELD_NUMBER: _builtins.int
     COUNT_FIELD_NUMBER: _builtins.int
-    kind: _builtins.str
-    """"LEARNING_RECORD", "DOMAIN_KNOWLEDGE", "CODE_FRAGMENT", "NOTE" or "ENTRY"."""
+    kind: _memory_pb2.MemoryKind.ValueType
+    """Which."""
     count: _builtins.int
     """Memories."""
     def __init__(
         self,
         *,
-        kind: _builtins.str = ...,
+        kind: _memory_pb2.MemoryKind.ValueType = ...,
         count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -117,7 +118,7 @@ class FeedbackCounts(_message.Message):
 Global___FeedbackCounts: _TypeAlias = FeedbackCounts  # noqa: Y015
 
 @_typing.final
-class Project(_message.Message):
+class ProjectDetails(_message.Message):
     """A project."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -150,7 +151,7 @@ class Project(_message.Message):
 
     @_builtins.property
     def kinds(self) -> _containers.RepeatedCompositeFieldContainer[Global___KindCount]:
-        """Memories by kind; kinds without a memory are left out. Only Get fills it."""
+        """Memories by kind; kinds without a memory are left out. Only GetProject fills it."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -158,7 +159,7 @@ class Project(_message.Message):
 
     @_builtins.property
     def feedback(self) -> Global___FeedbackCounts:
-        """Verdicts that feedback has given so far. Only Get fills it."""
+        """Verdicts that feedback has given so far. Only GetProject fills it."""
 
     def __init__(
         self,
@@ -180,10 +181,10 @@ class Project(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Project: _TypeAlias = Project  # noqa: Y015
+Global___ProjectDetails: _TypeAlias = ProjectDetails  # noqa: Y015
 
 @_typing.final
-class ProjectServiceGetRequest(_message.Message):
+class GetProjectRequest(_message.Message):
     """Asks for a project."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -202,23 +203,23 @@ class ProjectServiceGetRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceGetRequest: _TypeAlias = ProjectServiceGetRequest  # noqa: Y015
+Global___GetProjectRequest: _TypeAlias = GetProjectRequest  # noqa: Y015
 
 @_typing.final
-class ProjectServiceGetResponse(_message.Message):
+class GetProjectResponse(_message.Message):
     """A project."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def project(self) -> Global___Project:
+    def project(self) -> Global___ProjectDetails:
         """The project."""
 
     def __init__(
         self,
         *,
-        project: Global___Project | None = ...,
+        project: Global___ProjectDetails | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["project", b"project"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -226,10 +227,10 @@ class ProjectServiceGetResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceGetResponse: _TypeAlias = ProjectServiceGetResponse  # noqa: Y015
+Global___GetProjectResponse: _TypeAlias = GetProjectResponse  # noqa: Y015
 
 @_typing.final
-class ProjectServiceListRequest(_message.Message):
+class ListProjectsRequest(_message.Message):
     """Asks for a page of projects."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -237,7 +238,7 @@ class ProjectServiceListRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """0 to 1000; 0 and unset mean 100."""
+    """At most 1000, more is taken for 1000; 0 and unset mean 100."""
     page_token: _builtins.str
     """next_page_token of the page before; unset means the first page."""
     def __init__(
@@ -252,10 +253,10 @@ class ProjectServiceListRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceListRequest: _TypeAlias = ProjectServiceListRequest  # noqa: Y015
+Global___ListProjectsRequest: _TypeAlias = ListProjectsRequest  # noqa: Y015
 
 @_typing.final
-class ProjectServiceListResponse(_message.Message):
+class ListProjectsResponse(_message.Message):
     """A page of projects."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -265,13 +266,13 @@ class ProjectServiceListResponse(_message.Message):
     next_page_token: _builtins.str
     """Asks for the page after this one; empty on the last page."""
     @_builtins.property
-    def projects(self) -> _containers.RepeatedCompositeFieldContainer[Global___Project]:
+    def projects(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProjectDetails]:
         """By name."""
 
     def __init__(
         self,
         *,
-        projects: _abc.Iterable[Global___Project] | None = ...,
+        projects: _abc.Iterable[Global___ProjectDetails] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -280,10 +281,10 @@ class ProjectServiceListResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceListResponse: _TypeAlias = ProjectServiceListResponse  # noqa: Y015
+Global___ListProjectsResponse: _TypeAlias = ListProjectsResponse  # noqa: Y015
 
 @_typing.final
-class ProjectServiceWatchRequest(_message.Message):
+class WatchProjectRequest(_message.Message):
     """Asks to follow a project's embedding."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -302,10 +303,10 @@ class ProjectServiceWatchRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceWatchRequest: _TypeAlias = ProjectServiceWatchRequest  # noqa: Y015
+Global___WatchProjectRequest: _TypeAlias = WatchProjectRequest  # noqa: Y015
 
 @_typing.final
-class ProjectServiceWatchResponse(_message.Message):
+class WatchProjectResponse(_message.Message):
     """How far a project's embedding is."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -338,10 +339,10 @@ class ProjectServiceWatchResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceWatchResponse: _TypeAlias = ProjectServiceWatchResponse  # noqa: Y015
+Global___WatchProjectResponse: _TypeAlias = WatchProjectResponse  # noqa: Y015
 
 @_typing.final
-class ProjectServiceUpdateRequest(_message.Message):
+class UpdateProjectRequest(_message.Message):
     """Changes a project's information."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -382,23 +383,23 @@ class ProjectServiceUpdateRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceUpdateRequest: _TypeAlias = ProjectServiceUpdateRequest  # noqa: Y015
+Global___UpdateProjectRequest: _TypeAlias = UpdateProjectRequest  # noqa: Y015
 
 @_typing.final
-class ProjectServiceUpdateResponse(_message.Message):
+class UpdateProjectResponse(_message.Message):
     """The changed project."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def project(self) -> Global___Project:
+    def project(self) -> Global___ProjectDetails:
         """The project as it is now."""
 
     def __init__(
         self,
         *,
-        project: Global___Project | None = ...,
+        project: Global___ProjectDetails | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["project", b"project"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -406,10 +407,10 @@ class ProjectServiceUpdateResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceUpdateResponse: _TypeAlias = ProjectServiceUpdateResponse  # noqa: Y015
+Global___UpdateProjectResponse: _TypeAlias = UpdateProjectResponse  # noqa: Y015
 
 @_typing.final
-class ProjectServiceGetSettingsRequest(_message.Message):
+class GetProjectSettingsRequest(_message.Message):
     """Asks for a project's settings."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -428,16 +429,17 @@ class ProjectServiceGetSettingsRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceGetSettingsRequest: _TypeAlias = ProjectServiceGetSettingsRequest  # noqa: Y015
+Global___GetProjectSettingsRequest: _TypeAlias = GetProjectSettingsRequest  # noqa: Y015
 
 @_typing.final
-class ProjectServiceGetSettingsResponse(_message.Message):
+class GetProjectSettingsResponse(_message.Message):
     """A project's settings."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SETTINGS_FIELD_NUMBER: _builtins.int
-    VALUES_FIELD_NUMBER: _builtins.int
+    EFFECTIVE_FIELD_NUMBER: _builtins.int
+    DEFAULTS_FIELD_NUMBER: _builtins.int
     CONTENT_SEQ_FIELD_NUMBER: _builtins.int
     content_seq: _builtins.int
     """Changes when a setting does, as with every change after which a recall could answer differently."""
@@ -446,26 +448,31 @@ class ProjectServiceGetSettingsResponse(_message.Message):
         """What the project itself says; all else is unset."""
 
     @_builtins.property
-    def values(self) -> _containers.RepeatedCompositeFieldContainer[_settings_pb2.Setting]:
-        """Every value that applies, in the order of ProjectSettings."""
+    def effective(self) -> _settings_pb2.ProjectSettings:
+        """Every value that applies where a request says nothing."""
+
+    @_builtins.property
+    def defaults(self) -> _settings_pb2.ProjectSettings:
+        """What would apply if the project said nothing."""
 
     def __init__(
         self,
         *,
         settings: _settings_pb2.ProjectSettings | None = ...,
-        values: _abc.Iterable[_settings_pb2.Setting] | None = ...,
+        effective: _settings_pb2.ProjectSettings | None = ...,
+        defaults: _settings_pb2.ProjectSettings | None = ...,
         content_seq: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["defaults", b"defaults", "effective", b"effective", "settings", b"settings"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "settings", b"settings", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "defaults", b"defaults", "effective", b"effective", "settings", b"settings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceGetSettingsResponse: _TypeAlias = ProjectServiceGetSettingsResponse  # noqa: Y015
+Global___GetProjectSettingsResponse: _TypeAlias = GetProjectSettingsResponse  # noqa: Y015
 
 @_typing.final
-class ProjectServiceUpdateSettingsRequest(_message.Message):
+class UpdateProjectSettingsRequest(_message.Message):
     """Changes a project's settings."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -500,16 +507,17 @@ class ProjectServiceUpdateSettingsRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceUpdateSettingsRequest: _TypeAlias = ProjectServiceUpdateSettingsRequest  # noqa: Y015
+Global___UpdateProjectSettingsRequest: _TypeAlias = UpdateProjectSettingsRequest  # noqa: Y015
 
 @_typing.final
-class ProjectServiceUpdateSettingsResponse(_message.Message):
+class UpdateProjectSettingsResponse(_message.Message):
     """The changed settings."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SETTINGS_FIELD_NUMBER: _builtins.int
-    VALUES_FIELD_NUMBER: _builtins.int
+    EFFECTIVE_FIELD_NUMBER: _builtins.int
+    DEFAULTS_FIELD_NUMBER: _builtins.int
     SEQ_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """The project's seq after this write."""
@@ -518,26 +526,31 @@ class ProjectServiceUpdateSettingsResponse(_message.Message):
         """What the project itself says now."""
 
     @_builtins.property
-    def values(self) -> _containers.RepeatedCompositeFieldContainer[_settings_pb2.Setting]:
-        """Every value that applies now, in the order of ProjectSettings."""
+    def effective(self) -> _settings_pb2.ProjectSettings:
+        """Every value that applies now where a request says nothing."""
+
+    @_builtins.property
+    def defaults(self) -> _settings_pb2.ProjectSettings:
+        """What would apply if the project said nothing."""
 
     def __init__(
         self,
         *,
         settings: _settings_pb2.ProjectSettings | None = ...,
-        values: _abc.Iterable[_settings_pb2.Setting] | None = ...,
+        effective: _settings_pb2.ProjectSettings | None = ...,
+        defaults: _settings_pb2.ProjectSettings | None = ...,
         seq: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["defaults", b"defaults", "effective", b"effective", "settings", b"settings"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["seq", b"seq", "settings", b"settings", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["defaults", b"defaults", "effective", b"effective", "seq", b"seq", "settings", b"settings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceUpdateSettingsResponse: _TypeAlias = ProjectServiceUpdateSettingsResponse  # noqa: Y015
+Global___UpdateProjectSettingsResponse: _TypeAlias = UpdateProjectSettingsResponse  # noqa: Y015
 
 @_typing.final
-class ProjectServiceExportRequest(_message.Message):
+class ExportProjectRequest(_message.Message):
     """Asks for all of a project."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -560,10 +573,10 @@ class ProjectServiceExportRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceExportRequest: _TypeAlias = ProjectServiceExportRequest  # noqa: Y015
+Global___ExportProjectRequest: _TypeAlias = ExportProjectRequest  # noqa: Y015
 
 @_typing.final
-class ProjectServiceExportResponse(_message.Message):
+class ExportProjectResponse(_message.Message):
     """Some records of a project."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -588,10 +601,10 @@ class ProjectServiceExportResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceExportResponse: _TypeAlias = ProjectServiceExportResponse  # noqa: Y015
+Global___ExportProjectResponse: _TypeAlias = ExportProjectResponse  # noqa: Y015
 
 @_typing.final
-class ProjectServiceImportRequest(_message.Message):
+class ImportProjectRequest(_message.Message):
     """Some records to be taken in."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -616,7 +629,7 @@ class ProjectServiceImportRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceImportRequest: _TypeAlias = ProjectServiceImportRequest  # noqa: Y015
+Global___ImportProjectRequest: _TypeAlias = ImportProjectRequest  # noqa: Y015
 
 @_typing.final
 class ImportLine(_message.Message):
@@ -647,7 +660,7 @@ class ImportLine(_message.Message):
 Global___ImportLine: _TypeAlias = ImportLine  # noqa: Y015
 
 @_typing.final
-class ProjectServiceImportResponse(_message.Message):
+class ImportProjectResponse(_message.Message):
     """What became of the records of one message."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -700,7 +713,7 @@ class ProjectServiceImportResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ProjectServiceImportResponse: _TypeAlias = ProjectServiceImportResponse  # noqa: Y015
+Global___ImportProjectResponse: _TypeAlias = ImportProjectResponse  # noqa: Y015
 
 @_typing.final
 class ImportFailure(_message.Message):
@@ -709,24 +722,22 @@ class ImportFailure(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NUMBER_FIELD_NUMBER: _builtins.int
-    FIELD_FIELD_NUMBER: _builtins.int
-    MESSAGE_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """The line's number."""
-    field: _builtins.str
-    """The field that is wrong, for example "memory.memory.payload". Empty when no field is."""
-    message: _builtins.str
-    """What is wrong, for people."""
+    @_builtins.property
+    def status(self) -> _status_pb2.Status:
+        """Why, as a call that fails would say it; fields begin at the record, for example "memory.memory.content"."""
+
     def __init__(
         self,
         *,
         number: _builtins.int = ...,
-        field: _builtins.str = ...,
-        message: _builtins.str = ...,
+        status: _status_pb2.Status | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["status", b"status"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["field", b"field", "message", b"message", "number", b"number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -35,45 +35,45 @@ class ProjectServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.Get = channel.unary_unary(
-                '/hummock.v1.ProjectService/Get',
-                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetResponse.FromString,
+        self.GetProject = channel.unary_unary(
+                '/hummock.v1.ProjectService/GetProject',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.GetProjectRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.GetProjectResponse.FromString,
                 _registered_method=True)
-        self.List = channel.unary_unary(
-                '/hummock.v1.ProjectService/List',
-                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceListRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceListResponse.FromString,
+        self.ListProjects = channel.unary_unary(
+                '/hummock.v1.ProjectService/ListProjects',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.ListProjectsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ListProjectsResponse.FromString,
                 _registered_method=True)
-        self.Watch = channel.unary_stream(
-                '/hummock.v1.ProjectService/Watch',
-                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchResponse.FromString,
+        self.WatchProject = channel.unary_stream(
+                '/hummock.v1.ProjectService/WatchProject',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.WatchProjectRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.WatchProjectResponse.FromString,
                 _registered_method=True)
-        self.Update = channel.unary_unary(
-                '/hummock.v1.ProjectService/Update',
-                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateResponse.FromString,
+        self.UpdateProject = channel.unary_unary(
+                '/hummock.v1.ProjectService/UpdateProject',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectResponse.FromString,
                 _registered_method=True)
-        self.GetSettings = channel.unary_unary(
-                '/hummock.v1.ProjectService/GetSettings',
-                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsResponse.FromString,
+        self.GetProjectSettings = channel.unary_unary(
+                '/hummock.v1.ProjectService/GetProjectSettings',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.GetProjectSettingsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.GetProjectSettingsResponse.FromString,
                 _registered_method=True)
-        self.UpdateSettings = channel.unary_unary(
-                '/hummock.v1.ProjectService/UpdateSettings',
-                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.FromString,
+        self.UpdateProjectSettings = channel.unary_unary(
+                '/hummock.v1.ProjectService/UpdateProjectSettings',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectSettingsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectSettingsResponse.FromString,
                 _registered_method=True)
-        self.Export = channel.unary_stream(
-                '/hummock.v1.ProjectService/Export',
-                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportResponse.FromString,
+        self.ExportProject = channel.unary_stream(
+                '/hummock.v1.ProjectService/ExportProject',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.ExportProjectRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ExportProjectResponse.FromString,
                 _registered_method=True)
-        self.Import = channel.stream_stream(
-                '/hummock.v1.ProjectService/Import',
-                request_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportResponse.FromString,
+        self.ImportProject = channel.stream_stream(
+                '/hummock.v1.ProjectService/ImportProject',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.ImportProjectRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.ImportProjectResponse.FromString,
                 _registered_method=True)
 
 
@@ -81,36 +81,37 @@ class ProjectServiceServicer:
     """Information about projects. A project is created by the first Learn or Update that names it.
     """
 
-    def Get(self, request, context):
+    def GetProject(self, request, context):
         """Returns one project. An unknown one is NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def List(self, request, context):
+    def ListProjects(self, request, context):
         """Returns the projects in pages, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Watch(self, request, context):
+    def WatchProject(self, request, context):
         """Sends how many memories of a project wait for their vectors, and again whenever that or the number of its memories has
-        changed. It ends when the caller hangs up. An unknown project is NOT_FOUND.
+        changed. It ends when the caller hangs up. Every message is all there is to know: whoever watches again misses
+        nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Update(self, request, context):
+    def UpdateProject(self, request, context):
         """Changes the named fields of a project's information; creates the project when it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetSettings(self, request, context):
+    def GetProjectSettings(self, request, context):
         """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
         is NOT_FOUND.
         """
@@ -118,14 +119,14 @@ class ProjectServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def UpdateSettings(self, request, context):
+    def UpdateProjectSettings(self, request, context):
         """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Export(self, request, context):
+    def ExportProject(self, request, context):
         """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
         in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
         was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
@@ -136,7 +137,7 @@ class ProjectServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Import(self, request_iterator, context):
+    def ImportProject(self, request_iterator, context):
         """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
         record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
         Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
@@ -149,45 +150,45 @@ class ProjectServiceServicer:
 
 def add_ProjectServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Get': grpc.unary_unary_rpc_method_handler(
-                    servicer.Get,
-                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetResponse.SerializeToString,
+            'GetProject': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProject,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.GetProjectRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.GetProjectResponse.SerializeToString,
             ),
-            'List': grpc.unary_unary_rpc_method_handler(
-                    servicer.List,
-                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceListRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceListResponse.SerializeToString,
+            'ListProjects': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListProjects,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ListProjectsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ListProjectsResponse.SerializeToString,
             ),
-            'Watch': grpc.unary_stream_rpc_method_handler(
-                    servicer.Watch,
-                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchResponse.SerializeToString,
+            'WatchProject': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchProject,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.WatchProjectRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.WatchProjectResponse.SerializeToString,
             ),
-            'Update': grpc.unary_unary_rpc_method_handler(
-                    servicer.Update,
-                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateResponse.SerializeToString,
+            'UpdateProject': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateProject,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectResponse.SerializeToString,
             ),
-            'GetSettings': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetSettings,
-                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsResponse.SerializeToString,
+            'GetProjectSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProjectSettings,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.GetProjectSettingsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.GetProjectSettingsResponse.SerializeToString,
             ),
-            'UpdateSettings': grpc.unary_unary_rpc_method_handler(
-                    servicer.UpdateSettings,
-                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.SerializeToString,
+            'UpdateProjectSettings': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateProjectSettings,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectSettingsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectSettingsResponse.SerializeToString,
             ),
-            'Export': grpc.unary_stream_rpc_method_handler(
-                    servicer.Export,
-                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportResponse.SerializeToString,
+            'ExportProject': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportProject,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ExportProjectRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ExportProjectResponse.SerializeToString,
             ),
-            'Import': grpc.stream_stream_rpc_method_handler(
-                    servicer.Import,
-                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportResponse.SerializeToString,
+            'ImportProject': grpc.stream_stream_rpc_method_handler(
+                    servicer.ImportProject,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.ImportProjectRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.ImportProjectResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -202,7 +203,7 @@ class ProjectService:
     """
 
     @staticmethod
-    def Get(request,
+    def GetProject(request,
             target,
             options=(),
             channel_credentials=None,
@@ -215,9 +216,9 @@ class ProjectService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.ProjectService/Get',
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetRequest.SerializeToString,
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetResponse.FromString,
+            '/hummock.v1.ProjectService/GetProject',
+            hummock_dot_v1_dot_project__service__pb2.GetProjectRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.GetProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -229,7 +230,7 @@ class ProjectService:
             _registered_method=True)
 
     @staticmethod
-    def List(request,
+    def ListProjects(request,
             target,
             options=(),
             channel_credentials=None,
@@ -242,9 +243,9 @@ class ProjectService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.ProjectService/List',
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceListRequest.SerializeToString,
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceListResponse.FromString,
+            '/hummock.v1.ProjectService/ListProjects',
+            hummock_dot_v1_dot_project__service__pb2.ListProjectsRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.ListProjectsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -256,7 +257,7 @@ class ProjectService:
             _registered_method=True)
 
     @staticmethod
-    def Watch(request,
+    def WatchProject(request,
             target,
             options=(),
             channel_credentials=None,
@@ -269,9 +270,9 @@ class ProjectService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/hummock.v1.ProjectService/Watch',
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchRequest.SerializeToString,
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceWatchResponse.FromString,
+            '/hummock.v1.ProjectService/WatchProject',
+            hummock_dot_v1_dot_project__service__pb2.WatchProjectRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.WatchProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -283,7 +284,7 @@ class ProjectService:
             _registered_method=True)
 
     @staticmethod
-    def Update(request,
+    def UpdateProject(request,
             target,
             options=(),
             channel_credentials=None,
@@ -296,9 +297,9 @@ class ProjectService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.ProjectService/Update',
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateRequest.SerializeToString,
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateResponse.FromString,
+            '/hummock.v1.ProjectService/UpdateProject',
+            hummock_dot_v1_dot_project__service__pb2.UpdateProjectRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.UpdateProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -310,7 +311,7 @@ class ProjectService:
             _registered_method=True)
 
     @staticmethod
-    def GetSettings(request,
+    def GetProjectSettings(request,
             target,
             options=(),
             channel_credentials=None,
@@ -323,9 +324,9 @@ class ProjectService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.ProjectService/GetSettings',
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsRequest.SerializeToString,
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceGetSettingsResponse.FromString,
+            '/hummock.v1.ProjectService/GetProjectSettings',
+            hummock_dot_v1_dot_project__service__pb2.GetProjectSettingsRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.GetProjectSettingsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -337,7 +338,7 @@ class ProjectService:
             _registered_method=True)
 
     @staticmethod
-    def UpdateSettings(request,
+    def UpdateProjectSettings(request,
             target,
             options=(),
             channel_credentials=None,
@@ -350,9 +351,9 @@ class ProjectService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.ProjectService/UpdateSettings',
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsRequest.SerializeToString,
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceUpdateSettingsResponse.FromString,
+            '/hummock.v1.ProjectService/UpdateProjectSettings',
+            hummock_dot_v1_dot_project__service__pb2.UpdateProjectSettingsRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.UpdateProjectSettingsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -364,7 +365,7 @@ class ProjectService:
             _registered_method=True)
 
     @staticmethod
-    def Export(request,
+    def ExportProject(request,
             target,
             options=(),
             channel_credentials=None,
@@ -377,9 +378,9 @@ class ProjectService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/hummock.v1.ProjectService/Export',
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportRequest.SerializeToString,
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceExportResponse.FromString,
+            '/hummock.v1.ProjectService/ExportProject',
+            hummock_dot_v1_dot_project__service__pb2.ExportProjectRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.ExportProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -391,7 +392,7 @@ class ProjectService:
             _registered_method=True)
 
     @staticmethod
-    def Import(request_iterator,
+    def ImportProject(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -404,9 +405,9 @@ class ProjectService:
         return grpc.experimental.stream_stream(
             request_iterator,
             target,
-            '/hummock.v1.ProjectService/Import',
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportRequest.SerializeToString,
-            hummock_dot_v1_dot_project__service__pb2.ProjectServiceImportResponse.FromString,
+            '/hummock.v1.ProjectService/ImportProject',
+            hummock_dot_v1_dot_project__service__pb2.ImportProjectRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.ImportProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,

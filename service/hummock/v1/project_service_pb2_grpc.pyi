@@ -33,30 +33,31 @@ class ProjectServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ProjectServiceAsyncStub: ...
-    Get: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceGetRequest, _project_service_pb2.ProjectServiceGetResponse]
+    GetProject: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.GetProjectRequest, _project_service_pb2.GetProjectResponse]
     """Returns one project. An unknown one is NOT_FOUND."""
-    List: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceListRequest, _project_service_pb2.ProjectServiceListResponse]
+    ListProjects: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ListProjectsRequest, _project_service_pb2.ListProjectsResponse]
     """Returns the projects in pages, by name."""
-    Watch: _grpc.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceWatchRequest, _project_service_pb2.ProjectServiceWatchResponse]
+    WatchProject: _grpc.UnaryStreamMultiCallable[_project_service_pb2.WatchProjectRequest, _project_service_pb2.WatchProjectResponse]
     """Sends how many memories of a project wait for their vectors, and again whenever that or the number of its memories has
-    changed. It ends when the caller hangs up. An unknown project is NOT_FOUND.
+    changed. It ends when the caller hangs up. Every message is all there is to know: whoever watches again misses
+    nothing.
     """
-    Update: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateRequest, _project_service_pb2.ProjectServiceUpdateResponse]
+    UpdateProject: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.UpdateProjectRequest, _project_service_pb2.UpdateProjectResponse]
     """Changes the named fields of a project's information; creates the project when it does not exist."""
-    GetSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceGetSettingsRequest, _project_service_pb2.ProjectServiceGetSettingsResponse]
+    GetProjectSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.GetProjectSettingsRequest, _project_service_pb2.GetProjectSettingsResponse]
     """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
     is NOT_FOUND.
     """
-    UpdateSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateSettingsRequest, _project_service_pb2.ProjectServiceUpdateSettingsResponse]
+    UpdateProjectSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.UpdateProjectSettingsRequest, _project_service_pb2.UpdateProjectSettingsResponse]
     """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
-    Export: _grpc.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceExportRequest, _project_service_pb2.ProjectServiceExportResponse]
+    ExportProject: _grpc.UnaryStreamMultiCallable[_project_service_pb2.ExportProjectRequest, _project_service_pb2.ExportProjectResponse]
     """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
     in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
     was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
     cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
     that were learnt are not among the records. An unknown project is NOT_FOUND.
     """
-    Import: _grpc.StreamStreamMultiCallable[_project_service_pb2.ProjectServiceImportRequest, _project_service_pb2.ProjectServiceImportResponse]
+    ImportProject: _grpc.StreamStreamMultiCallable[_project_service_pb2.ImportProjectRequest, _project_service_pb2.ImportProjectResponse]
     """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
     record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
     Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
@@ -68,30 +69,31 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Information about projects. A project is created by the first Learn or Update that names it."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    Get: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceGetRequest, _project_service_pb2.ProjectServiceGetResponse]  # type: ignore[assignment]
+    GetProject: _aio.UnaryUnaryMultiCallable[_project_service_pb2.GetProjectRequest, _project_service_pb2.GetProjectResponse]  # type: ignore[assignment]
     """Returns one project. An unknown one is NOT_FOUND."""
-    List: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceListRequest, _project_service_pb2.ProjectServiceListResponse]  # type: ignore[assignment]
+    ListProjects: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ListProjectsRequest, _project_service_pb2.ListProjectsResponse]  # type: ignore[assignment]
     """Returns the projects in pages, by name."""
-    Watch: _aio.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceWatchRequest, _project_service_pb2.ProjectServiceWatchResponse]  # type: ignore[assignment]
+    WatchProject: _aio.UnaryStreamMultiCallable[_project_service_pb2.WatchProjectRequest, _project_service_pb2.WatchProjectResponse]  # type: ignore[assignment]
     """Sends how many memories of a project wait for their vectors, and again whenever that or the number of its memories has
-    changed. It ends when the caller hangs up. An unknown project is NOT_FOUND.
+    changed. It ends when the caller hangs up. Every message is all there is to know: whoever watches again misses
+    nothing.
     """
-    Update: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateRequest, _project_service_pb2.ProjectServiceUpdateResponse]  # type: ignore[assignment]
+    UpdateProject: _aio.UnaryUnaryMultiCallable[_project_service_pb2.UpdateProjectRequest, _project_service_pb2.UpdateProjectResponse]  # type: ignore[assignment]
     """Changes the named fields of a project's information; creates the project when it does not exist."""
-    GetSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceGetSettingsRequest, _project_service_pb2.ProjectServiceGetSettingsResponse]  # type: ignore[assignment]
+    GetProjectSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.GetProjectSettingsRequest, _project_service_pb2.GetProjectSettingsResponse]  # type: ignore[assignment]
     """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
     is NOT_FOUND.
     """
-    UpdateSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.ProjectServiceUpdateSettingsRequest, _project_service_pb2.ProjectServiceUpdateSettingsResponse]  # type: ignore[assignment]
+    UpdateProjectSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.UpdateProjectSettingsRequest, _project_service_pb2.UpdateProjectSettingsResponse]  # type: ignore[assignment]
     """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
-    Export: _aio.UnaryStreamMultiCallable[_project_service_pb2.ProjectServiceExportRequest, _project_service_pb2.ProjectServiceExportResponse]  # type: ignore[assignment]
+    ExportProject: _aio.UnaryStreamMultiCallable[_project_service_pb2.ExportProjectRequest, _project_service_pb2.ExportProjectResponse]  # type: ignore[assignment]
     """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
     in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
     was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
     cannot be kept up, the stream ends with UNAVAILABLE. Conversations are as they are when their turn comes. Keywords
     that were learnt are not among the records. An unknown project is NOT_FOUND.
     """
-    Import: _aio.StreamStreamMultiCallable[_project_service_pb2.ProjectServiceImportRequest, _project_service_pb2.ProjectServiceImportResponse]  # type: ignore[assignment]
+    ImportProject: _aio.StreamStreamMultiCallable[_project_service_pb2.ImportProjectRequest, _project_service_pb2.ImportProjectResponse]  # type: ignore[assignment]
     """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
     record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
     Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own
@@ -102,63 +104,64 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
     """Information about projects. A project is created by the first Learn or Update that names it."""
 
     @_abc_1.abstractmethod
-    def Get(
+    def GetProject(
         self,
-        request: _project_service_pb2.ProjectServiceGetRequest,
+        request: _project_service_pb2.GetProjectRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_project_service_pb2.ProjectServiceGetResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceGetResponse]]:
+    ) -> _typing.Union[_project_service_pb2.GetProjectResponse, _abc.Awaitable[_project_service_pb2.GetProjectResponse]]:
         """Returns one project. An unknown one is NOT_FOUND."""
 
     @_abc_1.abstractmethod
-    def List(
+    def ListProjects(
         self,
-        request: _project_service_pb2.ProjectServiceListRequest,
+        request: _project_service_pb2.ListProjectsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_project_service_pb2.ProjectServiceListResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceListResponse]]:
+    ) -> _typing.Union[_project_service_pb2.ListProjectsResponse, _abc.Awaitable[_project_service_pb2.ListProjectsResponse]]:
         """Returns the projects in pages, by name."""
 
     @_abc_1.abstractmethod
-    def Watch(
+    def WatchProject(
         self,
-        request: _project_service_pb2.ProjectServiceWatchRequest,
+        request: _project_service_pb2.WatchProjectRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ProjectServiceWatchResponse], _abc.AsyncIterator[_project_service_pb2.ProjectServiceWatchResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.WatchProjectResponse], _abc.AsyncIterator[_project_service_pb2.WatchProjectResponse]]:
         """Sends how many memories of a project wait for their vectors, and again whenever that or the number of its memories has
-        changed. It ends when the caller hangs up. An unknown project is NOT_FOUND.
+        changed. It ends when the caller hangs up. Every message is all there is to know: whoever watches again misses
+        nothing.
         """
 
     @_abc_1.abstractmethod
-    def Update(
+    def UpdateProject(
         self,
-        request: _project_service_pb2.ProjectServiceUpdateRequest,
+        request: _project_service_pb2.UpdateProjectRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_project_service_pb2.ProjectServiceUpdateResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceUpdateResponse]]:
+    ) -> _typing.Union[_project_service_pb2.UpdateProjectResponse, _abc.Awaitable[_project_service_pb2.UpdateProjectResponse]]:
         """Changes the named fields of a project's information; creates the project when it does not exist."""
 
     @_abc_1.abstractmethod
-    def GetSettings(
+    def GetProjectSettings(
         self,
-        request: _project_service_pb2.ProjectServiceGetSettingsRequest,
+        request: _project_service_pb2.GetProjectSettingsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_project_service_pb2.ProjectServiceGetSettingsResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceGetSettingsResponse]]:
+    ) -> _typing.Union[_project_service_pb2.GetProjectSettingsResponse, _abc.Awaitable[_project_service_pb2.GetProjectSettingsResponse]]:
         """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
         is NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
-    def UpdateSettings(
+    def UpdateProjectSettings(
         self,
-        request: _project_service_pb2.ProjectServiceUpdateSettingsRequest,
+        request: _project_service_pb2.UpdateProjectSettingsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_project_service_pb2.ProjectServiceUpdateSettingsResponse, _abc.Awaitable[_project_service_pb2.ProjectServiceUpdateSettingsResponse]]:
+    ) -> _typing.Union[_project_service_pb2.UpdateProjectSettingsResponse, _abc.Awaitable[_project_service_pb2.UpdateProjectSettingsResponse]]:
         """Changes the named settings of a project; creates the project when it does not exist. The next recall follows them."""
 
     @_abc_1.abstractmethod
-    def Export(
+    def ExportProject(
         self,
-        request: _project_service_pb2.ProjectServiceExportRequest,
+        request: _project_service_pb2.ExportProjectRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ProjectServiceExportResponse], _abc.AsyncIterator[_project_service_pb2.ProjectServiceExportResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ExportProjectResponse], _abc.AsyncIterator[_project_service_pb2.ExportProjectResponse]]:
         """Gives out a project as records: what it sets for itself, its memories in the order of their writes, its conversations
         in the order in which they moved, an end. Taken in their order they make its memories as they were when the last one
         was sent: what changes meanwhile comes once more, what is removed meanwhile is named. Where so much changes that this
@@ -167,11 +170,11 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def Import(
+    def ImportProject(
         self,
-        request_iterator: _MaybeAsyncIterator[_project_service_pb2.ProjectServiceImportRequest],
+        request_iterator: _MaybeAsyncIterator[_project_service_pb2.ImportProjectRequest],
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ProjectServiceImportResponse], _abc.AsyncIterator[_project_service_pb2.ProjectServiceImportResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_project_service_pb2.ImportProjectResponse], _abc.AsyncIterator[_project_service_pb2.ImportProjectResponse]]:
         """Takes in records, message by message in their order, and answers each message once what it holds is durable. A
         record that is wrong is named by its line; all others are stored. Taking in the same records again changes nothing.
         Ids, times and all else stay what they were, equal texts of different ids stay apart; vectors of the service's own

@@ -182,6 +182,214 @@ MMR_RELEVANCE_SIMILARITY: MmrRelevance.ValueType  # 2
 """The cosine with the query, as the document writes it: λ·Sim(q, d) − (1 − λ)·max Sim(d, selected)."""
 Global___MmrRelevance: _TypeAlias = MmrRelevance  # noqa: Y015
 
+class _HitGroup:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _HitGroupEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HitGroup.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    HIT_GROUP_UNSPECIFIED: _HitGroup.ValueType  # 0
+    """None."""
+    HIT_GROUP_MAIN: _HitGroup.ValueType  # 1
+    """The main group."""
+    HIT_GROUP_CODE: _HitGroup.ValueType  # 2
+    """Code fragments beside it."""
+    HIT_GROUP_DOMAINS: _HitGroup.ValueType  # 3
+    """Domains beside it."""
+
+class HitGroup(_HitGroup, metaclass=_HitGroupEnumTypeWrapper):
+    """A part of a recall's answer."""
+
+HIT_GROUP_UNSPECIFIED: HitGroup.ValueType  # 0
+"""None."""
+HIT_GROUP_MAIN: HitGroup.ValueType  # 1
+"""The main group."""
+HIT_GROUP_CODE: HitGroup.ValueType  # 2
+"""Code fragments beside it."""
+HIT_GROUP_DOMAINS: HitGroup.ValueType  # 3
+"""Domains beside it."""
+Global___HitGroup: _TypeAlias = HitGroup  # noqa: Y015
+
+class _RecallStage:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _RecallStageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RecallStage.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    RECALL_STAGE_UNSPECIFIED: _RecallStage.ValueType  # 0
+    """One that this version does not name."""
+    RECALL_STAGE_INTENT: _RecallStage.ValueType  # 1
+    """The query's words are read."""
+    RECALL_STAGE_EMBED: _RecallStage.ValueType  # 2
+    """The query is embedded."""
+    RECALL_STAGE_ASK_INTENT: _RecallStage.ValueType  # 3
+    """A language model is asked what the user wants."""
+    RECALL_STAGE_GATHER: _RecallStage.ValueType  # 4
+    """Candidates are found."""
+    RECALL_STAGE_LATE_INTERACTION: _RecallStage.ValueType  # 5
+    """Candidates are scored token by token."""
+    RECALL_STAGE_FUSE: _RecallStage.ValueType  # 6
+    """The paths' scores are joined."""
+    RECALL_STAGE_CROSS_ENCODE: _RecallStage.ValueType  # 7
+    """Candidates are read by the cross-encoder."""
+    RECALL_STAGE_DIVERSIFY: _RecallStage.ValueType  # 8
+    """Hits are made to differ."""
+    RECALL_STAGE_LOAD: _RecallStage.ValueType  # 9
+    """Hits are read from the store."""
+    RECALL_STAGE_CONTEXT_WINDOW: _RecallStage.ValueType  # 10
+    """Neighbours of the hits are read."""
+    RECALL_STAGE_CACHE: _RecallStage.ValueType  # 11
+    """Alone: the answer to an equal recall was there."""
+    RECALL_STAGE_FOLLOW_UP: _RecallStage.ValueType  # 12
+    """What a search took that it was asked together with."""
+
+class RecallStage(_RecallStage, metaclass=_RecallStageEnumTypeWrapper):
+    """A step of a recall, in the order in which they run."""
+
+RECALL_STAGE_UNSPECIFIED: RecallStage.ValueType  # 0
+"""One that this version does not name."""
+RECALL_STAGE_INTENT: RecallStage.ValueType  # 1
+"""The query's words are read."""
+RECALL_STAGE_EMBED: RecallStage.ValueType  # 2
+"""The query is embedded."""
+RECALL_STAGE_ASK_INTENT: RecallStage.ValueType  # 3
+"""A language model is asked what the user wants."""
+RECALL_STAGE_GATHER: RecallStage.ValueType  # 4
+"""Candidates are found."""
+RECALL_STAGE_LATE_INTERACTION: RecallStage.ValueType  # 5
+"""Candidates are scored token by token."""
+RECALL_STAGE_FUSE: RecallStage.ValueType  # 6
+"""The paths' scores are joined."""
+RECALL_STAGE_CROSS_ENCODE: RecallStage.ValueType  # 7
+"""Candidates are read by the cross-encoder."""
+RECALL_STAGE_DIVERSIFY: RecallStage.ValueType  # 8
+"""Hits are made to differ."""
+RECALL_STAGE_LOAD: RecallStage.ValueType  # 9
+"""Hits are read from the store."""
+RECALL_STAGE_CONTEXT_WINDOW: RecallStage.ValueType  # 10
+"""Neighbours of the hits are read."""
+RECALL_STAGE_CACHE: RecallStage.ValueType  # 11
+"""Alone: the answer to an equal recall was there."""
+RECALL_STAGE_FOLLOW_UP: RecallStage.ValueType  # 12
+"""What a search took that it was asked together with."""
+Global___RecallStage: _TypeAlias = RecallStage  # noqa: Y015
+
+class _DegradedPart:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DegradedPartEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DegradedPart.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DEGRADED_PART_UNSPECIFIED: _DegradedPart.ValueType  # 0
+    """One that this version does not name."""
+    DEGRADED_PART_VECTOR: _DegradedPart.ValueType  # 1
+    """Nearness of embeddings."""
+    DEGRADED_PART_KEYWORD: _DegradedPart.ValueType  # 2
+    """Words."""
+    DEGRADED_PART_DOMAIN: _DegradedPart.ValueType  # 3
+    """Names of domains."""
+    DEGRADED_PART_LATE_INTERACTION: _DegradedPart.ValueType  # 4
+    """Late interaction."""
+    DEGRADED_PART_CONTEXT_WINDOW: _DegradedPart.ValueType  # 5
+    """Neighbours of hits."""
+    DEGRADED_PART_CROSS_ENCODER: _DegradedPart.ValueType  # 6
+    """The cross-encoder."""
+    DEGRADED_PART_INTENT: _DegradedPart.ValueType  # 7
+    """Asking a language model what the user wants."""
+    DEGRADED_PART_TEXTS: _DegradedPart.ValueType  # 8
+    """The texts of hits: those that have none are as in the INDEX view."""
+    DEGRADED_PART_RECALL: _DegradedPart.ValueType  # 9
+    """The recall as a whole, inside a rendering that has something to say without it."""
+
+class DegradedPart(_DegradedPart, metaclass=_DegradedPartEnumTypeWrapper):
+    """A part of a recall that may be left out."""
+
+DEGRADED_PART_UNSPECIFIED: DegradedPart.ValueType  # 0
+"""One that this version does not name."""
+DEGRADED_PART_VECTOR: DegradedPart.ValueType  # 1
+"""Nearness of embeddings."""
+DEGRADED_PART_KEYWORD: DegradedPart.ValueType  # 2
+"""Words."""
+DEGRADED_PART_DOMAIN: DegradedPart.ValueType  # 3
+"""Names of domains."""
+DEGRADED_PART_LATE_INTERACTION: DegradedPart.ValueType  # 4
+"""Late interaction."""
+DEGRADED_PART_CONTEXT_WINDOW: DegradedPart.ValueType  # 5
+"""Neighbours of hits."""
+DEGRADED_PART_CROSS_ENCODER: DegradedPart.ValueType  # 6
+"""The cross-encoder."""
+DEGRADED_PART_INTENT: DegradedPart.ValueType  # 7
+"""Asking a language model what the user wants."""
+DEGRADED_PART_TEXTS: DegradedPart.ValueType  # 8
+"""The texts of hits: those that have none are as in the INDEX view."""
+DEGRADED_PART_RECALL: DegradedPart.ValueType  # 9
+"""The recall as a whole, inside a rendering that has something to say without it."""
+Global___DegradedPart: _TypeAlias = DegradedPart  # noqa: Y015
+
+class _DegradationReason:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DegradationReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_DegradationReason.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DEGRADATION_REASON_UNSPECIFIED: _DegradationReason.ValueType  # 0
+    """One that this version does not name."""
+    DEGRADATION_REASON_DEADLINE: _DegradationReason.ValueType  # 1
+    """It did not fit into the call's deadline: first the cross-encoder gives way, then neighbours (CONTEXT_WINDOW), late
+    interaction and the vector path; words always answer.
+    """
+    DEGRADATION_REASON_REPLY_LIMIT: _DegradationReason.ValueType  # 2
+    """The reply had no room for it: replies stay below 4 MiB."""
+    DEGRADATION_REASON_VECTORS_PENDING: _DegradationReason.ValueType  # 3
+    """Memories wait for their vectors and could be found by words alone."""
+    DEGRADATION_REASON_EMBEDDER_FAILED: _DegradationReason.ValueType  # 4
+    """The query could not be embedded."""
+    DEGRADATION_REASON_SCAN_CUT: _DegradationReason.ValueType  # 5
+    """Not all texts were read for a substring."""
+    DEGRADATION_REASON_CROSS_ENCODER_FAILED: _DegradationReason.ValueType  # 6
+    """The cross-encoder failed."""
+    DEGRADATION_REASON_CROSS_ENCODER_ABSENT: _DegradationReason.ValueType  # 7
+    """The service has no cross-encoder."""
+    DEGRADATION_REASON_INTENT_LATE: _DegradationReason.ValueType  # 8
+    """The language model did not answer in time."""
+    DEGRADATION_REASON_INTENT_FAILED: _DegradationReason.ValueType  # 9
+    """The language model failed."""
+    DEGRADATION_REASON_INTENT_ABSENT: _DegradationReason.ValueType  # 10
+    """The service has no language model."""
+    DEGRADATION_REASON_RECALL_FAILED: _DegradationReason.ValueType  # 11
+    """The recall failed."""
+
+class DegradationReason(_DegradationReason, metaclass=_DegradationReasonEnumTypeWrapper):
+    """Why a part of a recall was left out."""
+
+DEGRADATION_REASON_UNSPECIFIED: DegradationReason.ValueType  # 0
+"""One that this version does not name."""
+DEGRADATION_REASON_DEADLINE: DegradationReason.ValueType  # 1
+"""It did not fit into the call's deadline: first the cross-encoder gives way, then neighbours (CONTEXT_WINDOW), late
+interaction and the vector path; words always answer.
+"""
+DEGRADATION_REASON_REPLY_LIMIT: DegradationReason.ValueType  # 2
+"""The reply had no room for it: replies stay below 4 MiB."""
+DEGRADATION_REASON_VECTORS_PENDING: DegradationReason.ValueType  # 3
+"""Memories wait for their vectors and could be found by words alone."""
+DEGRADATION_REASON_EMBEDDER_FAILED: DegradationReason.ValueType  # 4
+"""The query could not be embedded."""
+DEGRADATION_REASON_SCAN_CUT: DegradationReason.ValueType  # 5
+"""Not all texts were read for a substring."""
+DEGRADATION_REASON_CROSS_ENCODER_FAILED: DegradationReason.ValueType  # 6
+"""The cross-encoder failed."""
+DEGRADATION_REASON_CROSS_ENCODER_ABSENT: DegradationReason.ValueType  # 7
+"""The service has no cross-encoder."""
+DEGRADATION_REASON_INTENT_LATE: DegradationReason.ValueType  # 8
+"""The language model did not answer in time."""
+DEGRADATION_REASON_INTENT_FAILED: DegradationReason.ValueType  # 9
+"""The language model failed."""
+DEGRADATION_REASON_INTENT_ABSENT: DegradationReason.ValueType  # 10
+"""The service has no language model."""
+DEGRADATION_REASON_RECALL_FAILED: DegradationReason.ValueType  # 11
+"""The recall failed."""
+Global___DegradationReason: _TypeAlias = DegradationReason  # noqa: Y015
+
 class _CrossEncoder:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -239,49 +447,127 @@ words, and degraded says so: INTENT_LATE, INTENT_FAILED, INTENT_ABSENT.
 Global___IntentMode: _TypeAlias = IntentMode  # noqa: Y015
 
 @_typing.final
-class Decay(_message.Message):
-    """How the score falls with age."""
+class RecallTuning(_message.Message):
+    """The numbers of a recall. In a RecallRequest what is unset means what the project sets for the preset, else what the
+    preset says; in a project's settings, what the preset says.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    MODE_FIELD_NUMBER: _builtins.int
+    CANDIDATES_FIELD_NUMBER: _builtins.int
+    TOP_K_FIELD_NUMBER: _builtins.int
+    CODE_TOP_K_FIELD_NUMBER: _builtins.int
+    DOMAIN_TOP_K_FIELD_NUMBER: _builtins.int
+    MIN_SIMILARITY_FIELD_NUMBER: _builtins.int
+    ORIGINS_FIELD_NUMBER: _builtins.int
+    DECAY_MODE_FIELD_NUMBER: _builtins.int
     HALF_LIFE_DAYS_FIELD_NUMBER: _builtins.int
-    FLOOR_FIELD_NUMBER: _builtins.int
-    EXEMPT_ORIGINS_FIELD_NUMBER: _builtins.int
-    mode: Global___DecayMode.ValueType
-    """Unset means what the preset says."""
+    RELEVANCE_WEIGHT_FIELD_NUMBER: _builtins.int
+    NEAR_TWIN_BAR_FIELD_NUMBER: _builtins.int
+    WINDOW_TURNS_FIELD_NUMBER: _builtins.int
+    DECAY_FLOOR_FIELD_NUMBER: _builtins.int
+    candidates: _builtins.int
+    """Candidates per path before ranking, 1 to 1000; raised to top_k when below it."""
+    top_k: _builtins.int
+    """Hits in the main group, 1 to 200."""
+    code_top_k: _builtins.int
+    """Code fragments beside the main group, 0 to 200."""
+    domain_top_k: _builtins.int
+    """Domains beside the main group, 0 to 200."""
+    min_similarity: _builtins.float
+    """Drops hits that are less similar, in [-1, 1]; -1 keeps all. Exempt are domains that the query names, holders of the
+    name that it is, and hits that hold half of what its words tell or words as telling as one that nothing else holds;
+    stop words and question words tell nothing, common words little, rare ones most. A candidate that is half as similar
+    again as all others needs less, min_similarity_of_best of the receipt, unless a request says this number itself.
+    """
+    decay_mode: Global___DecayMode.ValueType
+    """How scores fall with age."""
     half_life_days: _builtins.float
-    """Days, above 0 and at most 36500. Unset means 14."""
-    floor: _builtins.float
+    """Of decay, in days, above 0 and at most 36500. 14 where nobody says it."""
+    relevance_weight: _builtins.float
+    """Relevance against difference (the λ of maximal marginal relevance), in [0, 1]; 1 ignores difference."""
+    near_twin_bar: _builtins.float
+    """Other versions of a better hit go to the end: of the same name (path and symbol, the question of a record, else the
+    title that was given, marks such as `_v2` left out) and with at least this cosine, in [0, 2]; above 1 switches that
+    off. Where nobody says it, what the model's registry entry says, and off under CHAT with paths of VECTOR alone.
+    """
+    window_turns: _builtins.int
+    """So many of the last turns of the session are left out, 0 to 1000: its memories of origin USER_INPUT and AI_OUTPUT,
+    back to the so many'th USER_INPUT from the end. They may still come beside a hit (context_window). 10 under CHAT and 0
+    otherwise where nobody says it. In a RecallRequest it needs session_id.
+    """
+    decay_floor: _builtins.float
     """Share of a score that no age takes away, in [0, 1]: the score is multiplied by floor + (1 − floor) × the factor of
-    mode. Unset means 0.9 under CHAT where the vector and the keyword path are joined, and 0 otherwise.
+    decay_mode. 0.9 under CHAT where the vector and the keyword path are joined, and 0 otherwise, where nobody says it.
     """
     @_builtins.property
-    def exempt_origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
-        """Memories of these origins do not decay. Empty means none."""
+    def origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
+        """Memories of these origins answer where the filter names none, each named at most once; AI_OUTPUT among them lets CHAT
+        recall what a model said.
+        """
 
     def __init__(
         self,
         *,
-        mode: Global___DecayMode.ValueType = ...,
+        candidates: _builtins.int | None = ...,
+        top_k: _builtins.int | None = ...,
+        code_top_k: _builtins.int | None = ...,
+        domain_top_k: _builtins.int | None = ...,
+        min_similarity: _builtins.float | None = ...,
+        origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
+        decay_mode: Global___DecayMode.ValueType = ...,
         half_life_days: _builtins.float | None = ...,
-        floor: _builtins.float | None = ...,
-        exempt_origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
+        relevance_weight: _builtins.float | None = ...,
+        near_twin_bar: _builtins.float | None = ...,
+        window_turns: _builtins.int | None = ...,
+        decay_floor: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_floor", b"_floor", "_half_life_days", b"_half_life_days", "floor", b"floor", "half_life_days", b"half_life_days"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_floor", b"_floor", "_half_life_days", b"_half_life_days", "exempt_origins", b"exempt_origins", "floor", b"floor", "half_life_days", b"half_life_days", "mode", b"mode"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "decay_mode", b"decay_mode", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "origins", b"origins", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__floor: _TypeAlias = _typing.Literal["floor"]  # noqa: Y015
-    _WhichOneofArgType__floor: _TypeAlias = _typing.Literal["_floor", b"_floor"]  # noqa: Y015
+    _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
+    _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
+    _WhichOneofReturnType__code_top_k: _TypeAlias = _typing.Literal["code_top_k"]  # noqa: Y015
+    _WhichOneofArgType__code_top_k: _TypeAlias = _typing.Literal["_code_top_k", b"_code_top_k"]  # noqa: Y015
+    _WhichOneofReturnType__decay_floor: _TypeAlias = _typing.Literal["decay_floor"]  # noqa: Y015
+    _WhichOneofArgType__decay_floor: _TypeAlias = _typing.Literal["_decay_floor", b"_decay_floor"]  # noqa: Y015
+    _WhichOneofReturnType__domain_top_k: _TypeAlias = _typing.Literal["domain_top_k"]  # noqa: Y015
+    _WhichOneofArgType__domain_top_k: _TypeAlias = _typing.Literal["_domain_top_k", b"_domain_top_k"]  # noqa: Y015
     _WhichOneofReturnType__half_life_days: _TypeAlias = _typing.Literal["half_life_days"]  # noqa: Y015
     _WhichOneofArgType__half_life_days: _TypeAlias = _typing.Literal["_half_life_days", b"_half_life_days"]  # noqa: Y015
+    _WhichOneofReturnType__min_similarity: _TypeAlias = _typing.Literal["min_similarity"]  # noqa: Y015
+    _WhichOneofArgType__min_similarity: _TypeAlias = _typing.Literal["_min_similarity", b"_min_similarity"]  # noqa: Y015
+    _WhichOneofReturnType__near_twin_bar: _TypeAlias = _typing.Literal["near_twin_bar"]  # noqa: Y015
+    _WhichOneofArgType__near_twin_bar: _TypeAlias = _typing.Literal["_near_twin_bar", b"_near_twin_bar"]  # noqa: Y015
+    _WhichOneofReturnType__relevance_weight: _TypeAlias = _typing.Literal["relevance_weight"]  # noqa: Y015
+    _WhichOneofArgType__relevance_weight: _TypeAlias = _typing.Literal["_relevance_weight", b"_relevance_weight"]  # noqa: Y015
+    _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
+    _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
+    _WhichOneofReturnType__window_turns: _TypeAlias = _typing.Literal["window_turns"]  # noqa: Y015
+    _WhichOneofArgType__window_turns: _TypeAlias = _typing.Literal["_window_turns", b"_window_turns"]  # noqa: Y015
     @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__floor) -> _WhichOneofReturnType__floor | None: ...
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__candidates) -> _WhichOneofReturnType__candidates | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__code_top_k) -> _WhichOneofReturnType__code_top_k | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__decay_floor) -> _WhichOneofReturnType__decay_floor | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__domain_top_k) -> _WhichOneofReturnType__domain_top_k | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__half_life_days) -> _WhichOneofReturnType__half_life_days | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_similarity) -> _WhichOneofReturnType__min_similarity | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__near_twin_bar) -> _WhichOneofReturnType__near_twin_bar | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__relevance_weight) -> _WhichOneofReturnType__relevance_weight | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__top_k) -> _WhichOneofReturnType__top_k | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__window_turns) -> _WhichOneofReturnType__window_turns | None: ...
 
-Global___Decay: _TypeAlias = Decay  # noqa: Y015
+Global___RecallTuning: _TypeAlias = RecallTuning  # noqa: Y015
 
 @_typing.final
 class TimeInterval(_message.Message):
@@ -463,11 +749,8 @@ class StageTime(_message.Message):
 
     STAGE_FIELD_NUMBER: _builtins.int
     ELAPSED_FIELD_NUMBER: _builtins.int
-    stage: _builtins.str
-    """"intent", "embed", "ask_intent", "gather", "late_interaction", "fuse", "cross_encode", "diversify", "load" or
-    "context_window"; "cache" alone when the answer came from there. "follow_up" is what a search took that it was asked
-    together with.
-    """
+    stage: Global___RecallStage.ValueType
+    """Which."""
     @_builtins.property
     def elapsed(self) -> _duration_pb2.Duration:
         """Wall-clock time."""
@@ -475,7 +758,7 @@ class StageTime(_message.Message):
     def __init__(
         self,
         *,
-        stage: _builtins.str = ...,
+        stage: Global___RecallStage.ValueType = ...,
         elapsed: _duration_pb2.Duration | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["elapsed", b"elapsed"]  # noqa: Y015
@@ -507,8 +790,8 @@ class GroupCount(_message.Message):
     GREATEST_COSINE_FIELD_NUMBER: _builtins.int
     ORIGINS_FIELD_NUMBER: _builtins.int
     PENDING_FIELD_NUMBER: _builtins.int
-    group: _builtins.str
-    """"main", "code" or "domains"."""
+    group: Global___HitGroup.ValueType
+    """Which."""
     searched: _builtins.int
     """Memories that passed the filter."""
     vector: _builtins.int
@@ -544,7 +827,7 @@ class GroupCount(_message.Message):
     def __init__(
         self,
         *,
-        group: _builtins.str = ...,
+        group: Global___HitGroup.ValueType = ...,
         searched: _builtins.int = ...,
         vector: _builtins.int = ...,
         keyword: _builtins.int = ...,
@@ -611,29 +894,25 @@ class Degradation(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    PATH_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
-    path: _builtins.str
-    """"vector", "keyword", "domain", "late_interaction", "context_window", "cross_encoder" or "intent"."""
-    reason: _builtins.str
-    """Stable, in upper case, for example "EMBEDDER_FAILED". "DEADLINE" is what did not fit into the call's deadline: first
-    the cross-encoder gives way, then neighbours (context_window), late interaction and the vector path; words always
-    answer. "REPLY_LIMIT" is what the reply had no room for. "VECTORS_PENDING" says that memories wait for their vectors and
-    could be found by words alone.
-    """
+    part: Global___DegradedPart.ValueType
+    """What."""
+    reason: Global___DegradationReason.ValueType
+    """Why."""
     message: _builtins.str
     """For people."""
     def __init__(
         self,
         *,
-        path: _builtins.str = ...,
-        reason: _builtins.str = ...,
+        part: Global___DegradedPart.ValueType = ...,
+        reason: Global___DegradationReason.ValueType = ...,
         message: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "path", b"path", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "part", b"part", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -711,7 +990,7 @@ class Receipt(_message.Message):
     @_builtins.property
     def project_settings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Settings of the project that applied because the request said nothing, for example "chat.top_k"; all else is the
-        request's own or the default. What applies where, `ProjectService.GetSettings` says.
+        request's own or the default. What applies where, `ProjectService.GetProjectSettings` says.
         """
 
     @_builtins.property
@@ -799,68 +1078,51 @@ class RecallRequest(_message.Message):
     QUERY_TEXT_FIELD_NUMBER: _builtins.int
     QUERY_VECTOR_FIELD_NUMBER: _builtins.int
     PRESET_FIELD_NUMBER: _builtins.int
-    TOP_K_FIELD_NUMBER: _builtins.int
-    CANDIDATES_FIELD_NUMBER: _builtins.int
-    MIN_SIMILARITY_FIELD_NUMBER: _builtins.int
+    TUNING_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     PATHS_FIELD_NUMBER: _builtins.int
-    DECAY_FIELD_NUMBER: _builtins.int
-    RELEVANCE_WEIGHT_FIELD_NUMBER: _builtins.int
-    NEAR_TWIN_BAR_FIELD_NUMBER: _builtins.int
-    AS_OF_FIELD_NUMBER: _builtins.int
-    MIN_SEQ_FIELD_NUMBER: _builtins.int
-    VIEW_FIELD_NUMBER: _builtins.int
     INTENT_FIELD_NUMBER: _builtins.int
-    CODE_TOP_K_FIELD_NUMBER: _builtins.int
-    DOMAIN_TOP_K_FIELD_NUMBER: _builtins.int
+    INTENT_MODE_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
+    MIN_SEQ_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    VIEW_FIELD_NUMBER: _builtins.int
+    KEYWORD_MODE_FIELD_NUMBER: _builtins.int
     LATE_INTERACTION_FIELD_NUMBER: _builtins.int
     TIME_WORDS_FIELD_NUMBER: _builtins.int
     CONTEXT_WINDOW_FIELD_NUMBER: _builtins.int
-    KEYWORD_MODE_FIELD_NUMBER: _builtins.int
     CROSS_ENCODER_FIELD_NUMBER: _builtins.int
-    INTENT_MODE_FIELD_NUMBER: _builtins.int
-    SESSION_ID_FIELD_NUMBER: _builtins.int
-    WINDOW_TURNS_FIELD_NUMBER: _builtins.int
-    ECHO_WINDOW_FIELD_NUMBER: _builtins.int
     MMR_RELEVANCE_FIELD_NUMBER: _builtins.int
+    ECHO_WINDOW_FIELD_NUMBER: _builtins.int
+    DECAY_EXEMPT_ORIGINS_FIELD_NUMBER: _builtins.int
     project: _builtins.str
-    """The project to recall from. Required, 1 to 256 characters. An unknown project answers with no hits."""
+    """The project to recall from. Required, 1 to 256 characters."""
     query_text: _builtins.str
     """What to recall for. Required, at most 8192 characters, not only white space. The keyword path looks for
     the first 32 terms; the model reads as much as fits its window. Under CODE and without an intent, fewer than 3
     characters of ASCII recall nothing.
     """
     preset: Global___Preset.ValueType
-    """Defaults for all that follows, but for what the project sets (`ProjectService.UpdateSettings`). Unset means AGENT."""
-    top_k: _builtins.int
-    """Hits in the main group, 1 to 200. Unset means what the preset says."""
-    candidates: _builtins.int
-    """Candidates per path before ranking, 1 to 1000; raised to top_k when below it. Unset means what the preset says."""
-    min_similarity: _builtins.float
-    """Drops hits that are less similar, in [-1, 1]; -1 keeps all. Exempt are domains that the query names, holders of the
-    name that it is, and hits that hold half of what its words tell or words as telling as one that nothing else holds;
-    stop words and question words tell nothing, common words little, rare ones most. Unset means what the preset says;
-    a candidate that is half as similar again as all others then needs less, min_similarity_of_best of the receipt.
+    """Defaults for all that follows, but for what the project sets (`ProjectService.UpdateProjectSettings`). Unset means
+    AGENT.
     """
-    relevance_weight: _builtins.float
-    """Relevance against difference (the λ of maximal marginal relevance), in [0, 1]; 1 ignores difference. Unset means
-    what the preset says.
-    """
-    near_twin_bar: _builtins.float
-    """Other versions of a better hit go to the end: of the same name (path and symbol, the question of a record, else the
-    title that was given, marks such as `_v2` left out) and with at least this cosine, in [0, 2]; above 1 switches that off.
-    Unset means what the model's registry entry says, and off under CHAT with paths of VECTOR alone.
-    """
+    intent_mode: Global___IntentMode.ValueType
+    """Who says what the user wants where intent has neither domains nor keywords. Unset means what the service is set to."""
+    session_id: _builtins.str
+    """The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. Empty means none."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     min_seq: _builtins.int
     """The project must have accepted at least this many writes; the seq that a write returned makes it visible for sure.
     Unset means no condition. More than the project has is an error.
     """
     view: _memory_pb2.MemoryView.ValueType
-    """How much of each memory to return. Unset means FULL."""
-    code_top_k: _builtins.int
-    """Code fragments beside the main group, 0 to 200. Unset means what the preset says."""
-    domain_top_k: _builtins.int
-    """Domains beside the main group, 0 to 200. Unset means what the preset says."""
+    """How much of each memory to return. Unset means FULL. Where the reply has no room for all texts, those of the best hits
+    come, and `degraded` says so.
+    """
+    keyword_mode: Global___KeywordMode.ValueType
+    """Unset means TERMS."""
     late_interaction: _builtins.bool
     """Whether candidates are ranked again by late interaction, with the token vectors of the same model. It needs the
     vector path and an embedding by the server. Unset means yes where the vector and the keyword path are joined, and no
@@ -876,43 +1138,28 @@ class RecallRequest(_message.Message):
     by line. 0 to 10; 0 means none. The filter does not apply to them but for excluded_ids, and none is an echo of
     query_text. Where the reply has no room for all, those of the best hits come, and `degraded` says so.
     """
-    keyword_mode: Global___KeywordMode.ValueType
-    """Unset means TERMS."""
     cross_encoder: Global___CrossEncoder.ValueType
     """Whether a cross-encoder ranks the candidates again. What does not fit the deadline is left out, from the lowest
     ranks up, and said in `degraded`; without a deadline there are ten seconds. Unset means what the service is set to
     where the vector and the keyword path are joined, and OFF where only one of them runs.
     """
-    intent_mode: Global___IntentMode.ValueType
-    """Who says what the user wants where intent has neither domains nor keywords. Unset means what the service is set to."""
-    session_id: _builtins.str
-    """The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. Empty means none."""
-    window_turns: _builtins.int
-    """So many of the last turns of the session are left out, 0 to 1000: its memories of origin USER_INPUT and AI_OUTPUT,
-    back to the so many'th USER_INPUT from the end. They may still come beside a hit (context_window). Unset means 10
-    under CHAT and 0 otherwise. Needs session_id.
-    """
     mmr_relevance: Global___MmrRelevance.ValueType
     """What relevance_weight weighs against likeness. Unset means SCORE."""
     @_builtins.property
-    def query_vector(self) -> _memory_pb2.Vector:
+    def query_vector(self) -> _memory_pb2.Embedding:
         """The query's embedding, if the caller has one. Unset means that the server embeds query_text."""
 
     @_builtins.property
-    def filter(self) -> _memory_pb2.Filter:
+    def tuning(self) -> Global___RecallTuning:
+        """The numbers of this recall."""
+
+    @_builtins.property
+    def filter(self) -> _memory_pb2.MemoryFilter:
         """Which memories may answer."""
 
     @_builtins.property
     def paths(self) -> _containers.RepeatedScalarFieldContainer[Global___RecallPath.ValueType]:
         """The paths to run, each at most once. Empty means all."""
-
-    @_builtins.property
-    def decay(self) -> Global___Decay:
-        """How scores fall with age. Unset means what the preset says."""
-
-    @_builtins.property
-    def as_of(self) -> _timestamp_pb2.Timestamp:
-        """The "now" of decay and ages. Unset means the server's clock."""
 
     @_builtins.property
     def intent(self) -> Global___Intent:
@@ -921,88 +1168,58 @@ class RecallRequest(_message.Message):
         """
 
     @_builtins.property
+    def as_of(self) -> _timestamp_pb2.Timestamp:
+        """The "now" of decay and ages. Unset means the server's clock."""
+
+    @_builtins.property
     def echo_window(self) -> _duration_pb2.Duration:
         """What a user or a model has said and equals query_text is left out up to this age, 0 or longer; older, it is a hit
         like any other, but no neighbour (context_window). Unset means at any age: whoever says the same again is not
         answered with it.
         """
 
+    @_builtins.property
+    def decay_exempt_origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
+        """Memories of these origins do not decay. Empty means none."""
+
     def __init__(
         self,
         *,
         project: _builtins.str = ...,
         query_text: _builtins.str = ...,
-        query_vector: _memory_pb2.Vector | None = ...,
+        query_vector: _memory_pb2.Embedding | None = ...,
         preset: Global___Preset.ValueType = ...,
-        top_k: _builtins.int | None = ...,
-        candidates: _builtins.int | None = ...,
-        min_similarity: _builtins.float | None = ...,
-        filter: _memory_pb2.Filter | None = ...,
+        tuning: Global___RecallTuning | None = ...,
+        filter: _memory_pb2.MemoryFilter | None = ...,
         paths: _abc.Iterable[Global___RecallPath.ValueType] | None = ...,
-        decay: Global___Decay | None = ...,
-        relevance_weight: _builtins.float | None = ...,
-        near_twin_bar: _builtins.float | None = ...,
-        as_of: _timestamp_pb2.Timestamp | None = ...,
-        min_seq: _builtins.int = ...,
-        view: _memory_pb2.MemoryView.ValueType = ...,
         intent: Global___Intent | None = ...,
-        code_top_k: _builtins.int | None = ...,
-        domain_top_k: _builtins.int | None = ...,
+        intent_mode: Global___IntentMode.ValueType = ...,
+        session_id: _builtins.str = ...,
+        allow_missing: _builtins.bool = ...,
+        min_seq: _builtins.int = ...,
+        as_of: _timestamp_pb2.Timestamp | None = ...,
+        view: _memory_pb2.MemoryView.ValueType = ...,
+        keyword_mode: Global___KeywordMode.ValueType = ...,
         late_interaction: _builtins.bool | None = ...,
         time_words: _builtins.bool | None = ...,
         context_window: _builtins.int = ...,
-        keyword_mode: Global___KeywordMode.ValueType = ...,
         cross_encoder: Global___CrossEncoder.ValueType = ...,
-        intent_mode: Global___IntentMode.ValueType = ...,
-        session_id: _builtins.str = ...,
-        window_turns: _builtins.int | None = ...,
-        echo_window: _duration_pb2.Duration | None = ...,
         mmr_relevance: Global___MmrRelevance.ValueType = ...,
+        echo_window: _duration_pb2.Duration | None = ...,
+        decay_exempt_origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay", b"decay", "domain_top_k", b"domain_top_k", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "time_words", b"time_words", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "as_of", b"as_of", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "late_interaction", b"late_interaction", "query_vector", b"query_vector", "time_words", b"time_words", "tuning", b"tuning"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_domain_top_k", b"_domain_top_k", "_late_interaction", b"_late_interaction", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_time_words", b"_time_words", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "as_of", b"as_of", "candidates", b"candidates", "code_top_k", b"code_top_k", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay", b"decay", "domain_top_k", b"domain_top_k", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "min_similarity", b"min_similarity", "mmr_relevance", b"mmr_relevance", "near_twin_bar", b"near_twin_bar", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "relevance_weight", b"relevance_weight", "session_id", b"session_id", "time_words", b"time_words", "top_k", b"top_k", "view", b"view", "window_turns", b"window_turns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction", "_time_words", b"_time_words", "allow_missing", b"allow_missing", "as_of", b"as_of", "context_window", b"context_window", "cross_encoder", b"cross_encoder", "decay_exempt_origins", b"decay_exempt_origins", "echo_window", b"echo_window", "filter", b"filter", "intent", b"intent", "intent_mode", b"intent_mode", "keyword_mode", b"keyword_mode", "late_interaction", b"late_interaction", "min_seq", b"min_seq", "mmr_relevance", b"mmr_relevance", "paths", b"paths", "preset", b"preset", "project", b"project", "query_text", b"query_text", "query_vector", b"query_vector", "session_id", b"session_id", "time_words", b"time_words", "tuning", b"tuning", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
-    _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
-    _WhichOneofReturnType__code_top_k: _TypeAlias = _typing.Literal["code_top_k"]  # noqa: Y015
-    _WhichOneofArgType__code_top_k: _TypeAlias = _typing.Literal["_code_top_k", b"_code_top_k"]  # noqa: Y015
-    _WhichOneofReturnType__domain_top_k: _TypeAlias = _typing.Literal["domain_top_k"]  # noqa: Y015
-    _WhichOneofArgType__domain_top_k: _TypeAlias = _typing.Literal["_domain_top_k", b"_domain_top_k"]  # noqa: Y015
     _WhichOneofReturnType__late_interaction: _TypeAlias = _typing.Literal["late_interaction"]  # noqa: Y015
     _WhichOneofArgType__late_interaction: _TypeAlias = _typing.Literal["_late_interaction", b"_late_interaction"]  # noqa: Y015
-    _WhichOneofReturnType__min_similarity: _TypeAlias = _typing.Literal["min_similarity"]  # noqa: Y015
-    _WhichOneofArgType__min_similarity: _TypeAlias = _typing.Literal["_min_similarity", b"_min_similarity"]  # noqa: Y015
-    _WhichOneofReturnType__near_twin_bar: _TypeAlias = _typing.Literal["near_twin_bar"]  # noqa: Y015
-    _WhichOneofArgType__near_twin_bar: _TypeAlias = _typing.Literal["_near_twin_bar", b"_near_twin_bar"]  # noqa: Y015
-    _WhichOneofReturnType__relevance_weight: _TypeAlias = _typing.Literal["relevance_weight"]  # noqa: Y015
-    _WhichOneofArgType__relevance_weight: _TypeAlias = _typing.Literal["_relevance_weight", b"_relevance_weight"]  # noqa: Y015
     _WhichOneofReturnType__time_words: _TypeAlias = _typing.Literal["time_words"]  # noqa: Y015
     _WhichOneofArgType__time_words: _TypeAlias = _typing.Literal["_time_words", b"_time_words"]  # noqa: Y015
-    _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
-    _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
-    _WhichOneofReturnType__window_turns: _TypeAlias = _typing.Literal["window_turns"]  # noqa: Y015
-    _WhichOneofArgType__window_turns: _TypeAlias = _typing.Literal["_window_turns", b"_window_turns"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__candidates) -> _WhichOneofReturnType__candidates | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__code_top_k) -> _WhichOneofReturnType__code_top_k | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__domain_top_k) -> _WhichOneofReturnType__domain_top_k | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__late_interaction) -> _WhichOneofReturnType__late_interaction | None: ...
     @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_similarity) -> _WhichOneofReturnType__min_similarity | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__near_twin_bar) -> _WhichOneofReturnType__near_twin_bar | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__relevance_weight) -> _WhichOneofReturnType__relevance_weight | None: ...
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__time_words) -> _WhichOneofReturnType__time_words | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__top_k) -> _WhichOneofReturnType__top_k | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__window_turns) -> _WhichOneofReturnType__window_turns | None: ...
 
 Global___RecallRequest: _TypeAlias = RecallRequest  # noqa: Y015
 

@@ -19,7 +19,7 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class Session(_message.Message):
+class ChatSession(_message.Message):
     """A conversation whose messages are kept."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -62,10 +62,10 @@ class Session(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Session: _TypeAlias = Session  # noqa: Y015
+Global___ChatSession: _TypeAlias = ChatSession  # noqa: Y015
 
 @_typing.final
-class SessionMessage(_message.Message):
+class ChatMessage(_message.Message):
     """A message of a session. It does not change."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -106,4 +106,4 @@ class SessionMessage(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionMessage: _TypeAlias = SessionMessage  # noqa: Y015
+Global___ChatMessage: _TypeAlias = ChatMessage  # noqa: Y015

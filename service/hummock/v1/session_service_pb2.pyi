@@ -22,7 +22,7 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class SessionServiceGetOrCreateActiveRequest(_message.Message):
+class GetOrCreateActiveSessionRequest(_message.Message):
     """Asks for the active session."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -41,10 +41,10 @@ class SessionServiceGetOrCreateActiveRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceGetOrCreateActiveRequest: _TypeAlias = SessionServiceGetOrCreateActiveRequest  # noqa: Y015
+Global___GetOrCreateActiveSessionRequest: _TypeAlias = GetOrCreateActiveSessionRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceGetOrCreateActiveResponse(_message.Message):
+class GetOrCreateActiveSessionResponse(_message.Message):
     """The active session."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -54,13 +54,13 @@ class SessionServiceGetOrCreateActiveResponse(_message.Message):
     created: _builtins.bool
     """Whether it is new."""
     @_builtins.property
-    def session(self) -> _session_pb2.Session:
+    def session(self) -> _session_pb2.ChatSession:
         """The session."""
 
     def __init__(
         self,
         *,
-        session: _session_pb2.Session | None = ...,
+        session: _session_pb2.ChatSession | None = ...,
         created: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
@@ -69,10 +69,10 @@ class SessionServiceGetOrCreateActiveResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceGetOrCreateActiveResponse: _TypeAlias = SessionServiceGetOrCreateActiveResponse  # noqa: Y015
+Global___GetOrCreateActiveSessionResponse: _TypeAlias = GetOrCreateActiveSessionResponse  # noqa: Y015
 
 @_typing.final
-class SessionServiceCreateRequest(_message.Message):
+class CreateSessionRequest(_message.Message):
     """Creates a session."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -86,7 +86,7 @@ class SessionServiceCreateRequest(_message.Message):
     request_id: _builtins.str
     """A UUID of the caller's making, as in LearnRequest. Optional."""
     id: _builtins.str
-    """The caller's own id, at most 256 bytes; one that exists is an error. Unset means that the server makes one."""
+    """The caller's own id, at most 256 bytes; one that exists is ALREADY_EXISTS. Unset means that the server makes one."""
     title: _builtins.str
     """At most 256 characters. Unset means that the first user message gives it."""
     def __init__(
@@ -103,10 +103,10 @@ class SessionServiceCreateRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceCreateRequest: _TypeAlias = SessionServiceCreateRequest  # noqa: Y015
+Global___CreateSessionRequest: _TypeAlias = CreateSessionRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceCreateResponse(_message.Message):
+class CreateSessionResponse(_message.Message):
     """The new session."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -116,13 +116,13 @@ class SessionServiceCreateResponse(_message.Message):
     seq: _builtins.int
     """The project's seq after this write."""
     @_builtins.property
-    def session(self) -> _session_pb2.Session:
+    def session(self) -> _session_pb2.ChatSession:
         """As it was created."""
 
     def __init__(
         self,
         *,
-        session: _session_pb2.Session | None = ...,
+        session: _session_pb2.ChatSession | None = ...,
         seq: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
@@ -131,10 +131,10 @@ class SessionServiceCreateResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceCreateResponse: _TypeAlias = SessionServiceCreateResponse  # noqa: Y015
+Global___CreateSessionResponse: _TypeAlias = CreateSessionResponse  # noqa: Y015
 
 @_typing.final
-class SessionServiceGetRequest(_message.Message):
+class GetSessionRequest(_message.Message):
     """Asks for one session."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -157,23 +157,23 @@ class SessionServiceGetRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceGetRequest: _TypeAlias = SessionServiceGetRequest  # noqa: Y015
+Global___GetSessionRequest: _TypeAlias = GetSessionRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceGetResponse(_message.Message):
+class GetSessionResponse(_message.Message):
     """One session."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def session(self) -> _session_pb2.Session:
+    def session(self) -> _session_pb2.ChatSession:
         """The session."""
 
     def __init__(
         self,
         *,
-        session: _session_pb2.Session | None = ...,
+        session: _session_pb2.ChatSession | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -181,10 +181,10 @@ class SessionServiceGetResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceGetResponse: _TypeAlias = SessionServiceGetResponse  # noqa: Y015
+Global___GetSessionResponse: _TypeAlias = GetSessionResponse  # noqa: Y015
 
 @_typing.final
-class SessionServiceListRequest(_message.Message):
+class ListSessionsRequest(_message.Message):
     """Asks for a page of sessions."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -193,14 +193,17 @@ class SessionServiceListRequest(_message.Message):
     ARCHIVED_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ALLOW_MISSING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
-    """Required, 1 to 256 characters. An unknown project answers with an empty page."""
+    """Required, 1 to 256 characters."""
     archived: _builtins.bool
     """The archived sessions; unset means those that are not."""
     page_size: _builtins.int
-    """0 to 1000; 0 and unset mean 100."""
+    """At most 1000, more is taken for 1000; 0 and unset mean 100."""
     page_token: _builtins.str
     """next_page_token of the page before; unset means the first page. Other fields must stay the same."""
+    allow_missing: _builtins.bool
+    """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     def __init__(
         self,
         *,
@@ -208,17 +211,18 @@ class SessionServiceListRequest(_message.Message):
         archived: _builtins.bool = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        allow_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "page_size", b"page_size", "page_token", b"page_token", "project", b"project"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "archived", b"archived", "page_size", b"page_size", "page_token", b"page_token", "project", b"project"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceListRequest: _TypeAlias = SessionServiceListRequest  # noqa: Y015
+Global___ListSessionsRequest: _TypeAlias = ListSessionsRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceListResponse(_message.Message):
+class ListSessionsResponse(_message.Message):
     """A page of sessions."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -230,13 +234,13 @@ class SessionServiceListResponse(_message.Message):
     again.
     """
     @_builtins.property
-    def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.Session]:
+    def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.ChatSession]:
         """The one that was appended to or created last comes first."""
 
     def __init__(
         self,
         *,
-        sessions: _abc.Iterable[_session_pb2.Session] | None = ...,
+        sessions: _abc.Iterable[_session_pb2.ChatSession] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -245,7 +249,7 @@ class SessionServiceListResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceListResponse: _TypeAlias = SessionServiceListResponse  # noqa: Y015
+Global___ListSessionsResponse: _TypeAlias = ListSessionsResponse  # noqa: Y015
 
 @_typing.final
 class SessionUpdate(_message.Message):
@@ -278,7 +282,7 @@ class SessionUpdate(_message.Message):
 Global___SessionUpdate: _TypeAlias = SessionUpdate  # noqa: Y015
 
 @_typing.final
-class SessionServiceUpdateRequest(_message.Message):
+class UpdateSessionRequest(_message.Message):
     """Changes a session."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -313,10 +317,10 @@ class SessionServiceUpdateRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceUpdateRequest: _TypeAlias = SessionServiceUpdateRequest  # noqa: Y015
+Global___UpdateSessionRequest: _TypeAlias = UpdateSessionRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceUpdateResponse(_message.Message):
+class UpdateSessionResponse(_message.Message):
     """The changed session."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -326,13 +330,13 @@ class SessionServiceUpdateResponse(_message.Message):
     seq: _builtins.int
     """The project's seq after this write."""
     @_builtins.property
-    def session(self) -> _session_pb2.Session:
+    def session(self) -> _session_pb2.ChatSession:
         """As the change left it."""
 
     def __init__(
         self,
         *,
-        session: _session_pb2.Session | None = ...,
+        session: _session_pb2.ChatSession | None = ...,
         seq: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
@@ -341,10 +345,10 @@ class SessionServiceUpdateResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceUpdateResponse: _TypeAlias = SessionServiceUpdateResponse  # noqa: Y015
+Global___UpdateSessionResponse: _TypeAlias = UpdateSessionResponse  # noqa: Y015
 
 @_typing.final
-class SessionServiceDeleteRequest(_message.Message):
+class DeleteSessionRequest(_message.Message):
     """Removes a session."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -371,10 +375,10 @@ class SessionServiceDeleteRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceDeleteRequest: _TypeAlias = SessionServiceDeleteRequest  # noqa: Y015
+Global___DeleteSessionRequest: _TypeAlias = DeleteSessionRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceDeleteResponse(_message.Message):
+class DeleteSessionResponse(_message.Message):
     """What was removed."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -397,10 +401,10 @@ class SessionServiceDeleteResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceDeleteResponse: _TypeAlias = SessionServiceDeleteResponse  # noqa: Y015
+Global___DeleteSessionResponse: _TypeAlias = DeleteSessionResponse  # noqa: Y015
 
 @_typing.final
-class SessionServiceAppendMessageRequest(_message.Message):
+class AppendMessageRequest(_message.Message):
     """Appends a message."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -420,7 +424,7 @@ class SessionServiceAppendMessageRequest(_message.Message):
     """The session. Required, at most 256 bytes."""
     id: _builtins.str
     """The caller's own id, at most 256 bytes. One that the session has already is answered with the message that is
-    there, if it says the same, else it is an error. Unset means that the server makes one.
+    there, if it says the same, else it is ALREADY_EXISTS. Unset means that the server makes one.
     """
     role: _context_service_pb2.PromptRole.ValueType
     """Who speaks. Required."""
@@ -445,10 +449,10 @@ class SessionServiceAppendMessageRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceAppendMessageRequest: _TypeAlias = SessionServiceAppendMessageRequest  # noqa: Y015
+Global___AppendMessageRequest: _TypeAlias = AppendMessageRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceAppendMessageResponse(_message.Message):
+class AppendMessageResponse(_message.Message):
     """The message that was appended."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -475,10 +479,10 @@ class SessionServiceAppendMessageResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceAppendMessageResponse: _TypeAlias = SessionServiceAppendMessageResponse  # noqa: Y015
+Global___AppendMessageResponse: _TypeAlias = AppendMessageResponse  # noqa: Y015
 
 @_typing.final
-class SessionServiceListMessagesRequest(_message.Message):
+class ListMessagesRequest(_message.Message):
     """Asks for a page of messages."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -493,7 +497,7 @@ class SessionServiceListMessagesRequest(_message.Message):
     session_id: _builtins.str
     """The session. Required, at most 256 bytes."""
     page_size: _builtins.int
-    """0 to 1000; 0 and unset mean 20."""
+    """At most 1000, more is taken for 1000; 0 and unset mean 20."""
     max_characters: _builtins.int
     """Most characters of the page's contents together. The newest are kept: the page ends before the first that would
     exceed it, and has one message at least. 0 and unset mean no limit.
@@ -515,10 +519,10 @@ class SessionServiceListMessagesRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceListMessagesRequest: _TypeAlias = SessionServiceListMessagesRequest  # noqa: Y015
+Global___ListMessagesRequest: _TypeAlias = ListMessagesRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceListMessagesResponse(_message.Message):
+class ListMessagesResponse(_message.Message):
     """A page of messages."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -528,13 +532,13 @@ class SessionServiceListMessagesResponse(_message.Message):
     next_page_token: _builtins.str
     """Asks for the messages before these; empty when there are none."""
     @_builtins.property
-    def messages(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.SessionMessage]:
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.ChatMessage]:
         """In the order of time; fewer than page_size where max_characters or a reply has no room for more, or on the last page."""
 
     def __init__(
         self,
         *,
-        messages: _abc.Iterable[_session_pb2.SessionMessage] | None = ...,
+        messages: _abc.Iterable[_session_pb2.ChatMessage] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -543,10 +547,10 @@ class SessionServiceListMessagesResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceListMessagesResponse: _TypeAlias = SessionServiceListMessagesResponse  # noqa: Y015
+Global___ListMessagesResponse: _TypeAlias = ListMessagesResponse  # noqa: Y015
 
 @_typing.final
-class SessionServiceWatchRequest(_message.Message):
+class WatchMessagesRequest(_message.Message):
     """Asks for messages as they come."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -584,28 +588,36 @@ class SessionServiceWatchRequest(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__newest) -> _WhichOneofReturnType__newest | None: ...
 
-Global___SessionServiceWatchRequest: _TypeAlias = SessionServiceWatchRequest  # noqa: Y015
+Global___WatchMessagesRequest: _TypeAlias = WatchMessagesRequest  # noqa: Y015
 
 @_typing.final
-class SessionServiceWatchResponse(_message.Message):
+class WatchMessagesResponse(_message.Message):
     """Messages."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGES_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    CAUGHT_UP_FIELD_NUMBER: _builtins.int
+    position: _builtins.int
+    """The position of the last message that was told, or that the stream began behind: after_position to go on from here."""
+    caught_up: _builtins.bool
+    """Whether all messages that there were when the stream began have been told: true from the reply on that completes it."""
     @_builtins.property
-    def messages(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.SessionMessage]:
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.ChatMessage]:
         """In the order of time, each once. The first reply may be empty: then there are none yet."""
 
     def __init__(
         self,
         *,
-        messages: _abc.Iterable[_session_pb2.SessionMessage] | None = ...,
+        messages: _abc.Iterable[_session_pb2.ChatMessage] | None = ...,
+        position: _builtins.int = ...,
+        caught_up: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["messages", b"messages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caught_up", b"caught_up", "messages", b"messages", "position", b"position"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SessionServiceWatchResponse: _TypeAlias = SessionServiceWatchResponse  # noqa: Y015
+Global___WatchMessagesResponse: _TypeAlias = WatchMessagesResponse  # noqa: Y015

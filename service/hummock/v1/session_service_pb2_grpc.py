@@ -35,50 +35,50 @@ class SessionServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.GetOrCreateActive = channel.unary_unary(
-                '/hummock.v1.SessionService/GetOrCreateActive',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceGetOrCreateActiveRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceGetOrCreateActiveResponse.FromString,
+        self.GetOrCreateActiveSession = channel.unary_unary(
+                '/hummock.v1.SessionService/GetOrCreateActiveSession',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.GetOrCreateActiveSessionRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.GetOrCreateActiveSessionResponse.FromString,
                 _registered_method=True)
-        self.Create = channel.unary_unary(
-                '/hummock.v1.SessionService/Create',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceCreateRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceCreateResponse.FromString,
+        self.CreateSession = channel.unary_unary(
+                '/hummock.v1.SessionService/CreateSession',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.CreateSessionRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.CreateSessionResponse.FromString,
                 _registered_method=True)
-        self.Get = channel.unary_unary(
-                '/hummock.v1.SessionService/Get',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceGetRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceGetResponse.FromString,
+        self.GetSession = channel.unary_unary(
+                '/hummock.v1.SessionService/GetSession',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.GetSessionRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.GetSessionResponse.FromString,
                 _registered_method=True)
-        self.List = channel.unary_unary(
-                '/hummock.v1.SessionService/List',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceListRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceListResponse.FromString,
+        self.ListSessions = channel.unary_unary(
+                '/hummock.v1.SessionService/ListSessions',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.ListSessionsRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.ListSessionsResponse.FromString,
                 _registered_method=True)
-        self.Update = channel.unary_unary(
-                '/hummock.v1.SessionService/Update',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceUpdateRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceUpdateResponse.FromString,
+        self.UpdateSession = channel.unary_unary(
+                '/hummock.v1.SessionService/UpdateSession',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.UpdateSessionRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.UpdateSessionResponse.FromString,
                 _registered_method=True)
-        self.Delete = channel.unary_unary(
-                '/hummock.v1.SessionService/Delete',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceDeleteRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceDeleteResponse.FromString,
+        self.DeleteSession = channel.unary_unary(
+                '/hummock.v1.SessionService/DeleteSession',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.DeleteSessionRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.DeleteSessionResponse.FromString,
                 _registered_method=True)
         self.AppendMessage = channel.unary_unary(
                 '/hummock.v1.SessionService/AppendMessage',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceAppendMessageRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceAppendMessageResponse.FromString,
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.AppendMessageRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.AppendMessageResponse.FromString,
                 _registered_method=True)
         self.ListMessages = channel.unary_unary(
                 '/hummock.v1.SessionService/ListMessages',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceListMessagesRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceListMessagesResponse.FromString,
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.ListMessagesRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.ListMessagesResponse.FromString,
                 _registered_method=True)
-        self.Watch = channel.unary_stream(
-                '/hummock.v1.SessionService/Watch',
-                request_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceWatchRequest.SerializeToString,
-                response_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceWatchResponse.FromString,
+        self.WatchMessages = channel.unary_stream(
+                '/hummock.v1.SessionService/WatchMessages',
+                request_serializer=hummock_dot_v1_dot_session__service__pb2.WatchMessagesRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_session__service__pb2.WatchMessagesResponse.FromString,
                 _registered_method=True)
 
 
@@ -86,7 +86,7 @@ class SessionServiceServicer:
     """Keeps chat sessions and their messages. A session that does not exist, also one of another project, is NOT_FOUND.
     """
 
-    def GetOrCreateActive(self, request, context):
+    def GetOrCreateActiveSession(self, request, context):
         """Returns the active session: of those that are not archived the one that a message was appended to last, or that was
         created last. Creates one where there is none.
         """
@@ -94,35 +94,35 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Create(self, request, context):
+    def CreateSession(self, request, context):
         """Creates a session, which is then the active one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Get(self, request, context):
+    def GetSession(self, request, context):
         """Returns one session.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def List(self, request, context):
+    def ListSessions(self, request, context):
         """Returns the sessions of a project in pages, the active one first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Update(self, request, context):
+    def UpdateSession(self, request, context):
         """Changes the named fields of a session. Its update_time and its place among the others stay.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Delete(self, request, context):
+    def DeleteSession(self, request, context):
         """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -143,7 +143,7 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Watch(self, request, context):
+    def WatchMessages(self, request, context):
         """Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
         session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
         """
@@ -154,50 +154,50 @@ class SessionServiceServicer:
 
 def add_SessionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'GetOrCreateActive': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetOrCreateActive,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceGetOrCreateActiveRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceGetOrCreateActiveResponse.SerializeToString,
+            'GetOrCreateActiveSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetOrCreateActiveSession,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.GetOrCreateActiveSessionRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.GetOrCreateActiveSessionResponse.SerializeToString,
             ),
-            'Create': grpc.unary_unary_rpc_method_handler(
-                    servicer.Create,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceCreateRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceCreateResponse.SerializeToString,
+            'CreateSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateSession,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.CreateSessionRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.CreateSessionResponse.SerializeToString,
             ),
-            'Get': grpc.unary_unary_rpc_method_handler(
-                    servicer.Get,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceGetRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceGetResponse.SerializeToString,
+            'GetSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSession,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.GetSessionRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.GetSessionResponse.SerializeToString,
             ),
-            'List': grpc.unary_unary_rpc_method_handler(
-                    servicer.List,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceListRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceListResponse.SerializeToString,
+            'ListSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSessions,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.ListSessionsRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.ListSessionsResponse.SerializeToString,
             ),
-            'Update': grpc.unary_unary_rpc_method_handler(
-                    servicer.Update,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceUpdateRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceUpdateResponse.SerializeToString,
+            'UpdateSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateSession,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.UpdateSessionRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.UpdateSessionResponse.SerializeToString,
             ),
-            'Delete': grpc.unary_unary_rpc_method_handler(
-                    servicer.Delete,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceDeleteRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceDeleteResponse.SerializeToString,
+            'DeleteSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteSession,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.DeleteSessionRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.DeleteSessionResponse.SerializeToString,
             ),
             'AppendMessage': grpc.unary_unary_rpc_method_handler(
                     servicer.AppendMessage,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceAppendMessageRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceAppendMessageResponse.SerializeToString,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.AppendMessageRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.AppendMessageResponse.SerializeToString,
             ),
             'ListMessages': grpc.unary_unary_rpc_method_handler(
                     servicer.ListMessages,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceListMessagesRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceListMessagesResponse.SerializeToString,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.ListMessagesRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.ListMessagesResponse.SerializeToString,
             ),
-            'Watch': grpc.unary_stream_rpc_method_handler(
-                    servicer.Watch,
-                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceWatchRequest.FromString,
-                    response_serializer=hummock_dot_v1_dot_session__service__pb2.SessionServiceWatchResponse.SerializeToString,
+            'WatchMessages': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchMessages,
+                    request_deserializer=hummock_dot_v1_dot_session__service__pb2.WatchMessagesRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_session__service__pb2.WatchMessagesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -212,7 +212,7 @@ class SessionService:
     """
 
     @staticmethod
-    def GetOrCreateActive(request,
+    def GetOrCreateActiveSession(request,
             target,
             options=(),
             channel_credentials=None,
@@ -225,9 +225,9 @@ class SessionService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.SessionService/GetOrCreateActive',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceGetOrCreateActiveRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceGetOrCreateActiveResponse.FromString,
+            '/hummock.v1.SessionService/GetOrCreateActiveSession',
+            hummock_dot_v1_dot_session__service__pb2.GetOrCreateActiveSessionRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.GetOrCreateActiveSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -239,7 +239,7 @@ class SessionService:
             _registered_method=True)
 
     @staticmethod
-    def Create(request,
+    def CreateSession(request,
             target,
             options=(),
             channel_credentials=None,
@@ -252,9 +252,9 @@ class SessionService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.SessionService/Create',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceCreateRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceCreateResponse.FromString,
+            '/hummock.v1.SessionService/CreateSession',
+            hummock_dot_v1_dot_session__service__pb2.CreateSessionRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.CreateSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -266,7 +266,7 @@ class SessionService:
             _registered_method=True)
 
     @staticmethod
-    def Get(request,
+    def GetSession(request,
             target,
             options=(),
             channel_credentials=None,
@@ -279,9 +279,9 @@ class SessionService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.SessionService/Get',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceGetRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceGetResponse.FromString,
+            '/hummock.v1.SessionService/GetSession',
+            hummock_dot_v1_dot_session__service__pb2.GetSessionRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.GetSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -293,7 +293,7 @@ class SessionService:
             _registered_method=True)
 
     @staticmethod
-    def List(request,
+    def ListSessions(request,
             target,
             options=(),
             channel_credentials=None,
@@ -306,9 +306,9 @@ class SessionService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.SessionService/List',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceListRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceListResponse.FromString,
+            '/hummock.v1.SessionService/ListSessions',
+            hummock_dot_v1_dot_session__service__pb2.ListSessionsRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.ListSessionsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -320,7 +320,7 @@ class SessionService:
             _registered_method=True)
 
     @staticmethod
-    def Update(request,
+    def UpdateSession(request,
             target,
             options=(),
             channel_credentials=None,
@@ -333,9 +333,9 @@ class SessionService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.SessionService/Update',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceUpdateRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceUpdateResponse.FromString,
+            '/hummock.v1.SessionService/UpdateSession',
+            hummock_dot_v1_dot_session__service__pb2.UpdateSessionRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.UpdateSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -347,7 +347,7 @@ class SessionService:
             _registered_method=True)
 
     @staticmethod
-    def Delete(request,
+    def DeleteSession(request,
             target,
             options=(),
             channel_credentials=None,
@@ -360,9 +360,9 @@ class SessionService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/hummock.v1.SessionService/Delete',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceDeleteRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceDeleteResponse.FromString,
+            '/hummock.v1.SessionService/DeleteSession',
+            hummock_dot_v1_dot_session__service__pb2.DeleteSessionRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.DeleteSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -388,8 +388,8 @@ class SessionService:
             request,
             target,
             '/hummock.v1.SessionService/AppendMessage',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceAppendMessageRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceAppendMessageResponse.FromString,
+            hummock_dot_v1_dot_session__service__pb2.AppendMessageRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.AppendMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -415,8 +415,8 @@ class SessionService:
             request,
             target,
             '/hummock.v1.SessionService/ListMessages',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceListMessagesRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceListMessagesResponse.FromString,
+            hummock_dot_v1_dot_session__service__pb2.ListMessagesRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.ListMessagesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -428,7 +428,7 @@ class SessionService:
             _registered_method=True)
 
     @staticmethod
-    def Watch(request,
+    def WatchMessages(request,
             target,
             options=(),
             channel_credentials=None,
@@ -441,9 +441,9 @@ class SessionService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/hummock.v1.SessionService/Watch',
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceWatchRequest.SerializeToString,
-            hummock_dot_v1_dot_session__service__pb2.SessionServiceWatchResponse.FromString,
+            '/hummock.v1.SessionService/WatchMessages',
+            hummock_dot_v1_dot_session__service__pb2.WatchMessagesRequest.SerializeToString,
+            hummock_dot_v1_dot_session__service__pb2.WatchMessagesResponse.FromString,
             options,
             channel_credentials,
             insecure,

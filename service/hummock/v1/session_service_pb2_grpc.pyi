@@ -33,25 +33,25 @@ class SessionServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SessionServiceAsyncStub: ...
-    GetOrCreateActive: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceGetOrCreateActiveRequest, _session_service_pb2.SessionServiceGetOrCreateActiveResponse]
+    GetOrCreateActiveSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetOrCreateActiveSessionRequest, _session_service_pb2.GetOrCreateActiveSessionResponse]
     """Returns the active session: of those that are not archived the one that a message was appended to last, or that was
     created last. Creates one where there is none.
     """
-    Create: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceCreateRequest, _session_service_pb2.SessionServiceCreateResponse]
+    CreateSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.CreateSessionRequest, _session_service_pb2.CreateSessionResponse]
     """Creates a session, which is then the active one."""
-    Get: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceGetRequest, _session_service_pb2.SessionServiceGetResponse]
+    GetSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]
     """Returns one session."""
-    List: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceListRequest, _session_service_pb2.SessionServiceListResponse]
+    ListSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]
     """Returns the sessions of a project in pages, the active one first."""
-    Update: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceUpdateRequest, _session_service_pb2.SessionServiceUpdateResponse]
+    UpdateSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.UpdateSessionRequest, _session_service_pb2.UpdateSessionResponse]
     """Changes the named fields of a session. Its update_time and its place among the others stay."""
-    Delete: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceDeleteRequest, _session_service_pb2.SessionServiceDeleteResponse]
+    DeleteSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]
     """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other."""
-    AppendMessage: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceAppendMessageRequest, _session_service_pb2.SessionServiceAppendMessageResponse]
+    AppendMessage: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.AppendMessageRequest, _session_service_pb2.AppendMessageResponse]
     """Appends a message. When it answers, the message is durable and in every list."""
-    ListMessages: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceListMessagesRequest, _session_service_pb2.SessionServiceListMessagesResponse]
+    ListMessages: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListMessagesRequest, _session_service_pb2.ListMessagesResponse]
     """Returns the newest messages in the order of time, and page by page those before them."""
-    Watch: _grpc.UnaryStreamMultiCallable[_session_service_pb2.SessionServiceWatchRequest, _session_service_pb2.SessionServiceWatchResponse]
+    WatchMessages: _grpc.UnaryStreamMultiCallable[_session_service_pb2.WatchMessagesRequest, _session_service_pb2.WatchMessagesResponse]
     """Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
     session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
     """
@@ -61,25 +61,25 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """Keeps chat sessions and their messages. A session that does not exist, also one of another project, is NOT_FOUND."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    GetOrCreateActive: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceGetOrCreateActiveRequest, _session_service_pb2.SessionServiceGetOrCreateActiveResponse]  # type: ignore[assignment]
+    GetOrCreateActiveSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetOrCreateActiveSessionRequest, _session_service_pb2.GetOrCreateActiveSessionResponse]  # type: ignore[assignment]
     """Returns the active session: of those that are not archived the one that a message was appended to last, or that was
     created last. Creates one where there is none.
     """
-    Create: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceCreateRequest, _session_service_pb2.SessionServiceCreateResponse]  # type: ignore[assignment]
+    CreateSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.CreateSessionRequest, _session_service_pb2.CreateSessionResponse]  # type: ignore[assignment]
     """Creates a session, which is then the active one."""
-    Get: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceGetRequest, _session_service_pb2.SessionServiceGetResponse]  # type: ignore[assignment]
+    GetSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]  # type: ignore[assignment]
     """Returns one session."""
-    List: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceListRequest, _session_service_pb2.SessionServiceListResponse]  # type: ignore[assignment]
+    ListSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
     """Returns the sessions of a project in pages, the active one first."""
-    Update: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceUpdateRequest, _session_service_pb2.SessionServiceUpdateResponse]  # type: ignore[assignment]
+    UpdateSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.UpdateSessionRequest, _session_service_pb2.UpdateSessionResponse]  # type: ignore[assignment]
     """Changes the named fields of a session. Its update_time and its place among the others stay."""
-    Delete: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceDeleteRequest, _session_service_pb2.SessionServiceDeleteResponse]  # type: ignore[assignment]
+    DeleteSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]  # type: ignore[assignment]
     """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other."""
-    AppendMessage: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceAppendMessageRequest, _session_service_pb2.SessionServiceAppendMessageResponse]  # type: ignore[assignment]
+    AppendMessage: _aio.UnaryUnaryMultiCallable[_session_service_pb2.AppendMessageRequest, _session_service_pb2.AppendMessageResponse]  # type: ignore[assignment]
     """Appends a message. When it answers, the message is durable and in every list."""
-    ListMessages: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SessionServiceListMessagesRequest, _session_service_pb2.SessionServiceListMessagesResponse]  # type: ignore[assignment]
+    ListMessages: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListMessagesRequest, _session_service_pb2.ListMessagesResponse]  # type: ignore[assignment]
     """Returns the newest messages in the order of time, and page by page those before them."""
-    Watch: _aio.UnaryStreamMultiCallable[_session_service_pb2.SessionServiceWatchRequest, _session_service_pb2.SessionServiceWatchResponse]  # type: ignore[assignment]
+    WatchMessages: _aio.UnaryStreamMultiCallable[_session_service_pb2.WatchMessagesRequest, _session_service_pb2.WatchMessagesResponse]  # type: ignore[assignment]
     """Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
     session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
     """
@@ -88,77 +88,77 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps chat sessions and their messages. A session that does not exist, also one of another project, is NOT_FOUND."""
 
     @_abc_1.abstractmethod
-    def GetOrCreateActive(
+    def GetOrCreateActiveSession(
         self,
-        request: _session_service_pb2.SessionServiceGetOrCreateActiveRequest,
+        request: _session_service_pb2.GetOrCreateActiveSessionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_session_service_pb2.SessionServiceGetOrCreateActiveResponse, _abc.Awaitable[_session_service_pb2.SessionServiceGetOrCreateActiveResponse]]:
+    ) -> _typing.Union[_session_service_pb2.GetOrCreateActiveSessionResponse, _abc.Awaitable[_session_service_pb2.GetOrCreateActiveSessionResponse]]:
         """Returns the active session: of those that are not archived the one that a message was appended to last, or that was
         created last. Creates one where there is none.
         """
 
     @_abc_1.abstractmethod
-    def Create(
+    def CreateSession(
         self,
-        request: _session_service_pb2.SessionServiceCreateRequest,
+        request: _session_service_pb2.CreateSessionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_session_service_pb2.SessionServiceCreateResponse, _abc.Awaitable[_session_service_pb2.SessionServiceCreateResponse]]:
+    ) -> _typing.Union[_session_service_pb2.CreateSessionResponse, _abc.Awaitable[_session_service_pb2.CreateSessionResponse]]:
         """Creates a session, which is then the active one."""
 
     @_abc_1.abstractmethod
-    def Get(
+    def GetSession(
         self,
-        request: _session_service_pb2.SessionServiceGetRequest,
+        request: _session_service_pb2.GetSessionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_session_service_pb2.SessionServiceGetResponse, _abc.Awaitable[_session_service_pb2.SessionServiceGetResponse]]:
+    ) -> _typing.Union[_session_service_pb2.GetSessionResponse, _abc.Awaitable[_session_service_pb2.GetSessionResponse]]:
         """Returns one session."""
 
     @_abc_1.abstractmethod
-    def List(
+    def ListSessions(
         self,
-        request: _session_service_pb2.SessionServiceListRequest,
+        request: _session_service_pb2.ListSessionsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_session_service_pb2.SessionServiceListResponse, _abc.Awaitable[_session_service_pb2.SessionServiceListResponse]]:
+    ) -> _typing.Union[_session_service_pb2.ListSessionsResponse, _abc.Awaitable[_session_service_pb2.ListSessionsResponse]]:
         """Returns the sessions of a project in pages, the active one first."""
 
     @_abc_1.abstractmethod
-    def Update(
+    def UpdateSession(
         self,
-        request: _session_service_pb2.SessionServiceUpdateRequest,
+        request: _session_service_pb2.UpdateSessionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_session_service_pb2.SessionServiceUpdateResponse, _abc.Awaitable[_session_service_pb2.SessionServiceUpdateResponse]]:
+    ) -> _typing.Union[_session_service_pb2.UpdateSessionResponse, _abc.Awaitable[_session_service_pb2.UpdateSessionResponse]]:
         """Changes the named fields of a session. Its update_time and its place among the others stay."""
 
     @_abc_1.abstractmethod
-    def Delete(
+    def DeleteSession(
         self,
-        request: _session_service_pb2.SessionServiceDeleteRequest,
+        request: _session_service_pb2.DeleteSessionRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_session_service_pb2.SessionServiceDeleteResponse, _abc.Awaitable[_session_service_pb2.SessionServiceDeleteResponse]]:
+    ) -> _typing.Union[_session_service_pb2.DeleteSessionResponse, _abc.Awaitable[_session_service_pb2.DeleteSessionResponse]]:
         """Removes a session at once, and its messages before it answers. What was learnt of them stays: memories like any other."""
 
     @_abc_1.abstractmethod
     def AppendMessage(
         self,
-        request: _session_service_pb2.SessionServiceAppendMessageRequest,
+        request: _session_service_pb2.AppendMessageRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_session_service_pb2.SessionServiceAppendMessageResponse, _abc.Awaitable[_session_service_pb2.SessionServiceAppendMessageResponse]]:
+    ) -> _typing.Union[_session_service_pb2.AppendMessageResponse, _abc.Awaitable[_session_service_pb2.AppendMessageResponse]]:
         """Appends a message. When it answers, the message is durable and in every list."""
 
     @_abc_1.abstractmethod
     def ListMessages(
         self,
-        request: _session_service_pb2.SessionServiceListMessagesRequest,
+        request: _session_service_pb2.ListMessagesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_session_service_pb2.SessionServiceListMessagesResponse, _abc.Awaitable[_session_service_pb2.SessionServiceListMessagesResponse]]:
+    ) -> _typing.Union[_session_service_pb2.ListMessagesResponse, _abc.Awaitable[_session_service_pb2.ListMessagesResponse]]:
         """Returns the newest messages in the order of time, and page by page those before them."""
 
     @_abc_1.abstractmethod
-    def Watch(
+    def WatchMessages(
         self,
-        request: _session_service_pb2.SessionServiceWatchRequest,
+        request: _session_service_pb2.WatchMessagesRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_session_service_pb2.SessionServiceWatchResponse], _abc.AsyncIterator[_session_service_pb2.SessionServiceWatchResponse]]:
+    ) -> _typing.Union[_abc.Iterator[_session_service_pb2.WatchMessagesResponse], _abc.AsyncIterator[_session_service_pb2.WatchMessagesResponse]]:
         """Sends the newest messages, then each that is appended, until the caller hangs up. Ends with NOT_FOUND when the
         session is removed, and with UNAVAILABLE when the service stops: go on behind the last position then.
         """

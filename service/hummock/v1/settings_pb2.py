@@ -22,44 +22,17 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from hummock.v1.buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
-from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
-from hummock.v1 import memory_pb2 as hummock_dot_v1_dot_memory__pb2
 from hummock.v1 import recall_pb2 as hummock_dot_v1_dot_recall__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/settings.proto\x12\nhummock.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17hummock/v1/memory.proto\x1a\x17hummock/v1/recall.proto\"\xe4\x05\n\x0ePresetSettings\x12#\n\ncandidates\x18\x01 \x01(\rB\n\xbaH\x07*\x05\x18\xe8\x07(\x01H\x00\x88\x01\x01\x12\x1e\n\x05top_k\x18\x02 \x01(\rB\n\xbaH\x07*\x05\x18\xc8\x01(\x01H\x01\x88\x01\x01\x12!\n\ncode_top_k\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x02\x88\x01\x01\x12#\n\x0c\x64omain_top_k\x18\x04 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x03\x88\x01\x01\x12\x34\n\x0emin_similarity\x18\x05 \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\xf0\xbfH\x04\x88\x01\x01\x12\x38\n\x07origins\x18\x06 \x03(\x0e\x32\x12.hummock.v1.OriginB\x13\xbaH\x10\x92\x01\r\x10\x05\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12\x33\n\ndecay_mode\x18\x07 \x01(\x0e\x32\x15.hummock.v1.DecayModeB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x34\n\x0ehalf_life_days\x18\x08 \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x80\xd2\xe1@!\x00\x00\x00\x00\x00\x00\x00\x00H\x05\x88\x01\x01\x12\x36\n\x10relevance_weight\x18\t \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x06\x88\x01\x01\x12\x33\n\rnear_twin_bar\x18\n \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\x00@)\x00\x00\x00\x00\x00\x00\x00\x00H\x07\x88\x01\x01\x12#\n\x0cwindow_turns\x18\x0b \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07H\x08\x88\x01\x01\x12\x31\n\x0b\x64\x65\x63\x61y_floor\x18\x0c \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\t\x88\x01\x01\x42\r\n\x0b_candidatesB\x08\n\x06_top_kB\r\n\x0b_code_top_kB\x0f\n\r_domain_top_kB\x11\n\x0f_min_similarityB\x11\n\x0f_half_life_daysB\x13\n\x11_relevance_weightB\x10\n\x0e_near_twin_barB\x0f\n\r_window_turnsB\x0e\n\x0c_decay_floor\"\xfc\x01\n\x0b\x46ormBudgets\x12!\n\x07\x63ontext\x18\x01 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x00\x88\x01\x01\x12#\n\twaterfall\x18\x02 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x01\x88\x01\x01\x12\x1f\n\x05index\x18\x03 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x02\x88\x01\x01\x12\"\n\x08memories\x18\x04 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x03\x88\x01\x01\x12\"\n\x08messages\x18\x05 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x04\x88\x01\x01\x42\n\n\x08_contextB\x0c\n\n_waterfallB\x08\n\x06_indexB\x0b\n\t_memoriesB\x0b\n\t_messages\"\xf0\x01\n\rQuotaSettings\x12\x1e\n\x07\x64omains\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x00\x88\x01\x01\x12\'\n\x10learning_records\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x01\x88\x01\x01\x12%\n\x0e\x63ode_fragments\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x02\x88\x01\x01\x12\'\n\x0ftext_characters\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80\x10H\x03\x88\x01\x01\x42\n\n\x08_domainsB\x13\n\x11_learning_recordsB\x11\n\x0f_code_fragmentsB\x12\n\x10_text_characters\"p\n\x0fHistorySettings\x12\x1f\n\x08messages\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07H\x00\x88\x01\x01\x12 \n\ncharacters\x18\x02 \x01(\rB\x07\xbaH\x04*\x02(\x01H\x01\x88\x01\x01\x42\x0b\n\t_messagesB\r\n\x0b_characters\"\xc4\x02\n\x0fProjectSettings\x12(\n\x04\x63hat\x18\x01 \x01(\x0b\x32\x1a.hummock.v1.PresetSettings\x12(\n\x04\x63ode\x18\x02 \x01(\x0b\x32\x1a.hummock.v1.PresetSettings\x12)\n\x05\x61gent\x18\x03 \x01(\x0b\x32\x1a.hummock.v1.PresetSettings\x12.\n\rbudget_tokens\x18\x04 \x01(\x0b\x32\x17.hummock.v1.FormBudgets\x12)\n\x06quotas\x18\x05 \x01(\x0b\x32\x19.hummock.v1.QuotaSettings\x12,\n\x07history\x18\x06 \x01(\x0b\x32\x1b.hummock.v1.HistorySettings\x12)\n\x05\x63odex\x18\x07 \x01(\x0b\x32\x1a.hummock.v1.PresetSettings\"\x98\x01\n\x07Setting\x12\x0c\n\x04path\x18\x01 \x01(\t\x12%\n\x05value\x18\x02 \x01(\x0b\x32\x16.google.protobuf.Value\x12)\n\x06origin\x18\x03 \x01(\x0e\x32\x19.hummock.v1.SettingOrigin\x12-\n\rdefault_value\x18\x04 \x01(\x0b\x32\x16.google.protobuf.Value*g\n\rSettingOrigin\x12\x1e\n\x1aSETTING_ORIGIN_UNSPECIFIED\x10\x00\x12\x1a\n\x16SETTING_ORIGIN_DEFAULT\x10\x01\x12\x1a\n\x16SETTING_ORIGIN_PROJECT\x10\x02\x42\x37\n\x0e\x64\x65v.hummock.v1P\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/settings.proto\x12\nhummock.v1\x1a\x17hummock/v1/recall.proto\"\xab\x02\n\x0b\x46ormBudgets\x12*\n\x07\x63ontext\x18\x01 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x00R\x07\x63ontext\x88\x01\x01\x12.\n\twaterfall\x18\x02 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x01R\twaterfall\x88\x01\x01\x12&\n\x05index\x18\x03 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x02R\x05index\x88\x01\x01\x12,\n\x08memories\x18\x04 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x03R\x08memories\x88\x01\x01\x12,\n\x08messages\x18\x05 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x04R\x08messages\x88\x01\x01\x42\n\n\x08_contextB\x0c\n\n_waterfallB\x08\n\x06_indexB\x0b\n\t_memoriesB\x0b\n\t_messages\"\xa9\x02\n\rSectionQuotas\x12\'\n\x07\x64omains\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x00R\x07\x64omains\x88\x01\x01\x12\x38\n\x10learning_records\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x01R\x0flearningRecords\x88\x01\x01\x12\x34\n\x0e\x63ode_fragments\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x02R\rcodeFragments\x88\x01\x01\x12\x37\n\x0ftext_characters\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80\x10H\x03R\x0etextCharacters\x88\x01\x01\x42\n\n\x08_domainsB\x13\n\x11_learning_recordsB\x11\n\x0f_code_fragmentsB\x12\n\x10_text_characters\"\x9a\x01\n\rHistoryLimits\x12\x30\n\x0cmax_messages\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07H\x00R\x0bmaxMessages\x88\x01\x01\x12\x33\n\x0emax_characters\x18\x02 \x01(\rB\x07\xbaH\x04*\x02(\x01H\x01R\rmaxCharacters\x88\x01\x01\x42\x0f\n\r_max_messagesB\x11\n\x0f_max_characters\"\xf3\x02\n\x0fProjectSettings\x12,\n\x04\x63hat\x18\x01 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x04\x63hat\x12,\n\x04\x63ode\x18\x02 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x04\x63ode\x12.\n\x05\x61gent\x18\x03 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x05\x61gent\x12<\n\rbudget_tokens\x18\x04 \x01(\x0b\x32\x17.hummock.v1.FormBudgetsR\x0c\x62udgetTokens\x12\x31\n\x06quotas\x18\x05 \x01(\x0b\x32\x19.hummock.v1.SectionQuotasR\x06quotas\x12\x33\n\x07history\x18\x06 \x01(\x0b\x32\x19.hummock.v1.HistoryLimitsR\x07history\x12.\n\x05\x63odex\x18\x07 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x05\x63odexBF\n\x0e\x64\x65v.hummock.v1B\rSettingsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hummock.v1.settings_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1P\001Z#hummock.dev/go/hummock/v1;hummockv1'
-  _globals['_PRESETSETTINGS'].fields_by_name['candidates']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['candidates']._serialized_options = b'\272H\007*\005\030\350\007(\001'
-  _globals['_PRESETSETTINGS'].fields_by_name['top_k']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['top_k']._serialized_options = b'\272H\007*\005\030\310\001(\001'
-  _globals['_PRESETSETTINGS'].fields_by_name['code_top_k']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['code_top_k']._serialized_options = b'\272H\005*\003\030\310\001'
-  _globals['_PRESETSETTINGS'].fields_by_name['domain_top_k']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['domain_top_k']._serialized_options = b'\272H\005*\003\030\310\001'
-  _globals['_PRESETSETTINGS'].fields_by_name['min_similarity']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['min_similarity']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\360?)\000\000\000\000\000\000\360\277'
-  _globals['_PRESETSETTINGS'].fields_by_name['origins']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['origins']._serialized_options = b'\272H\020\222\001\r\020\005\030\001\"\007\202\001\004\020\001 \000'
-  _globals['_PRESETSETTINGS'].fields_by_name['decay_mode']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['decay_mode']._serialized_options = b'\272H\005\202\001\002\020\001'
-  _globals['_PRESETSETTINGS'].fields_by_name['half_life_days']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['half_life_days']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\200\322\341@!\000\000\000\000\000\000\000\000'
-  _globals['_PRESETSETTINGS'].fields_by_name['relevance_weight']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['relevance_weight']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\360?)\000\000\000\000\000\000\000\000'
-  _globals['_PRESETSETTINGS'].fields_by_name['near_twin_bar']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['near_twin_bar']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\000@)\000\000\000\000\000\000\000\000'
-  _globals['_PRESETSETTINGS'].fields_by_name['window_turns']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['window_turns']._serialized_options = b'\272H\005*\003\030\350\007'
-  _globals['_PRESETSETTINGS'].fields_by_name['decay_floor']._loaded_options = None
-  _globals['_PRESETSETTINGS'].fields_by_name['decay_floor']._serialized_options = b'\272H\024\022\022\031\000\000\000\000\000\000\360?)\000\000\000\000\000\000\000\000'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1B\rSettingsProtoP\001Z#hummock.dev/go/hummock/v1;hummockv1'
   _globals['_FORMBUDGETS'].fields_by_name['context']._loaded_options = None
   _globals['_FORMBUDGETS'].fields_by_name['context']._serialized_options = b'\272H\010*\006\030\300\204=(\001'
   _globals['_FORMBUDGETS'].fields_by_name['waterfall']._loaded_options = None
@@ -70,30 +43,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FORMBUDGETS'].fields_by_name['memories']._serialized_options = b'\272H\010*\006\030\300\204=(\001'
   _globals['_FORMBUDGETS'].fields_by_name['messages']._loaded_options = None
   _globals['_FORMBUDGETS'].fields_by_name['messages']._serialized_options = b'\272H\010*\006\030\300\204=(\001'
-  _globals['_QUOTASETTINGS'].fields_by_name['domains']._loaded_options = None
-  _globals['_QUOTASETTINGS'].fields_by_name['domains']._serialized_options = b'\272H\005*\003\030\310\001'
-  _globals['_QUOTASETTINGS'].fields_by_name['learning_records']._loaded_options = None
-  _globals['_QUOTASETTINGS'].fields_by_name['learning_records']._serialized_options = b'\272H\005*\003\030\310\001'
-  _globals['_QUOTASETTINGS'].fields_by_name['code_fragments']._loaded_options = None
-  _globals['_QUOTASETTINGS'].fields_by_name['code_fragments']._serialized_options = b'\272H\005*\003\030\310\001'
-  _globals['_QUOTASETTINGS'].fields_by_name['text_characters']._loaded_options = None
-  _globals['_QUOTASETTINGS'].fields_by_name['text_characters']._serialized_options = b'\272H\006*\004\030\200\200\020'
-  _globals['_HISTORYSETTINGS'].fields_by_name['messages']._loaded_options = None
-  _globals['_HISTORYSETTINGS'].fields_by_name['messages']._serialized_options = b'\272H\005*\003\030\350\007'
-  _globals['_HISTORYSETTINGS'].fields_by_name['characters']._loaded_options = None
-  _globals['_HISTORYSETTINGS'].fields_by_name['characters']._serialized_options = b'\272H\004*\002(\001'
-  _globals['_SETTINGORIGIN']._serialized_start=1987
-  _globals['_SETTINGORIGIN']._serialized_end=2090
-  _globals['_PRESETSETTINGS']._serialized_start=151
-  _globals['_PRESETSETTINGS']._serialized_end=891
-  _globals['_FORMBUDGETS']._serialized_start=894
-  _globals['_FORMBUDGETS']._serialized_end=1146
-  _globals['_QUOTASETTINGS']._serialized_start=1149
-  _globals['_QUOTASETTINGS']._serialized_end=1389
-  _globals['_HISTORYSETTINGS']._serialized_start=1391
-  _globals['_HISTORYSETTINGS']._serialized_end=1503
-  _globals['_PROJECTSETTINGS']._serialized_start=1506
-  _globals['_PROJECTSETTINGS']._serialized_end=1830
-  _globals['_SETTING']._serialized_start=1833
-  _globals['_SETTING']._serialized_end=1985
+  _globals['_SECTIONQUOTAS'].fields_by_name['domains']._loaded_options = None
+  _globals['_SECTIONQUOTAS'].fields_by_name['domains']._serialized_options = b'\272H\005*\003\030\310\001'
+  _globals['_SECTIONQUOTAS'].fields_by_name['learning_records']._loaded_options = None
+  _globals['_SECTIONQUOTAS'].fields_by_name['learning_records']._serialized_options = b'\272H\005*\003\030\310\001'
+  _globals['_SECTIONQUOTAS'].fields_by_name['code_fragments']._loaded_options = None
+  _globals['_SECTIONQUOTAS'].fields_by_name['code_fragments']._serialized_options = b'\272H\005*\003\030\310\001'
+  _globals['_SECTIONQUOTAS'].fields_by_name['text_characters']._loaded_options = None
+  _globals['_SECTIONQUOTAS'].fields_by_name['text_characters']._serialized_options = b'\272H\006*\004\030\200\200\020'
+  _globals['_HISTORYLIMITS'].fields_by_name['max_messages']._loaded_options = None
+  _globals['_HISTORYLIMITS'].fields_by_name['max_messages']._serialized_options = b'\272H\005*\003\030\350\007'
+  _globals['_HISTORYLIMITS'].fields_by_name['max_characters']._loaded_options = None
+  _globals['_HISTORYLIMITS'].fields_by_name['max_characters']._serialized_options = b'\272H\004*\002(\001'
+  _globals['_FORMBUDGETS']._serialized_start=67
+  _globals['_FORMBUDGETS']._serialized_end=366
+  _globals['_SECTIONQUOTAS']._serialized_start=369
+  _globals['_SECTIONQUOTAS']._serialized_end=666
+  _globals['_HISTORYLIMITS']._serialized_start=669
+  _globals['_HISTORYLIMITS']._serialized_end=823
+  _globals['_PROJECTSETTINGS']._serialized_start=826
+  _globals['_PROJECTSETTINGS']._serialized_end=1197
 # @@protoc_insertion_point(module_scope)

@@ -3,13 +3,8 @@
 isort:skip_file
 What a project sets for itself: values that its requests may leave open."""
 
-from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from google.protobuf import struct_pb2 as _struct_pb2
-from google.protobuf.internal import containers as _containers
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
-from hummock.v1 import memory_pb2 as _memory_pb2
 from hummock.v1 import recall_pb2 as _recall_pb2
 import builtins as _builtins
 import sys
@@ -21,143 +16,6 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class _SettingOrigin:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _SettingOriginEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SettingOrigin.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    SETTING_ORIGIN_UNSPECIFIED: _SettingOrigin.ValueType  # 0
-    """Not said. Never sent."""
-    SETTING_ORIGIN_DEFAULT: _SettingOrigin.ValueType  # 1
-    """The preset, the form or the model."""
-    SETTING_ORIGIN_PROJECT: _SettingOrigin.ValueType  # 2
-    """The project."""
-
-class SettingOrigin(_SettingOrigin, metaclass=_SettingOriginEnumTypeWrapper):
-    """Who says a value where a request does not."""
-
-SETTING_ORIGIN_UNSPECIFIED: SettingOrigin.ValueType  # 0
-"""Not said. Never sent."""
-SETTING_ORIGIN_DEFAULT: SettingOrigin.ValueType  # 1
-"""The preset, the form or the model."""
-SETTING_ORIGIN_PROJECT: SettingOrigin.ValueType  # 2
-"""The project."""
-Global___SettingOrigin: _TypeAlias = SettingOrigin  # noqa: Y015
-
-@_typing.final
-class PresetSettings(_message.Message):
-    """What recalls under one preset mean where they say nothing. Each field is what the field of the same name is in
-    RecallRequest; unset means what the preset says.
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CANDIDATES_FIELD_NUMBER: _builtins.int
-    TOP_K_FIELD_NUMBER: _builtins.int
-    CODE_TOP_K_FIELD_NUMBER: _builtins.int
-    DOMAIN_TOP_K_FIELD_NUMBER: _builtins.int
-    MIN_SIMILARITY_FIELD_NUMBER: _builtins.int
-    ORIGINS_FIELD_NUMBER: _builtins.int
-    DECAY_MODE_FIELD_NUMBER: _builtins.int
-    HALF_LIFE_DAYS_FIELD_NUMBER: _builtins.int
-    RELEVANCE_WEIGHT_FIELD_NUMBER: _builtins.int
-    NEAR_TWIN_BAR_FIELD_NUMBER: _builtins.int
-    WINDOW_TURNS_FIELD_NUMBER: _builtins.int
-    DECAY_FLOOR_FIELD_NUMBER: _builtins.int
-    candidates: _builtins.int
-    """Candidates per path before ranking, 1 to 1000; raised to top_k when below it."""
-    top_k: _builtins.int
-    """Hits in the main group, 1 to 200."""
-    code_top_k: _builtins.int
-    """Code fragments beside the main group, 0 to 200."""
-    domain_top_k: _builtins.int
-    """Domains beside the main group, 0 to 200."""
-    min_similarity: _builtins.float
-    """Drops hits that are less similar, in [-1, 1]."""
-    decay_mode: _recall_pb2.DecayMode.ValueType
-    """How scores fall with age."""
-    half_life_days: _builtins.float
-    """Days, above 0 and at most 36500."""
-    relevance_weight: _builtins.float
-    """Relevance against difference (the λ of maximal marginal relevance), in [0, 1]."""
-    near_twin_bar: _builtins.float
-    """Hits with at least this cosine to a better hit go to the end, in [0, 2]; above 1 switches that off. Unset means what
-    the model's registry entry says.
-    """
-    window_turns: _builtins.int
-    """Last turns of the session that a recall names which are left out, 0 to 1000."""
-    decay_floor: _builtins.float
-    """Share of a score that no age takes away, in [0, 1]."""
-    @_builtins.property
-    def origins(self) -> _containers.RepeatedScalarFieldContainer[_memory_pb2.Origin.ValueType]:
-        """Memories of these origins answer, each named at most once; AI_OUTPUT among them lets CHAT recall what a model said.
-        Empty means what the preset says.
-        """
-
-    def __init__(
-        self,
-        *,
-        candidates: _builtins.int | None = ...,
-        top_k: _builtins.int | None = ...,
-        code_top_k: _builtins.int | None = ...,
-        domain_top_k: _builtins.int | None = ...,
-        min_similarity: _builtins.float | None = ...,
-        origins: _abc.Iterable[_memory_pb2.Origin.ValueType] | None = ...,
-        decay_mode: _recall_pb2.DecayMode.ValueType = ...,
-        half_life_days: _builtins.float | None = ...,
-        relevance_weight: _builtins.float | None = ...,
-        near_twin_bar: _builtins.float | None = ...,
-        window_turns: _builtins.int | None = ...,
-        decay_floor: _builtins.float | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_candidates", b"_candidates", "_code_top_k", b"_code_top_k", "_decay_floor", b"_decay_floor", "_domain_top_k", b"_domain_top_k", "_half_life_days", b"_half_life_days", "_min_similarity", b"_min_similarity", "_near_twin_bar", b"_near_twin_bar", "_relevance_weight", b"_relevance_weight", "_top_k", b"_top_k", "_window_turns", b"_window_turns", "candidates", b"candidates", "code_top_k", b"code_top_k", "decay_floor", b"decay_floor", "decay_mode", b"decay_mode", "domain_top_k", b"domain_top_k", "half_life_days", b"half_life_days", "min_similarity", b"min_similarity", "near_twin_bar", b"near_twin_bar", "origins", b"origins", "relevance_weight", b"relevance_weight", "top_k", b"top_k", "window_turns", b"window_turns"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__candidates: _TypeAlias = _typing.Literal["candidates"]  # noqa: Y015
-    _WhichOneofArgType__candidates: _TypeAlias = _typing.Literal["_candidates", b"_candidates"]  # noqa: Y015
-    _WhichOneofReturnType__code_top_k: _TypeAlias = _typing.Literal["code_top_k"]  # noqa: Y015
-    _WhichOneofArgType__code_top_k: _TypeAlias = _typing.Literal["_code_top_k", b"_code_top_k"]  # noqa: Y015
-    _WhichOneofReturnType__decay_floor: _TypeAlias = _typing.Literal["decay_floor"]  # noqa: Y015
-    _WhichOneofArgType__decay_floor: _TypeAlias = _typing.Literal["_decay_floor", b"_decay_floor"]  # noqa: Y015
-    _WhichOneofReturnType__domain_top_k: _TypeAlias = _typing.Literal["domain_top_k"]  # noqa: Y015
-    _WhichOneofArgType__domain_top_k: _TypeAlias = _typing.Literal["_domain_top_k", b"_domain_top_k"]  # noqa: Y015
-    _WhichOneofReturnType__half_life_days: _TypeAlias = _typing.Literal["half_life_days"]  # noqa: Y015
-    _WhichOneofArgType__half_life_days: _TypeAlias = _typing.Literal["_half_life_days", b"_half_life_days"]  # noqa: Y015
-    _WhichOneofReturnType__min_similarity: _TypeAlias = _typing.Literal["min_similarity"]  # noqa: Y015
-    _WhichOneofArgType__min_similarity: _TypeAlias = _typing.Literal["_min_similarity", b"_min_similarity"]  # noqa: Y015
-    _WhichOneofReturnType__near_twin_bar: _TypeAlias = _typing.Literal["near_twin_bar"]  # noqa: Y015
-    _WhichOneofArgType__near_twin_bar: _TypeAlias = _typing.Literal["_near_twin_bar", b"_near_twin_bar"]  # noqa: Y015
-    _WhichOneofReturnType__relevance_weight: _TypeAlias = _typing.Literal["relevance_weight"]  # noqa: Y015
-    _WhichOneofArgType__relevance_weight: _TypeAlias = _typing.Literal["_relevance_weight", b"_relevance_weight"]  # noqa: Y015
-    _WhichOneofReturnType__top_k: _TypeAlias = _typing.Literal["top_k"]  # noqa: Y015
-    _WhichOneofArgType__top_k: _TypeAlias = _typing.Literal["_top_k", b"_top_k"]  # noqa: Y015
-    _WhichOneofReturnType__window_turns: _TypeAlias = _typing.Literal["window_turns"]  # noqa: Y015
-    _WhichOneofArgType__window_turns: _TypeAlias = _typing.Literal["_window_turns", b"_window_turns"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__candidates) -> _WhichOneofReturnType__candidates | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__code_top_k) -> _WhichOneofReturnType__code_top_k | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__decay_floor) -> _WhichOneofReturnType__decay_floor | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__domain_top_k) -> _WhichOneofReturnType__domain_top_k | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__half_life_days) -> _WhichOneofReturnType__half_life_days | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_similarity) -> _WhichOneofReturnType__min_similarity | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__near_twin_bar) -> _WhichOneofReturnType__near_twin_bar | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__relevance_weight) -> _WhichOneofReturnType__relevance_weight | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__top_k) -> _WhichOneofReturnType__top_k | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__window_turns) -> _WhichOneofReturnType__window_turns | None: ...
-
-Global___PresetSettings: _TypeAlias = PresetSettings  # noqa: Y015
 
 @_typing.final
 class FormBudgets(_message.Message):
@@ -219,8 +77,10 @@ class FormBudgets(_message.Message):
 Global___FormBudgets: _TypeAlias = FormBudgets  # noqa: Y015
 
 @_typing.final
-class QuotaSettings(_message.Message):
-    """What CONTEXT shows: how many memories of a kind, 0 to 200 each, and how much of each."""
+class SectionQuotas(_message.Message):
+    """What CONTEXT shows: how many memories of a kind, 0 to 200 each, and how much of each. The others are reported as dropped.
+    In a RenderRequest what is unset means what the project sets.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -268,42 +128,42 @@ class QuotaSettings(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__text_characters) -> _WhichOneofReturnType__text_characters | None: ...
 
-Global___QuotaSettings: _TypeAlias = QuotaSettings  # noqa: Y015
+Global___SectionQuotas: _TypeAlias = SectionQuotas  # noqa: Y015
 
 @_typing.final
-class HistorySettings(_message.Message):
-    """How much of a session's history a rendering shows."""
+class HistoryLimits(_message.Message):
+    """How much of a session's history a rendering shows. In a RenderRequest what is unset means what the project sets."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    MESSAGES_FIELD_NUMBER: _builtins.int
-    CHARACTERS_FIELD_NUMBER: _builtins.int
-    messages: _builtins.int
+    MAX_MESSAGES_FIELD_NUMBER: _builtins.int
+    MAX_CHARACTERS_FIELD_NUMBER: _builtins.int
+    max_messages: _builtins.int
     """Most messages, the newest kept; 0 to 1000. Unset means 20."""
-    characters: _builtins.int
+    max_characters: _builtins.int
     """Most characters of all of them together, at least 1. The newest are kept, the newest one whatever its length. Unset
     means 16000.
     """
     def __init__(
         self,
         *,
-        messages: _builtins.int | None = ...,
-        characters: _builtins.int | None = ...,
+        max_messages: _builtins.int | None = ...,
+        max_characters: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_characters", b"_characters", "_messages", b"_messages", "characters", b"characters", "messages", b"messages"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters", "_max_messages", b"_max_messages", "max_characters", b"max_characters", "max_messages", b"max_messages"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_characters", b"_characters", "_messages", b"_messages", "characters", b"characters", "messages", b"messages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters", "_max_messages", b"_max_messages", "max_characters", b"max_characters", "max_messages", b"max_messages"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__characters: _TypeAlias = _typing.Literal["characters"]  # noqa: Y015
-    _WhichOneofArgType__characters: _TypeAlias = _typing.Literal["_characters", b"_characters"]  # noqa: Y015
-    _WhichOneofReturnType__messages: _TypeAlias = _typing.Literal["messages"]  # noqa: Y015
-    _WhichOneofArgType__messages: _TypeAlias = _typing.Literal["_messages", b"_messages"]  # noqa: Y015
+    _WhichOneofReturnType__max_characters: _TypeAlias = _typing.Literal["max_characters"]  # noqa: Y015
+    _WhichOneofArgType__max_characters: _TypeAlias = _typing.Literal["_max_characters", b"_max_characters"]  # noqa: Y015
+    _WhichOneofReturnType__max_messages: _TypeAlias = _typing.Literal["max_messages"]  # noqa: Y015
+    _WhichOneofArgType__max_messages: _TypeAlias = _typing.Literal["_max_messages", b"_max_messages"]  # noqa: Y015
     @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__characters) -> _WhichOneofReturnType__characters | None: ...
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_characters) -> _WhichOneofReturnType__max_characters | None: ...
     @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__messages) -> _WhichOneofReturnType__messages | None: ...
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_messages) -> _WhichOneofReturnType__max_messages | None: ...
 
-Global___HistorySettings: _TypeAlias = HistorySettings  # noqa: Y015
+Global___HistoryLimits: _TypeAlias = HistoryLimits  # noqa: Y015
 
 @_typing.final
 class ProjectSettings(_message.Message):
@@ -321,15 +181,15 @@ class ProjectSettings(_message.Message):
     HISTORY_FIELD_NUMBER: _builtins.int
     CODEX_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def chat(self) -> Global___PresetSettings:
+    def chat(self) -> _recall_pb2.RecallTuning:
         """Recalls under CHAT."""
 
     @_builtins.property
-    def code(self) -> Global___PresetSettings:
+    def code(self) -> _recall_pb2.RecallTuning:
         """Recalls under CODE."""
 
     @_builtins.property
-    def agent(self) -> Global___PresetSettings:
+    def agent(self) -> _recall_pb2.RecallTuning:
         """Recalls under AGENT, and searches; a search has no groups beside the main one."""
 
     @_builtins.property
@@ -337,27 +197,27 @@ class ProjectSettings(_message.Message):
         """Budgets of renderings."""
 
     @_builtins.property
-    def quotas(self) -> Global___QuotaSettings:
+    def quotas(self) -> Global___SectionQuotas:
         """What CONTEXT shows."""
 
     @_builtins.property
-    def history(self) -> Global___HistorySettings:
+    def history(self) -> Global___HistoryLimits:
         """Histories of sessions."""
 
     @_builtins.property
-    def codex(self) -> Global___PresetSettings:
+    def codex(self) -> _recall_pb2.RecallTuning:
         """Recalls under CODEX."""
 
     def __init__(
         self,
         *,
-        chat: Global___PresetSettings | None = ...,
-        code: Global___PresetSettings | None = ...,
-        agent: Global___PresetSettings | None = ...,
+        chat: _recall_pb2.RecallTuning | None = ...,
+        code: _recall_pb2.RecallTuning | None = ...,
+        agent: _recall_pb2.RecallTuning | None = ...,
         budget_tokens: Global___FormBudgets | None = ...,
-        quotas: Global___QuotaSettings | None = ...,
-        history: Global___HistorySettings | None = ...,
-        codex: Global___PresetSettings | None = ...,
+        quotas: Global___SectionQuotas | None = ...,
+        history: Global___HistoryLimits | None = ...,
+        codex: _recall_pb2.RecallTuning | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -366,41 +226,3 @@ class ProjectSettings(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProjectSettings: _TypeAlias = ProjectSettings  # noqa: Y015
-
-@_typing.final
-class Setting(_message.Message):
-    """One value as it applies where a request says nothing."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    PATH_FIELD_NUMBER: _builtins.int
-    VALUE_FIELD_NUMBER: _builtins.int
-    ORIGIN_FIELD_NUMBER: _builtins.int
-    DEFAULT_VALUE_FIELD_NUMBER: _builtins.int
-    path: _builtins.str
-    """Where it stands in ProjectSettings, for example "chat.top_k"; a path of UpdateSettings' mask."""
-    origin: Global___SettingOrigin.ValueType
-    """Who says it."""
-    @_builtins.property
-    def value(self) -> _struct_pb2.Value:
-        """A number; for decay_mode the name ("EXPONENTIAL"), for origins a list of names ("MANUAL")."""
-
-    @_builtins.property
-    def default_value(self) -> _struct_pb2.Value:
-        """What it would be if the project said nothing."""
-
-    def __init__(
-        self,
-        *,
-        path: _builtins.str = ...,
-        value: _struct_pb2.Value | None = ...,
-        origin: Global___SettingOrigin.ValueType = ...,
-        default_value: _struct_pb2.Value | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["default_value", b"default_value", "value", b"value"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_value", b"default_value", "origin", b"origin", "path", b"path", "value", b"value"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Setting: _TypeAlias = Setting  # noqa: Y015

@@ -1,0 +1,12 @@
+"""What failures inside replies tell."""
+
+from __future__ import annotations
+
+from hummock.v1 import project_service_pb2 as pb
+from hummock_client.errors import status_error
+
+
+def field_of(failure: pb.ImportFailure) -> str:
+    """The first field that is wrong; empty where none is."""
+    violations = status_error(failure.status).field_violations
+    return violations[0].field if violations else ""
