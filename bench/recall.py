@@ -136,9 +136,9 @@ def _stages(replies: Sequence[bytes]) -> dict[str, float]:
     stages: dict[str, list[float]] = {}
     for data in replies:
         for time_of in recall_pb2.RecallResponse.FromString(data).receipt.stages:
-            stages.setdefault(recall_pb2.RecallStage.Name(time_of.stage).removeprefix("RECALL_STAGE_").lower(), []).append(
-                time_of.elapsed.ToNanoseconds() / 1e6
-            )
+            stages.setdefault(
+                recall_pb2.RecallStage.Name(time_of.stage).removeprefix("RECALL_STAGE_").lower(), []
+            ).append(time_of.elapsed.ToNanoseconds() / 1e6)
     return {stage: median(times_ms) for stage, times_ms in stages.items()}
 
 

@@ -190,7 +190,10 @@ def test_a_wrong_vector_is_named_where_it_stands(
     render = context.RenderRequest(project=project, recall=request, allow_missing=True)
     asked = refusal(lambda: service.context.Recall(request))
     rendered = refusal(lambda: service.context.Render(render))
-    codes = {"INVALID_REQUEST": grpc.StatusCode.INVALID_ARGUMENT, "EMB_SPACE_MISMATCH": grpc.StatusCode.FAILED_PRECONDITION}
+    codes = {
+        "INVALID_REQUEST": grpc.StatusCode.INVALID_ARGUMENT,
+        "EMB_SPACE_MISMATCH": grpc.StatusCode.FAILED_PRECONDITION,
+    }
     for error, place in ((asked, field), (rendered, f"recall.{field}")):
         assert error.code is codes[reason]
         assert error.reason == reason
