@@ -1,0 +1,64 @@
+"""docs/limits.md says what the contract and the service say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from hummock.rpc import status, streams, validation, values
+from hummock.rpc.listening import SERVICES
+from hummock.rpc.validation import RulesBroken, check
+from hummock.v1 import memory_pb2, recall_pb2
+
+TABLE = (Path(__file__).parents[2] / "docs" / "limits.md").read_text("utf-8")
+ROW = re.compile(r"^\| `(\w+)\.(\w+)`(?:, `\w+\.\w+`)? \| (\d+)", re.MULTILINE)
+MIB = 1 << 20
+
+
+def types() -> dict[str, type[Message]]:
+    of_calls: list[Descriptor] = [method.input_type for service in SERVICES for method in service.methods]
+    others = [memory_pb2.Memory.DESCRIPTOR, recall_pb2.RecallTuning.DESCRIPTOR]
+    return {one.name: GetMessageClass(one) for one in (*of_calls, *others)}
+
+
+def broken(message: Message) -> set[str]:
+    try:
+        check(message)
+    except RulesBroken as error:
+        return {re.split(r"[.\[]", violation.field)[0] for violation in error.violations}
+    return set()
+
+
+def filled(kind: type[Message], name: str, size: int) -> Message:
+    """A message whose field is of this size: so many elements or letters, or this number."""
+    message = kind()
+    field = kind.DESCRIPTOR.fields_by_name[name]
+    if field.is_repeated and field.message_type is not None:
+        for _ in range(size):
+            getattr(message, name).add()
+    elif field.is_repeated:
+        getattr(message, name).extend(str(number) for number in range(size))
+    else:
+        setattr(message, name, "x" * size if field.type == field.TYPE_STRING else size)
+    return message
+
+
+@pytest.mark.parametrize(("kind", "name", "limit"), ROW.findall(TABLE))
+def test_a_field_breaks_its_rule_above_its_limit_and_not_at_it(kind: str, name: str, limit: str) -> None:
+    """X6."""
+    above, at = (filled(types()[kind], name, size) for size in (int(limit) + 1, int(limit)))
+    assert name in broken(above)
+    if types()[kind].DESCRIPTOR.fields_by_name[name].message_type is None:
+        assert name not in broken(at)
+
+
+def test_what_no_rule_says_is_as_the_table_has_it() -> None:
+    assert (validation.MAX_REQUEST_BYTES, status.MAX_REPLY_BYTES) == (4 * MIB, 4 * MIB)
+    assert (values.MAX_PAGE_SIZE, streams.MAX_STREAMS) == (1000, 1000)
+    for row in ("| a request | 4 MiB |", "| a page | 1000 |", "| streams open at once | 1000 |"):
+        assert row in TABLE
