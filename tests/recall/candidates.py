@@ -148,6 +148,7 @@ def features(
         vector=np.array([1.0, 0.0], np.float32),
         tokens=token_values(asked),
         terms=terms,
+        words=terms,
         term_weights=np.array(term_weights, np.float32),
         domain_names=frozenset(),
         domain_text="",

@@ -131,7 +131,7 @@ def test_an_edit_is_embedded_again_and_keeps_its_age(service: Stubs, project: st
     assert updated.memory.title == "the lighthouse needs paint"
     hits = ask(service, project, "paint for the lighthouse").hits
     assert [hit.memory.id for hit in hits] == ["m"]
-    assert "lighthous" in hits[0].matched_terms
+    assert "lighthouse" in hits[0].matched_terms
 
 
 def test_a_removed_memory_is_not_recalled_by_the_next_call(service: Stubs, project: str) -> None:

@@ -42,7 +42,7 @@ class Numbers(Struct, frozen=True, kw_only=True):
         cosine: Of its best chunk, in [-1, 1].
         similarity: The same calibrated, in [-1, 1].
         keyword_score: BM25.
-        matched_terms: Terms of the query that it holds.
+        matched_terms: Terms of the query that it holds, as the query writes them.
         late_interaction_score: Max-sim of the token vectors, in [-1, 1].
         cross_encoder_score: In [0, 1].
         time_match: In [0, 1].

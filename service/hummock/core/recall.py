@@ -268,7 +268,7 @@ class Hit(Struct, frozen=True, kw_only=True):
         cross_encoder_score: How well it answers the query, in [0, 1]; 0 where the cross-encoder did not read it.
         late_interaction_score: Max-sim of the token vectors, in [-1, 1]; 0 where late interaction did not score it.
         found_by: The paths that found it.
-        matched_terms: Terms of the query that it holds.
+        matched_terms: Terms of the query that it holds, as the query writes them.
         age_days: At as_of, not below 0.
         decay: Factor in [0, 1] by which age lowered the score.
         near_twin: True when a better hit is another version of it.

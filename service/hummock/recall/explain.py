@@ -250,7 +250,7 @@ class _Case:
     def _numbers(self, fused: Fused, rank: int) -> Numbers:
         """Of the candidate of this rank, from 0; a hit has most of them."""
         place, row = np.array([rank]), int(fused.row[rank])
-        (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.features.terms, self.plan.as_of)
+        (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.features.words, self.plan.as_of)
         return replace(
             self._standing_numbers(),
             cosine=hit.cosine,
@@ -278,7 +278,7 @@ class _Case:
             cosine=standing.cosine if has_vector else 0.0,
             similarity=similarity if has_vector else 0.0,
             keyword_score=standing.keyword,
-            matched_terms=matched_terms(standing.matched, self.features.terms),
+            matched_terms=matched_terms(standing.matched, self.features.words),
             age_days=age_days(self.memory.create_time, self.plan.as_of),
             vector_rank=standing.vector_rank,
             keyword_rank=standing.keyword_rank,

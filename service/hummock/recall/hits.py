@@ -36,7 +36,7 @@ def make_hits(
     places: NDArray[np.int64],
     is_twin: NDArray[np.uint8],
     memories: Sequence[Memory | None],
-    terms: Sequence[str],
+    words: Sequence[str],
     as_of: float,
 ) -> tuple[Hit, ...]:
     """Hits in the order of `places`; those whose memory was removed meanwhile (None) are left out.
@@ -46,7 +46,7 @@ def make_hits(
         places: Places in its order, best first.
         is_twin: Which of them are near-twins of one before.
         memories: One for each place.
-        terms: The query's terms, in the order of the bits of `matched`.
+        words: The query's terms as it writes them, in the order of the bits of `matched`.
         as_of: Unix seconds from which ages count.
     """
     found = fused.candidates
@@ -79,7 +79,7 @@ def make_hits(
                 late_interaction_score=_or_zero(late),
                 cross_encoder_score=_or_zero(cross),
                 found_by=_FOUND_BY[paths],
-                matched_terms=matched_terms(bits, terms),
+                matched_terms=matched_terms(bits, words),
                 age_days=age,
                 decay=decay,
                 near_twin=bool(twin),
@@ -91,9 +91,9 @@ def make_hits(
     )
 
 
-def matched_terms(bits: int, terms: Sequence[str]) -> tuple[str, ...]:
-    """The terms of the query whose bits are set."""
-    return tuple([term for bit, term in enumerate(terms) if bits >> bit & 1]) if bits else ()
+def matched_terms(bits: int, words: Sequence[str]) -> tuple[str, ...]:
+    """The words of the query whose bits are set."""
+    return tuple([word for bit, word in enumerate(words) if bits >> bit & 1]) if bits else ()
 
 
 def age_days(create_time: float, as_of: float) -> float:

@@ -240,13 +240,13 @@ class Recall:
 
     def _load(self, query: RecallQuery, ranking: Ranking) -> tuple[dict[str, tuple[Hit, ...]], list[int]]:
         """The hits of each group, and the store's numbers of all; fewer than picked where a write took some away."""
-        plan, terms = ranking.plan, ranking.features.terms
+        plan, words = ranking.plan, ranking.features.words
         hits: dict[str, tuple[Hit, ...]] = {}
         present: list[int] = []
         for group, ranked, (places, is_twin) in zip(plan.groups, ranking.fused, ranking.picked, strict=True):
             docs = ranked.candidates.doc[ranked.row[places]].tolist()
             memories = self._store.load(query.project, docs, full=query.full)
-            hits[group.name] = make_hits(ranked, places, is_twin, memories, terms, plan.as_of)
+            hits[group.name] = make_hits(ranked, places, is_twin, memories, words, plan.as_of)
             present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
         return hits, present
 

@@ -14,7 +14,7 @@ from hummock.core.candidates import Bridge, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import GroupPlan, Intent, Plan, RecallPath, RecallQuery
 from hummock.recall.plan import ALL_KINDS, KEEPS_ALL
-from hummock.text.analyzer import query_terms
+from hummock.text.analyzer import query_terms, query_words
 from hummock.text.content_words import content_weights
 from hummock.text.glossary import Gloss
 from hummock.text.normalise import CJK, is_han, known_share, normal_hash, prose, short_hash, text_hash
@@ -47,6 +47,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         vector: (dim,) float32 unit vector; None when there is none.
         tokens: (q, token_dim) int8 token vectors for late interaction; none where it does not run.
         terms: Analysed terms, unique, at most MAX_TERMS.
+        words: What each term was made of, as the query writes it first, in NFKC; the same number.
         term_weights: (t,) float32 in [0, 1], how much each tells of a subject; (0,) where nobody asks.
         domain_names: Domains that the caller named, normalised as prose.
         domain_text: Where domains are looked for by name; empty when the caller named some.
@@ -64,6 +65,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     vector: NDArray[np.float32] | None
     tokens: NDArray[np.int8]
     terms: tuple[str, ...]
+    words: tuple[str, ...]
     term_weights: NDArray[np.float32]
     domain_names: frozenset[str]
     domain_text: str
@@ -99,18 +101,20 @@ def query_features(
     named = intent or Intent()
     names_all = query.intent is not None and bool(query.intent.domains)
     name = exact_name(query.text)
-    terms = plan.substrings or _looked_for(_terms(*named.keywords)[:MAX_TERMS], _terms(query.text), rarest)
+    words = {} if plan.substrings else _words(*named.keywords, query.text)
+    terms = plan.substrings or _looked_for(tuple(_words(*named.keywords))[:MAX_TERMS], tuple(words), rarest)
     is_bounded = plan.min_similarity > KEEPS_ALL and not plan.substrings
     return QueryFeatures(
         vector=None if embedding is None else embedding.vector,
         tokens=embedding.tokens if embedding is not None and plan.late_interaction else space.no_tokens(),
         terms=terms,
+        words=tuple([words.get(term, term) for term in terms]),
         term_weights=content_weights(terms, (*named.keywords, query.text)) if is_bounded else _NO_WEIGHTS,
         domain_names=frozenset(map(prose, named.domains)),
         domain_text="" if names_all else query.text,
         text_hashes=echo_hashes(query.text),
         exact_name=name,
-        name_terms=_terms(name)[:MAX_TERMS],
+        name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS],
         is_name=is_name(query.text),
         known_share=known_share(query.text, space.scripts),
         is_han=is_han(query.text),
@@ -186,5 +190,10 @@ def _looked_for(
     return named + rarest(both[len(named) : MOST_WEIGHED], MAX_TERMS - len(named))
 
 
-def _terms(*texts: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(term for text in texts for term in query_terms(text)))
+def _words(*texts: str) -> dict[str, str]:
+    """The terms of texts, each once, and what each was made of where it stands first."""
+    words: dict[str, str] = {}
+    for text in texts:
+        for term, word in query_words(text):
+            words.setdefault(term, word)
+    return words

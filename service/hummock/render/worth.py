@@ -13,6 +13,7 @@ from typing import Final
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Hit
 from hummock.render.passage import told_terms
+from hummock.text.analyzer import query_terms
 from hummock.text.normalise import is_han
 
 LEAST_SIMILARITY: Final = 0.2
@@ -56,7 +57,7 @@ def _drawback(hit: Hit, told: frozenset[str], best: float) -> str:
         return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
     if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
         return ""
-    words = len(told.intersection(hit.matched_terms))
+    words = len(told.intersection(query_terms(" ".join(hit.matched_terms))))
     if told and words >= max(LEAST_SHARE * len(told), min(LEAST_WORDS, len(told))):
         return ""
     holds = f"it holds {words} of {len(told)} words"

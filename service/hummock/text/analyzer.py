@@ -47,12 +47,17 @@ _SHAPE_PART = re.compile(r"u+(?!l)|u?l+|d+|x+")
 
 def document_terms(text: str) -> list[str]:
     """The terms of a stored text, in its order, repeats included: every CJK character and every pair of neighbours."""
-    return list(_terms(text, _characters_and_pairs))
+    return [term for term, _ in _terms(text, _characters_and_pairs)]
 
 
 def query_terms(text: str) -> list[str]:
     """The terms to look for, in their order, repeats included: CJK pairs, a character only where it stands alone."""
-    return list(_terms(text, _pairs))
+    return [term for term, _ in _terms(text, _pairs)]
+
+
+def query_words(text: str) -> Iterator[tuple[str, str]]:
+    """The same terms, each with what it was made of as it is written, in NFKC: "parsing" of "pars"."""
+    return _terms(text, _pairs)
 
 
 def exact_names(text: str) -> list[str]:
@@ -69,12 +74,14 @@ def _is_name(word: str) -> bool:
     return is_long_enough and _TELLING.search(word) is not None and _LETTER_OR_DIGIT.search(word) is not None
 
 
-def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[str]:
+def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[tuple[str, str]]:
+    """Terms, and what they were made of."""
     stems = _Stems()
     for token in TOKEN.finditer(nfkc(text)):
         cjk, word, tail = token.groups()
         if cjk:
-            yield from split_cjk(cjk)
+            for run in split_cjk(cjk):
+                yield run, run
         else:
             yield from _word_terms(word, tail, stems)
 
@@ -93,14 +100,14 @@ def _pairs(run: str) -> Iterator[str]:
         yield run[i : i + 2]
 
 
-def _word_terms(word: str, tail: str | None, stems: _Stems) -> Iterator[str]:
+def _word_terms(word: str, tail: str | None, stems: _Stems) -> Iterator[tuple[str, str]]:
     parts = _parts(word)
     if len(parts) > 1:
-        yield bounded(_fold(word))
+        yield bounded(_fold(word)), word
     elif tail:
         parts = [f"{word}'{tail}"]
     for part in parts:
-        yield stems[part]
+        yield stems[part], part
 
 
 def _parts(word: str) -> list[str]:

@@ -226,7 +226,9 @@ class ExplainNumbers(_message.Message):
     """
     @_builtins.property
     def matched_terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The terms of the query that it holds."""
+        """The terms of the query that it holds, as the query writes them where it has them first: words, parts of identifiers,
+        pairs of Chinese characters.
+        """
 
     def __init__(
         self,
