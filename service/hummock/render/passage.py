@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from hummock.text.analyzer import query_terms
+from hummock.text.analyzer import query_terms, query_words
 from hummock.text.keywords import keywords
 from hummock.text.normalise import CJK
 
@@ -59,10 +59,18 @@ def told_terms(query: str) -> list[str]:
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """What to look for in texts, folded: stems of the words that tell what a query is about, and pairs of Chinese."""
-    # The stem of "query" is "queri", which no text holds.
-    stems = (term[:-1] if term.endswith("i") and len(term) > 3 else term for term in told_terms(query))
-    return tuple(dict.fromkeys(stem for stem in stems if len(stem) > 1 or _CJK.match(stem)))
+    """What to look for in texts, folded: stems of the words that tell what a query is about, and pairs of Chinese.
+
+    Pairs stand in simplified characters and as the query writes them.
+    """
+    told = query_words(" ".join(keywords(query, _KEYWORDS)))
+    forms = (form for term, word in told for form in ((term, word) if _CJK.match(term) else (_held_stem(term),)))
+    return tuple(dict.fromkeys(form for form in forms if len(form) > 1 or _CJK.match(form)))
+
+
+def _held_stem(term: str) -> str:
+    """The stem of "query" is "queri", which no text holds."""
+    return term[:-1] if term.endswith("i") and len(term) > 3 else term
 
 
 def columns(text: str) -> int:

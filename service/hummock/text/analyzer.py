@@ -1,7 +1,8 @@
 """Terms: what the keyword index knows of a text.
 
-Chinese, Japanese and Korean runs become characters and overlapping pairs, identifiers become themselves and their
-parts, words become English stems. Both sides of a search go through the same rules.
+Chinese, Japanese and Korean runs become characters and overlapping pairs, traditional characters in their simplified
+forms; identifiers become themselves and their parts, words become English stems. Both sides of a search go through the
+same rules.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 import Stemmer
 
 from hummock.text.normalise import CJK, nfkc
+from hummock.text.simplified import simplified
 from hummock_kernels.analyzer import (
     MAX_NAME_CHARACTERS,
     MAX_STEM_CHARACTERS,
@@ -22,7 +24,7 @@ from hummock_kernels.analyzer import (
     MIN_STEM_CHARACTERS,
 )
 
-ANALYZER_VERSION: Final = 3
+ANALYZER_VERSION: Final = 4
 """Moves when the same memory gives other terms, names or traits: `store/lmdb/reanalyse.py` makes those of earlier
 versions anew."""
 
@@ -80,8 +82,7 @@ def _terms(text: str, split_cjk: Callable[[str], Iterator[str]]) -> Iterator[tup
     for token in TOKEN.finditer(nfkc(text)):
         cjk, word, tail = token.groups()
         if cjk:
-            for run in split_cjk(cjk):
-                yield run, run
+            yield from zip(split_cjk(simplified(cjk)), split_cjk(cjk), strict=True)
         else:
             yield from _word_terms(word, tail, stems)
 

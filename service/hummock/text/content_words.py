@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hummock.text.analyzer import TOKEN, query_terms
 from hummock.text.keywords import pieces
 from hummock.text.normalise import nfkc
+from hummock.text.simplified import simplified
 from hummock.text.word_lists import (
     CHINESE_COMMON_WORDS,
     ENGLISH_COMMON_WORDS,
@@ -57,7 +58,7 @@ def _is_chinese(term: str) -> bool:
 
 
 def _pairs_within_words(text: str) -> Iterator[str]:
-    for token in TOKEN.finditer(nfkc(text)):
+    for token in TOKEN.finditer(simplified(nfkc(text))):
         if token["cjk"]:
             for piece in pieces(token["cjk"]):
                 yield from query_terms(piece)

@@ -22,6 +22,7 @@ from msgspec import Struct
 from hummock.text.analyzer import query_terms
 from hummock.text.gloss_words import FREQUENCIES, GLOSS_STOP_WORDS
 from hummock.text.normalise import nfkc
+from hummock.text.simplified import simplified
 
 GLOSSARY_VERSION: Final = "zh-en.v1"
 GLOSSARY_SHA256: Final = "f05880fc5f9f9846f2019a8607f576f2dadebbe9b7f47f636d75ba417f068c9d"
@@ -82,7 +83,7 @@ class Concept(Struct, frozen=True, kw_only=True):
     """A term of a text, and what it is looked for as.
 
     Attributes:
-        source: The term, as the text has it.
+        source: The term as the text has it, in simplified characters.
         words: English words, the likeliest first.
         stems: Terms of the keyword index, each once.
         weights: Of each stem, in (0, 1]; the likeliest word's have 1.
@@ -149,7 +150,7 @@ def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
     said: dict[str, None] = {}
     found: dict[str, None] = {}
     glossed = unknown = 0
-    for piece in _PIECE.finditer(bounded_text(nfkc(text))):
+    for piece in _PIECE.finditer(bounded_text(simplified(nfkc(text)))):
         if not piece["han"]:
             said[piece.group()] = None
             continue

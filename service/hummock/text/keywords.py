@@ -15,6 +15,7 @@ from typing import Final
 
 from hummock.text.analyzer import TOKEN, query_terms
 from hummock.text.normalise import CJK, nfkc
+from hummock.text.simplified import simplified
 from hummock.text.word_lists import (
     CHINESE_COMMON_WORDS,
     CHINESE_STOP_WORDS,
@@ -153,7 +154,7 @@ def _character_stretches(segment: str, is_wanted: Callable[[str], bool]) -> Iter
         behind = first + len(piece)
         for start in range(first, behind - 1):
             for end in range(start + 2, min(start + _LONGEST_STRETCH, behind) + 1):
-                if not is_wanted(segment[end - 2 : end]):
+                if not is_wanted(simplified(segment[end - 2 : end])):
                     break
                 if segment[start:end] not in EVERYDAY_WORDS and is_word_at(segment, start, end):
                     before, after = segment[max(first, start - 1) : start], segment[end : min(end + 1, behind)]
@@ -174,7 +175,7 @@ def _terms_that_count(word: str) -> list[str]:
 def _runs(piece: str, is_distinctive: Callable[[str], bool]) -> Iterator[str]:
     start = 0
     for second in range(1, len(piece) + 1):
-        if second < len(piece) and is_distinctive(piece[second - 1 : second + 1]):
+        if second < len(piece) and is_distinctive(simplified(piece[second - 1 : second + 1])):
             continue
         run = piece[start:second].lstrip(_FIRST).rstrip(_LAST)
         if len(run) > 1 and run not in EVERYDAY_WORDS:
@@ -190,7 +191,7 @@ def pieces(run: str) -> Iterator[str]:
 def _cut(run: str, words: frozenset[str]) -> Iterator[str]:
     """The pieces of a Chinese run between these words; the longest word that begins at a place counts."""
     start = 0
-    for found in _known_words(words).finditer(run):
+    for found in _known_words(words).finditer(simplified(run)):
         if found.group() in words:
             yield run[start : found.start()]
             start = found.end()

@@ -11,6 +11,7 @@ from typing import Final
 
 from hummock.core.recall import Wanted
 from hummock.text.normalise import CJK, is_han, nfkc
+from hummock.text.simplified import simplified
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 MAX_CHARACTERS: Final = 512
@@ -81,7 +82,7 @@ _OF_CHINESE: Final = _compiled(_CHINESE)
 
 def wanted_by(text: str) -> Wanted:
     """What a question wants, as far as its words say."""
-    looked_at = nfkc(text[:MAX_CHARACTERS])
+    looked_at = simplified(nfkc(text[:MAX_CHARACTERS]))
     tables = (*_OF_ENGLISH, *_OF_CHINESE) if is_han(looked_at) else _OF_ENGLISH
     found = Wanted.NOTHING
     for wanted, pattern in tables:
@@ -127,7 +128,7 @@ def is_only_of_times(text: str, phrases: Iterable[str]) -> bool:
         left = left.replace(phrase, " ") if phrase else left
     if not named:
         return False
-    units = _HAN_OR_WORD.findall(_SAY_LITTLE_ZH.sub("", left))
+    units = _HAN_OR_WORD.findall(_SAY_LITTLE_ZH.sub("", simplified(left)))
     characters = sum(unit[0] >= _FIRST_CJK for unit in units)
     return characters < _LEAST_CHINESE and all(
         unit[0] >= _FIRST_CJK or unit.casefold() in _SAY_LITTLE for unit in units

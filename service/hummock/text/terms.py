@@ -23,6 +23,7 @@ from hummock.core import facets
 from hummock.core.memory import TermBatch, Terms
 from hummock.text.analyzer import TOKEN, bounded, document_terms, exact_names, stem
 from hummock.text.normalise import CJK, nfkc
+from hummock.text.simplified import simplified, simplified_forms
 from hummock_kernels.analyzer import (
     APOSTROPHE,
     DIGIT,
@@ -192,7 +193,7 @@ class Characters:
     """By code point, up to the first that is not known.
 
     Attributes:
-        folds: uint32, NFKC and case-folded; SEVERAL for some separators; of HARD ones 0.
+        folds: uint32, NFKC, case-folded and simplified; SEVERAL for some separators; of HARD ones 0.
         kinds: uint8, as `hummock_kernels.analyzer` names them.
     """
 
@@ -212,6 +213,8 @@ def characters() -> Characters:
     looked_at = list(chain.from_iterable(_LOOKED_AT))
     found = [_fold_and_kind(chr(code), joining) for code in looked_at]
     folds[looked_at], kinds[looked_at] = zip(*found, strict=True)
+    forms = simplified_forms()
+    folds[list(forms)] = list(forms.values())
     return Characters(folds=folds, kinds=kinds)
 
 
@@ -246,7 +249,7 @@ def _fold_and_kind(character: str, joining: frozenset[str]) -> tuple[int, int]:
     if plain in _JOINERS:
         return ord("'") if _JOINERS[plain] == APOSTROPHE else ord(plain), _JOINERS[plain]
     if _IS_CJK(plain):
-        return ord(plain), IDEOGRAPH
+        return ord(simplified(plain)), IDEOGRAPH
     if len(folded) > 1 or folded in joining or plain.isascii() != folded.isascii():
         return 0, HARD
     return ord(folded), _letter(plain)

@@ -13,6 +13,7 @@ from typing import Final
 
 from hummock.core.recall import TimeInterval
 from hummock.text.normalise import CJK, nfkc
+from hummock.text.simplified import simplified
 from hummock.text.time_rules import (
     NOT_BEFORE_A_NAME,
     NOT_INSIDE_A_NAME,
@@ -71,13 +72,15 @@ def time_intervals(text: str, as_of: float) -> tuple[TimeInterval, ...]:
     except OverflowError:
         return ()
     looked_at = nfkc(text[:MAX_CHARACTERS])
-    found = [_interval(looked_at, said) for table in _tables(looked_at) for said in table.find(looked_at, now)]
+    found = [
+        _interval(looked_at, said) for table in _tables(looked_at) for said in table.find(simplified(looked_at), now)
+    ]
     return tuple({(interval.start, interval.end): interval for interval in reversed(found)}.values())
 
 
 def speaks_of_a_time(text: str) -> bool:
     """Whether a text has any words for a time, whenever it was written."""
-    looked_at = nfkc(text[:MAX_CHARACTERS])
+    looked_at = simplified(nfkc(text[:MAX_CHARACTERS]))
     return any(True for table in _tables(looked_at) for _ in table.find(looked_at, _ANY_DAY))
 
 

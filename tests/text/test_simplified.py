@@ -1,0 +1,64 @@
+"""Traditional characters and their simplified forms."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.text.analyzer import document_terms, query_terms, query_words
+from hummock.text.content_words import content_weights
+from hummock.text.glossary import gloss
+from hummock.text.keywords import keywords
+from hummock.text.normalise import text_hash
+from hummock.text.questions import wanted_by
+from hummock.text.simplified import simplified, simplified_forms
+from hummock.text.time_words import time_intervals
+
+HAN = st.text(st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF))
+
+
+@given(HAN)
+def test_folding_twice_changes_nothing_and_keeps_the_length(text: str) -> None:
+    once = simplified(text)
+    assert simplified(once) == once
+    assert len(once) == len(text)
+
+
+@given(HAN)
+def test_either_way_of_writing_has_the_same_terms(text: str) -> None:
+    assert document_terms(text) == document_terms(simplified(text))
+    assert query_terms(text) == query_terms(simplified(text))
+
+
+def test_no_simplified_form_is_traditional() -> None:
+    forms = simplified_forms()
+    assert not forms.keys() & set(forms.values())
+    assert len(forms) > 2_500
+
+
+def test_characters_of_every_region_are_known() -> None:
+    assert simplified("還款後顯示帳單，臺灣裡的麵條，為什麼著急") == "还款后显示帐单，台湾里的面条，为什么着急"
+    assert simplified("裏面的綫、羣組、喫飯、瞭解") == "里面的线、群组、吃饭、了解"
+    assert simplified("parse_date の取得 한국어 么") == "parse_date の取得 한국어 么"
+
+
+def test_terms_are_simplified_and_what_they_were_made_of_is_not() -> None:
+    assert list(query_words("還款")) == [("还款", "還款")]
+    assert document_terms("還款") == ["还", "还款", "款"]
+
+
+def test_traditional_texts_are_texts_of_their_own() -> None:
+    """1.1-2: the same text twice is one memory; another way of writing it is not the same text."""
+    assert text_hash("還款", is_code=False) != text_hash("还款", is_code=False)
+
+
+def test_questions_times_stop_words_and_the_glossary_know_traditional_characters() -> None:
+    assert wanted_by("我們什麼時候還款") == wanted_by("我们什么时候还款")
+    (asked,) = time_intervals("上個月的帳單", 1.8e9)
+    (same,) = time_intervals("上个月的帐单", 1.8e9)
+    assert (asked.start, asked.end, asked.phrase) == (same.start, same.end, "上個月")
+    assert keywords("為什麼還款失敗") == ("還款失敗",)
+    traditional, plain = gloss("緩存怎麼過期"), gloss("缓存怎么过期")
+    assert traditional == plain
+    terms = tuple(query_terms("為什麼還款"))
+    assert content_weights(terms, ["為什麼還款"]).tolist() == content_weights(terms, ["为什么还款"]).tolist()
