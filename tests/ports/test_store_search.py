@@ -110,3 +110,15 @@ def test_the_terms_that_few_memories_hold_are_kept_in_their_order(store: Store) 
     assert store.rarest("p", asked, 9) == asked
     assert store.rarest("p", ("nowhere", "nothing"), 1) == ("nowhere",)
     assert store.rarest("unknown", asked, 2) == asked[:2]
+
+
+def test_terms_that_begin_alike_come_with_how_many_hold_each(store: Store) -> None:
+    words = (("retry", "retain", "cache"), ("retry", "return"), ("gone",))
+    put(store, "p", *(Entry(id=f"m{n}", words=each, seeds=(n,)) for n, each in enumerate(words)))
+    assert store.holders("p", ("retry", "nowhere", "cache", "gone")) == (2, 0, 1, 1)
+    assert store.held_behind("p", "ret", 9) == {"retain": 1, "retry": 2, "return": 1}
+    assert store.held_behind("p", "ret", 2) == {"retain": 1, "retry": 2}
+    store.write("p", delete_request(["m1"])).result(30)
+    assert store.held_behind("p", "ret", 9) == {"retain": 1, "retry": 1}
+    assert store.holders("unknown", ("retry",)) == (0,)
+    assert not store.held_behind("unknown", "ret", 9)

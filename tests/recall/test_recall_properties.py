@@ -106,7 +106,7 @@ def test_every_hit_is_in_range_and_passes_what_was_asked(filled: Desk, query: Re
         assert hit.age_days >= 0
         assert hit.found_by
         assert not hit.found_by & ~asked
-        assert bool(hit.matched_terms) >= bool(hit.found_by & FoundBy.KEYWORD)
+        assert bool(hit.matched_terms or hit.corrections) >= bool(hit.found_by & FoundBy.KEYWORD)
         assert hit.memory.kind in (query.filter.kinds or MemoryKind)
         assert not query.filter.origins or hit.memory.origin in query.filter.origins
         assert hit.memory.id not in query.filter.excluded_ids

@@ -50,3 +50,57 @@ def test_a_text_in_the_other_way_of_writing_is_a_memory_of_its_own(service: Stub
     """1.1-2: what counts as the same text does not depend on how it is searched."""
     learn(service, project, note("每月十五號還款"), note("每月十五号还款"))
     assert len(ask(service, project, "每月十五号还款").hits) == 2
+
+
+NOISE = [note(f"the {each} of the house is old") for each in ("roof", "door", "window", "cellar", "garden")]
+
+
+def corrections(hit: recall.Hit) -> list[tuple[str, str]]:
+    return [(each.asked, each.meant) for each in hit.corrections]
+
+
+@pytest.mark.parametrize("paths", [[], [recall.RECALL_PATH_KEYWORD]])
+@pytest.mark.parametrize(
+    ("query", "held", "correction"),
+    [
+        ("parseDaet", "we call parseDate there", ("parseDaet", "parseDate")),
+        ("where is parse_daet", "def parse_date(text): ...", ("parse_daet", "parse_date")),
+        ("lighthose paint", "Lighthouses shine", ("lighthose", "Lighthouses")),
+        ("configuraiton", "every configuration lies here", ("configuraiton", "configuration")),
+        ("xconnect", "connect at noon", ("xconnect", "connect")),
+        ("huankuan", "每月十五号还款", ("huankuan", "还款")),
+        ("huan kuan ri", "还款日是十五号", ("huan kuan ri", "还款日")),
+        ("huankuan", "每月十五號還款", ("huankuan", "還款")),
+        ("还款", "huankuan every month", ("还款", "huankuan")),
+    ],
+)
+def test_a_word_that_nobody_holds_is_taken_for_one_that_is_held(
+    service: Stubs, project: str, query: str, held: str, correction: tuple[str, str], paths: list[recall.RecallPath]
+) -> None:
+    learn(service, project, *NOISE, note(held, id="wanted"))
+    hit = ask(service, project, query, paths=paths).hits[0]
+    assert hit.memory.id == "wanted"
+    assert correction in corrections(hit)
+    assert correction[0] not in hit.matched_terms
+    assert recall.RECALL_PATH_KEYWORD in hit.paths
+
+
+def test_what_may_be_meant_ranks_behind_what_holds_a_word_of_the_query(service: Stubs, project: str) -> None:
+    said = [note("the invoice came late, and much else with it, on a day of rain and wind", id="said")]
+    learn(service, project, *NOISE, *said, note("lighthouse", id="meant"), note("还款", id="pinyin"))
+    hits = ask(service, project, "lighthose invoice huankuan", paths=[recall.RECALL_PATH_KEYWORD]).hits
+    assert [hit.memory.id for hit in hits][:3] == ["said", "meant", "pinyin"]
+    assert not corrections(hits[0])
+
+
+def test_a_word_that_is_held_is_taken_for_no_other(service: Stubs, project: str) -> None:
+    learn(service, project, note("parseDaet is misspelt", id="held"), note("parseDate is not", id="other"))
+    hits = ask(service, project, "parseDaet", paths=[recall.RECALL_PATH_KEYWORD]).hits
+    assert hits[0].memory.id == "held"
+    assert not any(corrections(hit) for hit in hits)
+
+
+@pytest.mark.parametrize("query", ["port 8081", "sha257", "error E1235", "the", "cst", "Ünit", "form7"])
+def test_numbers_short_words_and_stop_words_are_taken_for_no_other(service: Stubs, project: str, query: str) -> None:
+    learn(service, project, note("port 8080, sha256, E1234, then, cut, unit, form8"))
+    assert not any(corrections(hit) for hit in ask(service, project, query).hits)

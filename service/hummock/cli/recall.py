@@ -356,8 +356,9 @@ def _results(results: Iterable[context_service_pb2.SearchResult], *, wide: bool)
 def _why(hit: recall_pb2.Hit) -> str:
     paths = "+".join(recall_pb2.RecallPath.Name(path).removeprefix("RECALL_PATH_").lower() for path in hit.paths)
     terms = one_line(" ".join(hit.matched_terms))
+    taken = one_line(" ".join(f"{each.asked} → {each.meant}" for each in hit.corrections))
     twin = "another version" if hit.near_twin else ""
-    return ", ".join(part for part in (paths, terms, twin) if part)
+    return ", ".join(part for part in (paths, terms, taken, twin) if part)
 
 
 def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:

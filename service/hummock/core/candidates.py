@@ -57,6 +57,20 @@ class Bridge(Struct, frozen=True, kw_only=True, eq=False):
     foreign_mark: int
 
 
+class Spelling(Struct, frozen=True, kw_only=True, eq=False):
+    """What words of a query may mean that no memory holds.
+
+    Attributes:
+        terms: To look for, unique, none of the query's own, at most 32.
+        weights: (terms,) float32 in (0, 1], what each is worth.
+        stands_for: (terms,) uint32, bit i is set where the term stands for terms[i] of the query.
+    """
+
+    terms: tuple[str, ...]
+    weights: NDArray[np.float32]
+    stands_for: NDArray[np.uint32]
+
+
 class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     """What one group of candidates is asked for; a path that is not asked for is empty.
 
@@ -78,6 +92,7 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
         with_neighbours: Also what stands beside the best of each path in a session.
         with_tokens: Whether the candidates bring the token vectors of their best chunks.
         bridge: The same query for texts in another language; None where there is nothing to look for.
+        spelling: What words of it may mean that nobody holds; None where there is nothing to look for.
     """
 
     name: str
@@ -97,6 +112,19 @@ class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     with_neighbours: bool = False
     with_tokens: bool = False
     bridge: Bridge | None = None
+    spelling: Spelling | None = None
+
+
+class Spelt(Struct, frozen=True, kw_only=True, eq=False):
+    """What candidates hold of a query's spelling; a row is a candidate.
+
+    Attributes:
+        keyword: (n,) float32 BM25 score of its terms.
+        held: (n,) uint32, bit i is set where the candidate holds terms[i] of the spelling.
+    """
+
+    keyword: NDArray[np.float32]
+    held: NDArray[np.uint32]
 
 
 class Bridged(Struct, frozen=True, kw_only=True, eq=False):
@@ -158,6 +186,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
         bridged: What the query's bridge says of them; None without one.
+        spelt: What they hold of the query's spelling; None without one.
         in_window: Memories that passed the filter, inside the window.
         pending: Of those searched, how many wait for their vectors; 0 without a query vector.
         is_cut: Whether there were texts that were not searched for the substrings, since there are too many.
@@ -188,6 +217,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
     bridged: Bridged | None = None
+    spelt: Spelt | None = None
     in_window: int = 0
     pending: int = 0
     is_cut: bool = False

@@ -257,6 +257,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     echo_window_s: float | None = None
 
 
+class Correction(Struct, frozen=True, kw_only=True):
+    """A word of a query that no memory holds, and one of a hit that it was taken for, each as it is written."""
+
+    asked: str
+    meant: str
+
+
 class Hit(Struct, frozen=True, kw_only=True):
     """One memory that was chosen, and why.
 
@@ -273,6 +280,7 @@ class Hit(Struct, frozen=True, kw_only=True):
         decay: Factor in [0, 1] by which age lowered the score.
         near_twin: True when a better hit is another version of it.
         time_match: How far its time is one of the query's, in [0, 1].
+        corrections: Words of the query that it holds only as they may be meant.
         before: Its neighbours in its session or file, in their order; as many as were asked for, if there are.
         after: Those that come after it.
     """
@@ -290,6 +298,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     near_twin: bool
     cross_encoder_score: float = 0.0
     time_match: float = 0.0
+    corrections: tuple[Correction, ...] = ()
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
 

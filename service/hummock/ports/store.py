@@ -309,6 +309,15 @@ class Recallable(Protocol):
         Terms that no memory holds come last, and of equal ones the first comes first.
         """
 
+    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
+        """How many memories hold each of the terms, in the order given."""
+
+    def held_behind(self, project: str, prefix: str, most: int) -> Mapping[str, int]:
+        """The terms that begin so and how many memories hold each, of the first `most` in the order of their bytes.
+
+        Terms that no memory holds any more are among those that are counted, and not among those that are given.
+        """
+
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         """Whether a memory of the project holds, or once held, one of these terms. Costs next to nothing."""
 

@@ -250,7 +250,7 @@ class _Case:
     def _numbers(self, fused: Fused, rank: int) -> Numbers:
         """Of the candidate of this rank, from 0; a hit has most of them."""
         place, row = np.array([rank]), int(fused.row[rank])
-        (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.features.words, self.plan.as_of)
+        (hit,) = make_hits(fused, place, np.zeros(1, np.uint8), [self.memory], self.features, self.plan.as_of)
         return replace(
             self._standing_numbers(),
             cosine=hit.cosine,

@@ -16,6 +16,8 @@ from hummock.core.recall import Degradation, GroupCount, Hit, RecallQuery
 from hummock.ports.store import Recallable
 from hummock.recall.fuse import ECHO_ORIGINS, Fused
 from hummock.recall.plan import SECONDS_A_DAY
+from hummock.recall.query_features import QueryFeatures
+from hummock.recall.spelling import corrections, own_words
 from hummock.text.normalise import short_hash
 
 MOST_BYTES = 3 * 1024 * 1024
@@ -36,7 +38,7 @@ def make_hits(
     places: NDArray[np.int64],
     is_twin: NDArray[np.uint8],
     memories: Sequence[Memory | None],
-    words: Sequence[str],
+    features: QueryFeatures,
     as_of: float,
 ) -> tuple[Hit, ...]:
     """Hits in the order of `places`; those whose memory was removed meanwhile (None) are left out.
@@ -46,11 +48,12 @@ def make_hits(
         places: Places in its order, best first.
         is_twin: Which of them are near-twins of one before.
         memories: One for each place.
-        words: The query's terms as it writes them, in the order of the bits of `matched`.
+        features: The query's.
         as_of: Unix seconds from which ages count.
     """
     found = fused.candidates
     rows = fused.row[places]
+    own, spelt = own_words(features), found.spelt
     time_match = fused.time_match[rows] if len(fused.time_match) else np.zeros(len(rows), np.float32)
     columns = zip(
         memories,
@@ -62,6 +65,7 @@ def make_hits(
         [0.0] * len(rows) if fused.cross is None else fused.cross[places].tolist(),
         found.found_by[rows].tolist(),
         found.matched[rows].tolist(),
+        [0] * len(rows) if spelt is None else spelt.held[rows].tolist(),
         np.maximum(0.0, (as_of - found.create_time[rows]) / SECONDS_A_DAY).tolist(),
         np.exp(fused.log_decay[places]).tolist(),
         is_twin.tolist(),
@@ -79,13 +83,29 @@ def make_hits(
                 late_interaction_score=_or_zero(late),
                 cross_encoder_score=_or_zero(cross),
                 found_by=_FOUND_BY[paths],
-                matched_terms=matched_terms(bits, words),
+                matched_terms=matched_terms(bits & own, features.words),
+                corrections=corrections(held, features, memory) if held else (),
                 age_days=age,
                 decay=decay,
                 near_twin=bool(twin),
                 time_match=match,
             )
-            for memory, score, similarity, cosine, keyword, late, cross, paths, bits, age, decay, twin, match in columns
+            for (
+                memory,
+                score,
+                similarity,
+                cosine,
+                keyword,
+                late,
+                cross,
+                paths,
+                bits,
+                held,
+                age,
+                decay,
+                twin,
+                match,
+            ) in columns
             if memory is not None
         ]
     )

@@ -40,6 +40,7 @@ from hummock.recall.intent import AskIntent, analyse_intent
 from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan
 from hummock.recall.query_features import QueryFeatures, group_queries, query_features
 from hummock.recall.rerank import CrossEncode, late_scores
+from hummock.recall.spelling import as_meant, meant_by, with_spelling
 from hummock.recall.stage_budget import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
 from hummock.text.glossary import Gloss
 
@@ -198,6 +199,11 @@ class Recall:
     def _rank(self, query: RecallQuery, plan: Plan, features: QueryFeatures, budget: StageBudget) -> Ranking:
         """Gather, fuse, rerank and diversify."""
         gathered = self._store.candidates(query.project, group_queries(plan, features), query.min_seq)
+        meant = meant_by(features, query.text, gathered.groups, self._store, query.project)
+        if meant:
+            features = with_spelling(features, meant)
+        if features.spelling is not None:
+            gathered = self._store.candidates(query.project, group_queries(plan, features), query.min_seq)
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._embedder.space
@@ -207,6 +213,9 @@ class Recall:
             pairs = zip(gathered.groups, late, strict=True)
             over = [crossed(found, scores, features, space) for found, scores in pairs]
             gathered, late = replace(gathered, groups=tuple(found for found, _ in over)), [each for _, each in over]
+        if features.spelling is not None:
+            found_as_meant = tuple(as_meant(found, features, query.text) for found in gathered.groups)
+            gathered = replace(gathered, groups=found_as_meant)
         if len(features.tokens):
             budget.done(_LATE)
         best = best_cosine(gathered.groups, plan, features, space.calibration)
@@ -240,13 +249,13 @@ class Recall:
 
     def _load(self, query: RecallQuery, ranking: Ranking) -> tuple[dict[str, tuple[Hit, ...]], list[int]]:
         """The hits of each group, and the store's numbers of all; fewer than picked where a write took some away."""
-        plan, words = ranking.plan, ranking.features.words
+        plan, features = ranking.plan, ranking.features
         hits: dict[str, tuple[Hit, ...]] = {}
         present: list[int] = []
         for group, ranked, (places, is_twin) in zip(plan.groups, ranking.fused, ranking.picked, strict=True):
             docs = ranked.candidates.doc[ranked.row[places]].tolist()
             memories = self._store.load(query.project, docs, full=query.full)
-            hits[group.name] = make_hits(ranked, places, is_twin, memories, words, plan.as_of)
+            hits[group.name] = make_hits(ranked, places, is_twin, memories, features, plan.as_of)
             present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
         return hits, present
 

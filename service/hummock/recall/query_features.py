@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Bridge, GroupQuery
+from hummock.core.candidates import Bridge, GroupQuery, Spelling
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import GroupPlan, Intent, Plan, RecallPath, RecallQuery
 from hummock.recall.plan import ALL_KINDS, KEEPS_ALL
@@ -40,6 +40,22 @@ _JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_
 _NO_TOKENS: NDArray[np.int8] = np.empty((0, 0), np.int8)
 
 
+class Meant(Struct, frozen=True, kw_only=True):
+    """A word that a word of the query may stand for, which no memory holds.
+
+    Attributes:
+        asked: The query's word, or words, as it writes them.
+        word: The other.
+        terms: Of that one.
+        places: Of the query's terms that are looked for in vain.
+    """
+
+    asked: str
+    word: str
+    terms: tuple[str, ...]
+    places: tuple[int, ...]
+
+
 class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     """The query in the forms that the paths need.
 
@@ -60,6 +76,8 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         gloss: It in words of another language; None where nothing is looked for by these.
         bridge: The same for texts that are not in its language; None without a gloss.
         bridge_tokens: Token vectors of its gloss, as `tokens`.
+        meant: What words of it may mean that no memory holds.
+        spelling: The same, to be looked for; None where there is nothing.
     """
 
     vector: NDArray[np.float32] | None
@@ -78,6 +96,8 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     gloss: Gloss | None = None
     bridge: Bridge | None = None
     bridge_tokens: NDArray[np.int8] = _NO_TOKENS
+    meant: tuple[Meant, ...] = ()
+    spelling: Spelling | None = None
 
 
 def query_features(
@@ -145,6 +165,7 @@ def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> Group
         with_neighbours=plan.neighbours,
         with_tokens=len(features.tokens) > 0 or len(features.bridge_tokens) > 0,
         bridge=_group_bridge(group, features),
+        spelling=features.spelling if looks_up else None,
     )
 
 

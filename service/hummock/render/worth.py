@@ -57,7 +57,8 @@ def _drawback(hit: Hit, told: frozenset[str], best: float) -> str:
         return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
     if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
         return ""
-    words = len(told.intersection(query_terms(" ".join(hit.matched_terms))))
+    said = (*hit.matched_terms, *(correction.asked for correction in hit.corrections))
+    words = len(told.intersection(query_terms(" ".join(said))))
     if told and words >= max(LEAST_SHARE * len(told), min(LEAST_WORDS, len(told))):
         return ""
     holds = f"it holds {words} of {len(told)} words"

@@ -325,6 +325,8 @@ def _fill_hit(message: recall_pb2.Hit, hit: Hit, *, with_raw: bool) -> None:
     message.time_match = hit.time_match
     if hit.matched_terms:
         message.matched_terms.extend(hit.matched_terms)
+    for correction in hit.corrections:
+        message.corrections.add(asked=correction.asked, meant=correction.meant)
     message.paths.extend(_PATHS_OF[hit.found_by])
     for beside in hit.before:
         fill_memory(message.before.add(), beside, with_raw=with_raw)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import product
+from itertools import islice, product
 from typing import Final
 
 from hummock.text.simplified import table
@@ -51,12 +51,12 @@ def _cut(word: str, most: int) -> Iterator[tuple[str, ...]]:
                     yield (word[:end], *rest)
 
 
-def readings_of(word: str) -> tuple[str, ...]:
-    """How a word of simplified characters may be typed, each syllable behind the other; none of unknown characters."""
+def readings_of(word: str) -> tuple[tuple[str, ...], ...]:
+    """How a word of simplified characters may be read, in syllables; in no way if it is long or has unknown ones."""
     each = [_syllables().get(character, ()) for character in word]
     if len(word) > MOST_SYLLABLES:
         return ()
-    return tuple("".join(reading) for reading, _ in zip(product(*each), range(_MOST_READINGS), strict=False))
+    return tuple(islice(product(*each), _MOST_READINGS))
 
 
 @cache

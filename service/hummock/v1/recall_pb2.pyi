@@ -668,6 +668,7 @@ class Hit(_message.Message):
     AFTER_FIELD_NUMBER: _builtins.int
     TIME_MATCH_FIELD_NUMBER: _builtins.int
     CROSS_ENCODER_SCORE_FIELD_NUMBER: _builtins.int
+    CORRECTIONS_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """What hits are ordered by, in [0, 1]; larger is better."""
     similarity: _builtins.float
@@ -716,6 +717,12 @@ class Hit(_message.Message):
     def after(self) -> _containers.RepeatedCompositeFieldContainer[_memory_pb2.Memory]:
         """What comes after it."""
 
+    @_builtins.property
+    def corrections(self) -> _containers.RepeatedCompositeFieldContainer[Global___Correction]:
+        """Words of the query that it does not hold, with those of its own that they were taken for. It ranks behind what holds
+        a word of the query. Empty for a hit that needed none.
+        """
+
     def __init__(
         self,
         *,
@@ -734,14 +741,43 @@ class Hit(_message.Message):
         after: _abc.Iterable[_memory_pb2.Memory] | None = ...,
         time_match: _builtins.float = ...,
         cross_encoder_score: _builtins.float = ...,
+        corrections: _abc.Iterable[Global___Correction] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "corrections", b"corrections", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Hit: _TypeAlias = Hit  # noqa: Y015
+
+@_typing.final
+class Correction(_message.Message):
+    """A word of the query that no memory of the project holds, and one of the memory's that it may stand for: a slip of the
+    pen away, or in Chinese characters what it is in pinyin, and the reverse.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ASKED_FIELD_NUMBER: _builtins.int
+    MEANT_FIELD_NUMBER: _builtins.int
+    asked: _builtins.str
+    """The word as the query writes it, for example "parseDaet" or "huankuan"."""
+    meant: _builtins.str
+    """The word that was looked for in its place, as the memory writes it where it can be told: "parseDate", 还款."""
+    def __init__(
+        self,
+        *,
+        asked: _builtins.str = ...,
+        meant: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "meant", b"meant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Correction: _TypeAlias = Correction  # noqa: Y015
 
 @_typing.final
 class StageTime(_message.Message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 import lmdb
 import numpy as np
@@ -134,10 +135,10 @@ class LmdbProject:
         """The numbers of terms, in order; None for what nothing has ever held."""
         return self._term_numbers.numbers_of(self.txn, self.number, terms)
 
-    def numbers_behind(self, prefix: str) -> dict[str, int]:
-        """The rest of every term that begins so, and its number."""
+    def numbers_behind(self, prefix: str, most: int | None = None) -> dict[str, int]:
+        """The rest of every term that begins so, or of the first ones, and its number."""
         begin = keys.name_key(self.number, prefix)
-        entries = keys.entries(self.txn, self._tables.term, begin)
+        entries = islice(keys.entries(self.txn, self._tables.term, begin), most)
         return {key[len(begin) :].decode(): int.from_bytes(value, "little") for key, value in entries}
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:

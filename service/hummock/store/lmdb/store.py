@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
 from pathlib import Path
@@ -32,7 +32,7 @@ from hummock.store.lmdb.writer import Writer
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
-from hummock.store.search.search import Search, rarest
+from hummock.store.search.search import Search, held_behind, holders, rarest
 from hummock.store.views.stored import Outdated, all_present
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import FollowingViews, ViewCache
@@ -72,6 +72,15 @@ class StoreReads:
         """Those of the terms that the fewest memories hold; see `ports.Store`."""
         found = self._read(project, lambda view, stored: rarest(view, stored, terms, most))
         return tuple(terms[:most]) if found is None else found
+
+    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
+        """How many memories hold each term; see `ports.Store`."""
+        found = self._read(project, lambda view, stored: holders(view, stored, terms))
+        return (0,) * len(terms) if found is None else found
+
+    def held_behind(self, project: str, prefix: str, most: int) -> Mapping[str, int]:
+        """Terms that begin so, and how many memories hold each; see `ports.Store`."""
+        return self._read(project, lambda view, stored: held_behind(view, stored, prefix, most)) or {}
 
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
         """Where one memory stands among all that pass the query's filter; see `ports.Store`."""

@@ -16,6 +16,7 @@ from hummock.core.candidates import (
     FoundBy,
     Gathered,
     GroupQuery,
+    Spelt,
     Standing,
     TokenVectors,
 )
@@ -49,6 +50,19 @@ def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most:
     holders = view.postings.df.at(np.array(numbers, np.uint32)).astype(np.int64)
     kept = np.argsort(np.where(holders > 0, holders, np.iinfo(np.int64).max), kind="stable")[:most]
     return tuple(terms[place] for place in sorted(kept.tolist()))
+
+
+def holders(view: ProjectView, stored: StoredProject, terms: Sequence[str]) -> tuple[int, ...]:
+    """How many memories hold each of these terms."""
+    numbers = [NO_TERM if number is None else number for number in stored.term_numbers(terms)]
+    return tuple(view.postings.df.at(np.array(numbers, np.uint32)).tolist())
+
+
+def held_behind(view: ProjectView, stored: StoredProject, prefix: str, most: int) -> dict[str, int]:
+    """The first terms that begin so and are held, at most so many are looked at; and how many memories hold each."""
+    numbers = stored.numbers_behind(prefix, most)
+    counts = view.postings.df.at(np.array(list(numbers.values()), np.uint32)).tolist()
+    return {prefix + rest: count for rest, count in zip(numbers, counts, strict=True) if count > 0}
 
 
 _NO_MINIMUM = -np.inf
@@ -141,9 +155,12 @@ class Search:
             by_keyword = self._newest_holding(texts, query, allowed)
         crossing = Crossing(self._view, self._stored, query.bridge) if query.bridge else None
         foreign_by_keyword, foreign_by_vector = crossing.best(allowed, query.pool) if crossing else (_NOTHING, _NOTHING)
+        spelling = query.spelling
+        spelt = asked_of(self._view, self._stored, spelling.terms, spelling.weights) if spelling else None
+        by_spelling = _by_keyword(query, allowed, spelt)
         found = {
             FoundBy.VECTOR: np.concatenate([by_vector, foreign_by_vector]),
-            FoundBy.KEYWORD: np.concatenate([by_keyword, foreign_by_keyword]),
+            FoundBy.KEYWORD: np.concatenate([by_keyword, foreign_by_keyword, by_spelling]),
             _HOLDER: self._holders(query, allowed),
             FoundBy.DOMAIN: by_domain,
             FoundBy.KEY_FILE: key_files,
@@ -157,6 +174,9 @@ class Search:
         candidates = self._candidates(query, searched, at, found_by, asked, domain_names)
         if crossing:
             candidates = replace(candidates, bridged=crossing.said(at))
+        if spelt:
+            keyword, held = spelt.scores(at)
+            candidates = replace(candidates, spelt=Spelt(keyword=keyword, held=held))
         pending = self._pending(allowed) if query.vector is not None else 0
         if in_window or pending:
             candidates = replace(candidates, in_window=in_window, pending=pending)

@@ -107,8 +107,8 @@ class StoredProject(Protocol):
     def term_numbers(self, terms: Sequence[str]) -> list[int | None]:
         """The numbers of terms, in order; None for what nothing has ever held."""
 
-    def numbers_behind(self, prefix: str) -> dict[str, int]:
-        """The rest of every term that begins so, and its number."""
+    def numbers_behind(self, prefix: str, most: int | None = None) -> dict[str, int]:
+        """The rest of every term that begins so, or of the first ones, and its number."""
 
     def records(self, doc: int, *, full: bool) -> Records:
         """A memory and, if it is asked for in full, its payload; nothing of one that was removed."""

@@ -1,0 +1,228 @@
+"""Words of a query that no memory holds, taken for words that some do: a slip of the pen, or pinyin.
+
+A weak path. It runs where a search has met such a word, so that others cost nothing; what it alone finds scores, by
+words, less than whatever holds a word of the query itself. Where the numbers come from: docs/decisions/043.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from hummock.core.candidates import Candidates, Spelling
+from hummock.core.memory import Memory
+from hummock.core.recall import Correction
+from hummock.ports.store import Recallable
+from hummock.recall.query_features import MAX_TERMS, Meant, QueryFeatures
+from hummock.text.analyzer import TOKEN, query_terms
+from hummock.text.content_words import content_weights
+from hummock.text.keywords import pieces
+from hummock.text.normalise import nfkc
+from hummock.text.pinyin import MOST_SYLLABLES, characters_by_syllable, readings_of, syllables_of
+from hummock.text.simplified import simplified
+from hummock.text.spelling import SHARED_PREFIX, exchanged, is_one_slip_away, may_be_misspelt, respelt
+from hummock.text.word_lists import ENGLISH_STOP_WORDS
+
+WEIGHT = 0.7
+"""Of a word that may be meant, beside 1 of one that is there."""
+
+BEHIND = 0.9
+"""Share of the least score by words of the query itself that what only may be meant has at most."""
+
+MOST_MISSPELT = 3
+"""Words, and names with their parts, that nobody holds; where there are more, the query is of something else."""
+
+MOST_MEANT = 3
+"""Words that one word is taken for."""
+
+_MOST_COMPARED = 4096
+_MOST_WRITTEN = 2048
+_LOOKED_THROUGH = 20_000
+_LATIN = re.compile(r"[A-Za-z]+")
+
+
+def meant_by(
+    features: QueryFeatures, text: str, groups: Sequence[Candidates], store: Recallable, project: str
+) -> tuple[Meant, ...]:
+    """What the words of a query may mean that no memory of the project holds.
+
+    Args:
+        features: The query's.
+        text: It as it was asked.
+        groups: What a search for it has found: it tells which terms are held.
+        store: Where the project is.
+        project: Its name.
+    """
+    rarity = next((found.rarity for found in groups if len(found.rarity)), np.empty(0, np.float32))
+    unheld = {features.terms[place]: place for place in np.flatnonzero(rarity >= 1).tolist()}
+    return tuple(_Lookup(store, project, features, unheld).all(text)) if unheld else ()
+
+
+class _Lookup:
+    """One query's look at the terms of a project."""
+
+    def __init__(self, store: Recallable, project: str, features: QueryFeatures, unheld: dict[str, int]) -> None:
+        """`unheld` are the terms that no memory holds, and their places."""
+        self._store = store
+        self._project = project
+        self._features = features
+        self._unheld = unheld
+
+    def all(self, text: str) -> Iterator[Meant]:
+        """Pinyin first: a word that is one is not taken for another."""
+        latin = [place for place in self._unheld.values() if _LATIN.match(self._features.words[place])]
+        in_pinyin = list(self._typed(latin)) if latin else []
+        yield from in_pinyin
+        yield from self._read(text)
+        taken = {place for meant in in_pinyin for place in meant.places}
+        misspelt = [place for place in latin if place not in taken]
+        if len(misspelt) <= MOST_MISSPELT:
+            for place in misspelt:
+                yield from self._misspelt(place)
+
+    def _typed(self, places: list[int]) -> Iterator[Meant]:
+        """Chinese words that are typed in pinyin: in one word, or in several of a syllable each."""
+        run: list[int] = []
+        for place in places:
+            word = self._features.words[place].lower()
+            if run and place != run[-1] + 1:
+                yield from self._typed_apart(run)
+                run = []
+            if word in characters_by_syllable() and word not in ENGLISH_STOP_WORDS:
+                run.append(place)
+                continue
+            yield from self._typed_apart(run)
+            run = []
+            cuts = syllables_of(word) if _LATIN.fullmatch(word) else iter(())
+            yield from next(filter(None, (list(self._written(cut, [place])) for cut in cuts if len(cut) > 1)), [])
+        yield from self._typed_apart(run)
+
+    def _typed_apart(self, run: list[int]) -> Iterator[Meant]:
+        if 1 < len(run) <= MOST_SYLLABLES:
+            yield from self._written([self._features.words[place].lower() for place in run], run)
+
+    def _written(self, syllables: Sequence[str], places: list[int]) -> Iterator[Meant]:
+        """The Chinese words of the project that are read so, those that most memories hold."""
+        words: dict[str, int] = {"": 0}
+        for syllable in syllables:
+            characters = self._held(list(characters_by_syllable()[syllable]))
+            longer = [word + character for word in words for character in characters][:_MOST_WRITTEN]
+            held = self._held([word[-2:] for word in longer])
+            words = {word: held[word[-2:]] for word in longer if word[-2:] in held}
+        asked = " ".join(self._features.words[place] for place in places)
+        for word in sorted(words, key=lambda each: (-words[each], each))[:MOST_MEANT]:
+            yield Meant(asked=asked, word=word, terms=tuple(query_terms(word)), places=tuple(places))
+
+    def _read(self, text: str) -> Iterator[Meant]:
+        """Pinyin that memories hold for short Chinese words that none holds."""
+        for token in TOKEN.finditer(simplified(nfkc(text))):
+            for word in pieces(token["cjk"] or ""):
+                terms = dict.fromkeys(query_terms(word))
+                if len(word) > 1 and terms.keys() <= self._unheld.keys():
+                    places = tuple(self._unheld[term] for term in terms)
+                    yield from self._read_as(word, places)
+
+    def _read_as(self, word: str, places: tuple[int, ...]) -> Iterator[Meant]:
+        for reading in readings_of(word):
+            for form in ("".join(reading), " ".join(reading)):
+                terms = tuple(dict.fromkeys(query_terms(form)))
+                if len(self._held(terms)) == len(terms):
+                    yield Meant(asked=word, word=form, terms=terms, places=places)
+
+    def _misspelt(self, place: int) -> Iterator[Meant]:
+        """Words of the project one slip away: with letters exchanged, else those that most memories hold."""
+        word, term = self._features.words[place], self._features.terms[place]
+        if not may_be_misspelt(word) or word.lower() in ENGLISH_STOP_WORDS:
+            return
+        found = self._among({query_terms(each)[0]: each for each in exchanged(word)})
+        if not found:
+            found = self._among({query_terms(each)[0]: each for each in respelt(word)})
+            behind = self._store.held_behind(self._project, term[:SHARED_PREFIX], _MOST_COMPARED)
+            found |= {other: (count, other) for other, count in behind.items() if is_one_slip_away(term, other)}
+        for other in sorted(found, key=lambda each: (-found[each][0], each))[:MOST_MEANT]:
+            yield Meant(asked=word, word=found[other][1], terms=(other,), places=(place,))
+
+    def _among(self, forms: dict[str, str]) -> dict[str, tuple[int, str]]:
+        """Of terms with their words those that are held, and by how many."""
+        return {term: (count, forms[term]) for term, count in self._held(list(forms)).items()}
+
+    def _held(self, terms: Sequence[str]) -> dict[str, int]:
+        counts = self._store.holders(self._project, terms)
+        return {term: count for term, count in zip(terms, counts, strict=True) if count}
+
+
+def with_spelling(features: QueryFeatures, meant: tuple[Meant, ...]) -> QueryFeatures:
+    """The features with what else is to be looked for."""
+    stands_for: dict[str, int] = {}
+    for each in meant:
+        for term in each.terms:
+            if term not in features.terms:
+                stands_for[term] = stands_for.get(term, 0) | sum(1 << place for place in each.places)
+    terms = tuple(stands_for)[:MAX_TERMS]
+    if not terms:
+        return features
+    spelling = Spelling(
+        terms=terms,
+        weights=np.full(len(terms), WEIGHT, np.float32),
+        stands_for=np.array([stands_for[term] for term in terms], np.uint32),
+    )
+    return replace(features, meant=meant, spelling=spelling)
+
+
+def as_meant(found: Candidates, features: QueryFeatures, text: str) -> Candidates:
+    """The candidates with what they hold of the spelling counted among their words.
+
+    What holds a word of the query that tells something gains by it. All else that it finds scores less by words than
+    each of those.
+    """
+    said, spelling = found.spelt, features.spelling
+    if said is None or spelling is None:
+        return found
+    tells = content_weights(features.terms, (text,)) > 0
+    telling = np.uint32(sum(1 << place for place, is_telling in enumerate(tells.tolist()) if is_telling))
+    holds, is_meant = found.matched & telling != 0, said.keyword > 0
+    keyword = found.keyword + said.keyword
+    is_weak = is_meant & ~holds
+    if holds.any() and is_weak.any():
+        most = BEHIND * found.keyword[holds].min()
+        keyword[is_weak] *= min(1.0, float(most / keyword[is_weak].max()))
+    return replace(found, keyword=keyword.astype(np.float32), matched=found.matched | _stood_for(said.held, spelling))
+
+
+def _stood_for(held: NDArray[np.uint32], spelling: Spelling) -> NDArray[np.uint32]:
+    """The query's terms that each candidate holds as they may be meant, (n,) bits."""
+    bits = np.zeros(len(held), np.uint32)
+    for place, stands_for in enumerate(spelling.stands_for):
+        bits[held >> np.uint32(place) & np.uint32(1) != 0] |= stands_for
+    return bits
+
+
+def own_words(features: QueryFeatures) -> int:
+    """The bits of the query's terms that nothing stands for: what a hit has of the others, it does not hold."""
+    spelling = features.spelling
+    return ~(0 if spelling is None else int(np.bitwise_or.reduce(spelling.stands_for)))
+
+
+def corrections(held: int, features: QueryFeatures, memory: Memory) -> tuple[Correction, ...]:
+    """What a hit holds of the spelling (bits of its terms), word by word, each once."""
+    if not held or features.spelling is None:
+        return ()
+    terms = {term for place, term in enumerate(features.spelling.terms) if held >> place & 1}
+    pairs = {(each.asked, _as_written(each, memory)): None for each in features.meant if terms.issuperset(each.terms)}
+    return tuple(Correction(asked=asked, meant=meant) for asked, meant in pairs)
+
+
+def _as_written(meant: Meant, memory: Memory) -> str:
+    """The word as the memory writes it; as it was looked for where it is not seen there."""
+    content = memory.payload.content if memory.payload else ""
+    text = nfkc("\n".join((memory.index.title, memory.index.summary, content))[:_LOOKED_THROUGH])
+    begin = simplified(text).find(meant.word)
+    if begin >= 0 and not meant.word.isascii():
+        return text[begin : begin + len(meant.word)]
+    stem = meant.terms[0][:-1]
+    words = (match.group() for match in re.finditer(rf"(?<![^\W_]){re.escape(stem)}[\w-]*", text, re.IGNORECASE))
+    return next((word for word in words if query_terms(word)[:1] == [meant.terms[0]]), meant.word)

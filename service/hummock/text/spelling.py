@@ -1,0 +1,67 @@
+"""Words that may be meant by a word that nobody holds: one slip away (Damerau), and no digit another.
+
+Slips that exchange or add letters, and all at the first two, are few and are made here. The others leave the first two
+letters as they are, so that what a store holds behind these is compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from string import ascii_lowercase
+from typing import Final
+
+from rapidfuzz.distance import OSA
+
+LEAST_CHARACTERS: Final = 4
+"""Of a word; a shorter one is one slip away from too many."""
+
+LEAST_FOR_ALL: Final = 5
+"""Of a word for which any slip is looked for, and not only exchanged letters."""
+
+SHARED_PREFIX: Final = 2
+
+_MOST_CHARACTERS: Final = 48
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def may_be_misspelt(word: str) -> bool:
+    """Whether a word is looked at: of ASCII, with letters enough, and not too long to be compared."""
+    letters = sum(map(str.isalpha, word))
+    return letters >= LEAST_CHARACTERS and len(word) <= _MOST_CHARACTERS and _WORD.fullmatch(word) is not None
+
+
+def exchanged(word: str) -> Iterator[str]:
+    """The word with two neighbouring letters exchanged, each in the case of its place."""
+    for at in range(len(word) - 1):
+        first, second = word[at], word[at + 1]
+        if first.isalpha() and second.isalpha() and first.lower() != second.lower():
+            yield word[:at] + _cased(second, first) + _cased(first, second) + word[at + 2 :]
+
+
+def respelt(word: str) -> Iterator[str]:
+    """The word without one of its letters, and with one replaced or put in among the first two."""
+    if sum(map(str.isalpha, word)) < LEAST_FOR_ALL:
+        return
+    for at, letter in enumerate(word):
+        if not letter.isdigit():
+            yield word[:at] + word[at + 1 :]
+    for at in range(SHARED_PREFIX + 1):
+        for letter in ascii_lowercase:
+            yield word[:at] + letter + word[at:]
+            if at < SHARED_PREFIX and not word[at].isdigit():
+                yield word[:at] + _cased(letter, word[at]) + word[at + 1 :]
+
+
+def is_one_slip_away(term: str, other: str) -> bool:
+    """Whether one term becomes the other by one letter put in, left out or replaced, or by two exchanged."""
+    is_near = len(term) >= LEAST_FOR_ALL and OSA.distance(term, other, score_cutoff=1) == 1
+    return is_near and _digits(term) == _digits(other)
+
+
+def _cased(letter: str, like: str) -> str:
+    return letter.upper() if like.isupper() else letter.lower()
+
+
+def _digits(word: str) -> str:
+    return "".join(filter(str.isdigit, word))

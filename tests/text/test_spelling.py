@@ -1,0 +1,52 @@
+"""Words one slip of the pen away."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
+
+from hummock.text.spelling import LEAST_FOR_ALL, exchanged, is_one_slip_away, may_be_misspelt, respelt
+
+WORDS = st.text("abcXYZ019_", min_size=1, max_size=12)
+
+
+@given(WORDS)
+def test_what_is_made_of_a_word_is_one_slip_away_and_keeps_its_digits(word: str) -> None:
+    for other in (*exchanged(word), *respelt(word)):
+        assert OSA.distance(word.lower(), other.lower()) <= 1
+        assert [each for each in word if each.isdigit()] == [each for each in other if each.isdigit()]
+
+
+@given(WORDS.filter(lambda word: sum(map(str.isalpha, word)) >= LEAST_FOR_ALL), WORDS)
+def test_either_it_is_made_or_it_shares_two_letters_and_is_compared(word: str, other: str) -> None:
+    word, other = word.lower(), other.lower()
+    made = {each.lower() for each in (*exchanged(word), *respelt(word))}
+    if is_one_slip_away(word, other):
+        assert other in made or other[:2] == word[:2] or "_" in other[:3] + word[:3] or other[:3].isdigit()
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "is_near"),
+    [
+        ("retyr", "retry", True),
+        ("retry", "retry", False),
+        ("retries", "retry", False),
+        ("sha256", "sha257", False),
+        ("port1", "port", False),
+        ("daet", "data", False),
+    ],
+)
+def test_one_slip_and_no_digit_another(word: str, other: str, is_near: bool) -> None:
+    assert is_one_slip_away(word, other) is is_near
+
+
+def test_letters_exchange_their_places_and_not_their_case() -> None:
+    assert "parseDate" in set(exchanged("parseDaet"))
+    assert "HTTPError" in set(exchanged("HTPTError"))
+
+
+@pytest.mark.parametrize("word", ["ab1", "abc", "don't", "12345", "naïve", "还款", "x" * 60])
+def test_what_is_short_long_or_no_word_of_ascii_is_not_looked_at(word: str) -> None:
+    assert not may_be_misspelt(word)
