@@ -12,6 +12,7 @@ from bench.eval.history import history
 from bench.eval.noise import facts
 from bench.eval.sets import Corpus
 from bench.eval.siblings import siblings
+from bench.eval.spelling import spelling
 from bench.eval.talk import talk
 
 CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
@@ -21,6 +22,7 @@ CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     "facts": facts,
     "diary": diary,
     "siblings": siblings,
+    "spelling": spelling,
     "code": code,
     "history": history,
 }

@@ -63,7 +63,7 @@ class Spelling(Struct, frozen=True, kw_only=True, eq=False):
     Attributes:
         terms: To look for, unique, none of the query's own, at most 32.
         weights: (terms,) float32 in (0, 1], what each is worth.
-        stands_for: (terms,) uint32, bit i is set where the term stands for terms[i] of the query.
+        stands_for: (terms,) uint32, bit i is set where the term surely stands for terms[i] of the query.
     """
 
     terms: tuple[str, ...]

@@ -48,12 +48,14 @@ class Meant(Struct, frozen=True, kw_only=True):
         word: The other.
         terms: Of that one.
         places: Of the query's terms that are looked for in vain.
+        is_sure: Whether it is hardly a word of its own, which just happens to be like the other.
     """
 
     asked: str
     word: str
     terms: tuple[str, ...]
     places: tuple[int, ...]
+    is_sure: bool = True
 
 
 class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):

@@ -24,7 +24,7 @@ from hummock.text.keywords import pieces
 from hummock.text.normalise import nfkc
 from hummock.text.pinyin import MOST_SYLLABLES, characters_by_syllable, readings_of, syllables_of
 from hummock.text.simplified import simplified
-from hummock.text.spelling import SHARED_PREFIX, exchanged, is_one_slip_away, may_be_misspelt, respelt
+from hummock.text.spelling import LEAST_FOR_ALL, SHARED_PREFIX, exchanged, is_one_slip_away, may_be_misspelt, respelt
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 WEIGHT = 0.7
@@ -139,12 +139,13 @@ class _Lookup:
         if not may_be_misspelt(word) or word.lower() in ENGLISH_STOP_WORDS:
             return
         found = self._among({query_terms(each)[0]: each for each in exchanged(word)})
-        if not found:
+        is_sure = bool(found) or len(query_terms(word)) > 1
+        if not found and len(term) >= LEAST_FOR_ALL:
             found = self._among({query_terms(each)[0]: each for each in respelt(word)})
             behind = self._store.held_behind(self._project, term[:SHARED_PREFIX], _MOST_COMPARED)
             found |= {other: (count, other) for other, count in behind.items() if is_one_slip_away(term, other)}
         for other in sorted(found, key=lambda each: (-found[each][0], each))[:MOST_MEANT]:
-            yield Meant(asked=word, word=found[other][1], terms=(other,), places=(place,))
+            yield Meant(asked=word, word=found[other][1], terms=(other,), places=(place,), is_sure=is_sure)
 
     def _among(self, forms: dict[str, str]) -> dict[str, tuple[int, str]]:
         """Of terms with their words those that are held, and by how many."""
@@ -161,7 +162,8 @@ def with_spelling(features: QueryFeatures, meant: tuple[Meant, ...]) -> QueryFea
     for each in meant:
         for term in each.terms:
             if term not in features.terms:
-                stands_for[term] = stands_for.get(term, 0) | sum(1 << place for place in each.places)
+                bits = sum(1 << place for place in each.places) if each.is_sure else 0
+                stands_for[term] = stands_for.get(term, 0) | bits
     terms = tuple(stands_for)[:MAX_TERMS]
     if not terms:
         return features
@@ -177,7 +179,7 @@ def as_meant(found: Candidates, features: QueryFeatures, text: str) -> Candidate
     """The candidates with what they hold of the spelling counted among their words.
 
     What holds a word of the query that tells something gains by it. All else that it finds scores less by words than
-    each of those.
+    each of those. Only what is surely meant is evidence.
     """
     said, spelling = found.spelt, features.spelling
     if said is None or spelling is None:
