@@ -10,15 +10,17 @@ from pathlib import Path
 
 from bench.eval.noise import rows
 from bench.eval.sets import Corpus, Question, Slice
-from bench.eval.ways import AGENT, CHAT
+from bench.eval.ways import CHAT, Way
 from hummock.v1 import memory_pb2 as pb
 
 _KINDS = ("typos", "pinyin", "traditional")
 _PROJECT = "spelling"
+_WAYS = (Way(is_shipped=True), CHAT)
+"""Under AGENT each path alone as well: this is what words find."""
 
 
 def spelling(_: Path) -> Corpus:
-    """Each kind of question is a slice, asked under AGENT and CHAT."""
+    """Each kind of question is a slice, asked under AGENT, by each path, and under CHAT."""
     told = rows("spelling.tsv")
     slices = []
     for kind in _KINDS:
@@ -27,7 +29,7 @@ def spelling(_: Path) -> Corpus:
             for id_, of_kind, _, question in told
             if of_kind == kind
         )
-        slices += [Slice(set=_PROJECT, name=way.named(kind), questions=questions, way=way) for way in (AGENT, CHAT)]
+        slices += [Slice(set=_PROJECT, name=way.named(kind), questions=questions, way=way) for way in _WAYS]
     memories = tuple(
         pb.MemoryInput(
             id=id_,
