@@ -127,11 +127,10 @@ class _Lookup:
                     yield from self._read_as(word, places)
 
     def _read_as(self, word: str, places: tuple[int, ...]) -> Iterator[Meant]:
-        for reading in readings_of(word):
-            for form in ("".join(reading), " ".join(reading)):
-                terms = tuple(dict.fromkeys(query_terms(form)))
-                if len(self._held(terms)) == len(terms):
-                    yield Meant(asked=word, word=form, terms=terms, places=places)
+        # In one word: syllables by themselves are words of English as often as not (men, can, sun).
+        forms = {query_terms(form)[0]: form for form in readings_of(word)}
+        for term in self._held(list(forms)):
+            yield Meant(asked=word, word=forms[term], terms=(term,), places=places)
 
     def _misspelt(self, place: int) -> Iterator[Meant]:
         """Words of the project one slip away: with letters exchanged, else those that most memories hold."""

@@ -51,12 +51,12 @@ def _cut(word: str, most: int) -> Iterator[tuple[str, ...]]:
                     yield (word[:end], *rest)
 
 
-def readings_of(word: str) -> tuple[tuple[str, ...], ...]:
-    """How a word of simplified characters may be read, in syllables; in no way if it is long or has unknown ones."""
+def readings_of(word: str) -> tuple[str, ...]:
+    """How a word of simplified characters may be typed in one; in no way if it is long or has unknown ones."""
     each = [_syllables().get(character, ()) for character in word]
     if len(word) > MOST_SYLLABLES:
         return ()
-    return tuple(islice(product(*each), _MOST_READINGS))
+    return tuple("".join(reading) for reading in islice(product(*each), _MOST_READINGS))
 
 
 @cache
