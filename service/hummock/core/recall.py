@@ -79,18 +79,11 @@ class IntentMode(IntEnum):
 
 
 class Wanted(IntFlag):
-    """What a question asks for; a question may ask for more than one thing.
-
-    SEVERAL is an answer of more than one piece. FROM_ASSISTANT is what a model has said before, whatever it was.
-    """
+    """What a question asks for; a question may ask for both. FROM_ASSISTANT is what a model has said before."""
 
     NOTHING = 0
     WHEN = 1
-    WHO = 2
-    WHERE = 4
-    HOW_MANY = 8
-    SEVERAL = 16
-    FROM_ASSISTANT = 32
+    FROM_ASSISTANT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

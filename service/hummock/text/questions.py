@@ -1,4 +1,4 @@
-"""What kind of answer a question wants, told from its words: a time, a person, a place, several things, what was said.
+"""What kind of answer a question wants, told from its words: a time, what the assistant said.
 
 Tables of words, one a language, as for times: what is not understood changes nothing.
 """
@@ -29,17 +29,6 @@ _ENGLISH: Final = {
         r"|\b(?:what|which) (?:\w+ )?(?:date|day|time|year|month|week|weekday|season)\b"
         r"|\b(?:what|which) (?:was|is|were) (?:the )?(?:\w+ )?(?:date|day|time|year|month)\b"
     ),
-    Wanted.WHO: r"\bwho(?:m|se)?\b(?! (?:i|we|he|she|they|likes?|lives?|works?) )",
-    Wanted.WHERE: (
-        rf"\bwhere(?:['’]s\b| {_AUXILIARY}\b)|\b(?:what|which) (?:place|city|country|town|street|room|shop|store)\b"
-    ),
-    Wanted.HOW_MANY: r"\bhow (?:many|much|often)\b",
-    Wanted.SEVERAL: (
-        r"\bhow many\b|\bboth\b|\bwhat are (?:some|the)\b|\bwhich (?:ones|of)\b|\beach of\b|\bwho (?:all|else)\b"
-        r"|\ball (?:of )?(?:the|my|his|her|their)\b|\bwhat (?:kinds?|types?|sorts?|other|all|else)\b|\bin common\b"
-        r"|\blist\b|\b(?:what|which) (?:\w+ ){0,2}(?:\w{3,}[^su\W]s|\w+(?:ies|ches|shes|sses|xes)) "
-        r"(?:has|have|had|do|does|did|are|were|can|will)\b"
-    ),
     Wanted.FROM_ASSISTANT: (
         rf"\b(?:did|have|had|were|was) you (?:\w+ ){{0,2}}(?:{_SAID}|recommending|suggesting|saying|telling)\b"
         rf"|\byou(?:['’](?:ve|d))? (?:have |had )?(?:once |previously |already |just |earlier |ever |also )*"
@@ -55,13 +44,6 @@ _CHINESE: Final = {
     Wanted.WHEN: (
         r"什么时[候间]|何时|啥时候?|几时|哪一?[天年月周]|哪一?个(?:月|星期|周|季节|年)|几[月号点]|[多几][久天年]以?[之]?前|星期几|周几"
         r"|多少号|(?:日期|时间|日子)(?:是|在|为)?(?:什么|哪|几|多|[?？]|$)|什么(?:日期|日子|年份|月份)|多久(?:没|之前|以前)"
-    ),
-    Wanted.WHO: r"谁|哪一?(?:位|个人)|什么人|何人|哪些人(?!物)",
-    Wanted.WHERE: r"哪[里儿]|在哪|去哪|到哪|[什啥]么?地方|何[处地]|哪一?个?(?:国家|城市|地方|地点|公园|餐厅|商店|房间)",
-    Wanted.HOW_MANY: r"多少|几[个次本位只张部家种条件杯岁遍回天年人名台辆套]|多[大高长远重快]",
-    Wanted.SEVERAL: (
-        r"哪些|哪几|都有[谁什哪]|[都还](?:和|跟|与)?谁|都(?:\w{0,3}?)(?:了|过)?(?:什么|哪)|分别|各(?:是|有|自)|有多少|几[个次本位只张部家种条件]"
-        r"|有哪|所有|列[出举]|两[个部本家种次位](?:都|分别|是)|共同|什么和什么|还有什么|以及"
     ),
     Wanted.FROM_ASSISTANT: (
         rf"(?<![和跟向给对与同教诉])你们?(?!能|可|会|觉|认|知|帮|请|再|应|想|最|喜|是|叫|有没有|怎么)[^，。？！,?!你]{{0,8}}?(?:{_ZH_SAID})(?:[^，。？！,?!]{{0,3}}?)(?:过|了|的)"
