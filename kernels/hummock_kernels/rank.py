@@ -57,6 +57,7 @@ class Pool(NamedTuple):
         session: (n,) equal for sentences of one session; 0 without one.
         position: (n,) place in the session.
         time_match: (n,) how far its time is one of the query's, in [0, 1]; (0,) when the query speaks of none.
+        verdict: (n,) factor of what was said of it, above 0; (0,) when nothing was said of any.
         tie: (n,) numbers that break ties.
     """
 
@@ -72,6 +73,7 @@ class Pool(NamedTuple):
     session: Longs
     position: Docs
     time_match: Vector
+    verdict: Vector
     tie: Docs
 
 
@@ -128,7 +130,7 @@ class Weights(NamedTuple):
 
 
 _POOL = named(
-    Pool, F32_1D, F32_1D, U32_1D, F32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D, I32_1D, F32_1D, I32_1D
+    Pool, F32_1D, F32_1D, U32_1D, F32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D, I32_1D, F32_1D, F32_1D, I32_1D
 )
 _WEIGHTS = named(Weights, *[F64] * len(Weights._fields))
 
@@ -322,7 +324,7 @@ class _Aged(NamedTuple):
 
     Attributes:
         first: 2 for domains that the query names, 1 for holders of the name that it is, else 0.
-        lifted: Joined scores, with what the paths' marks add to them.
+        lifted: Joined scores, with what the paths' marks add to them, times the verdicts; above 1 where those raise it.
         log_decay: Logarithms of the factors of age.
         order: Those of the scores, aged; float32 scores of old memories would underflow.
     """
@@ -349,6 +351,8 @@ def _aged(joined: Vector, rows: Indices, pool: Pool, has_holders: bool, weights:
         if found_by & NAMED:
             first[i] = 2
             lifted[i] = 1
+        if pool.verdict.shape[0] > 0:
+            lifted[i] *= pool.verdict[rows[i]]
         if weights.decay_rate > 0 and not pool.marks[rows[i]] & AGELESS:
             age_days = max(0.0, (weights.as_of - pool.create_time[rows[i]]) / 86400.0)
             log_decay[i] = -weights.decay_rate * age_days
@@ -405,7 +409,7 @@ def _shown(aged: _Aged, places: Indices, has_holders: bool, fit: float) -> tuple
     score = np.empty(places.shape[0], np.float32)
     for i in range(places.shape[0]):
         place = places[i]
-        relevance[i] = aged.lifted[place] * math.exp(aged.log_decay[place])
+        relevance[i] = min(1.0, aged.lifted[place] * math.exp(aged.log_decay[place]))
         score[i] = relevance[i] * (1.0 if aged.first[place] else fit)
         if has_holders and i > 0 and aged.first[places[i - 1]] < 2:
             # Holders may be old; what comes behind them is shown no better.
@@ -428,9 +432,9 @@ def rank(
     sum of its similarity and its keyword score, each divided by the best of the pool; how much either weighs follows
     from how similar the best of the pool is, and from how many of the query's terms the best of it holds. Late
     interaction has its share of that in the same way. Sentences gain from those beside them in their session; then
-    the query's times have their share. Fragments of key files are raised. Domains that the query names come first,
-    then the holders of the name that it is, then the others, by the logarithm of the score less the loss by age. Ties
-    go to the more similar, then to the smaller `tie`.
+    the query's times have their share. Fragments of key files are raised, and verdicts raise or lower. Domains that the
+    query names come first, then the holders of the name that it is, then the others, by the logarithm of the score less
+    the loss by age. Ties go to the more similar, then to the smaller `tie`.
 
     Args:
         pool: The candidates.

@@ -90,7 +90,7 @@ def rank(
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
     """Twin of `rank.rank`."""
     cosine, keyword, matched, evidence, late, found_by, marks, text_hash, create_time, session, position, *rest = pool
-    time_match, tie = rest
+    time_match, verdict, tie = rest
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(text_hash, echo_hashes)
     # A cosine that is not there is less than any.
@@ -127,6 +127,7 @@ def rank(
     is_named, is_holder = (found_by[rows] & bit != 0 for bit in (NAMED, HOLDER))
     lifted = np.where(found_by[rows] & KEY_FILE, raised, joined)
     lifted = np.where(is_named, 1.0, (lifted + is_holder) / 2 if is_holder.any() else lifted)
+    lifted = lifted * (verdict[rows] if len(verdict) else 1.0)
     is_first = np.where(is_named, 2, is_holder)
     age_days = np.maximum(0, weights.as_of - create_time[rows]) / 86400
     log_decay = np.where(marks[rows] & AGELESS, 0.0, -weights.decay_rate * age_days)
@@ -136,7 +137,7 @@ def rank(
         order = np.log(lifted) + log_decay
     best_first = np.lexsort((tie[rows], -similarity[rows], -order, -is_first))
     fit = np.where(is_first, 1.0, min(1.0, max(closest, covered / max(1, term_count))))
-    relevance = lifted * np.exp(log_decay)
+    relevance = np.minimum(1.0, lifted * np.exp(log_decay))
     copies = sum(text_hash[o] == text_hash[row] and create_time[o] == create_time[row] for row in near for o in near)
     keys = list(zip(is_first[best_first], order[best_first], similarity[rows][best_first], strict=True))
     ties = copies - len(near) + sum(one == other for one, other in itertools.pairwise(keys))

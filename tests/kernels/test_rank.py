@@ -78,6 +78,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         time_share=draw(st.sampled_from([0.0, 0.4])),
     )
     time_match = column(np.float32, st.floats(0, 1, width=32))
+    verdict = column(np.float32, st.sampled_from([0.6, 0.9, 1.0, 1.1]))
     pool = Pool(
         column(np.float32, SIMILAR),
         column(np.float32, st.floats(0, 30, width=32)),
@@ -96,6 +97,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         column(np.uint64, st.integers(0, 2)),
         column(np.int32, st.integers(0, 4)),
         time_match if draw(st.booleans()) else time_match[:0],
+        verdict if draw(st.booleans()) else verdict[:0],
         np.array(draw(st.permutations(range(n))), np.int32),
     )
     return pool, np.array([1, 2], np.uint64), draw(st.integers(1, 20)), weights
@@ -132,6 +134,7 @@ def ranked(n: int, tie: list[int], **columns: Any) -> tuple[list[int], int]:
         "session": np.zeros(n, np.uint64),
         "position": np.zeros(n, np.int32),
         "time_match": np.empty(0, np.float32),
+        "verdict": np.empty(0, np.float32),
     } | columns
     weights = given.pop("weights", PLAIN)
     rows, _, tally, _ = rank(Pool(**given, tie=np.array(tie, np.int32)), np.empty(0, np.uint64), 1, weights)
@@ -203,6 +206,7 @@ def rank_scores(cosine: NDArray[np.float32], position: NDArray[np.int32], talk: 
         session=talk["session"],
         position=position,
         time_match=np.empty(0, np.float32),
+        verdict=np.empty(0, np.float32),
         tie=np.arange(n, dtype=np.int32),
     )
     rows, (_, _, relevance, _, _), *_ = rank(pool, np.empty(0, np.uint64), 1, talk["weights"])
@@ -240,6 +244,7 @@ def test_an_echo_lends_nothing() -> None:
         "found_by": np.full(3, VECTOR, np.uint8),
         "create_time": np.full(3, NOW),
         "time_match": np.empty(0, np.float32),
+        "verdict": np.empty(0, np.float32),
         "tie": np.arange(3, dtype=np.int32),
     }
     rows, *_ = rank(Pool(**given, **rest), np.array([6], np.uint64), 1, LENDING)
@@ -288,3 +293,17 @@ def test_the_most_similar_of_the_recall_has_a_minimum_of_its_own() -> None:
     assert ranked(3, [0, 1, 2], cosine=cosine, weights=weights)[0] == [1]
     elsewhere = weights._replace(best_cosine=0.5)
     assert ranked(3, [0, 1, 2], cosine=cosine, weights=elsewhere)[0] == []
+
+
+def test_a_verdict_moves_a_candidate_and_no_minimum() -> None:
+    given: dict[str, Any] = {
+        "cosine": np.array([0.5, 0.45, 0.2], np.float32),
+        "weights": PLAIN._replace(min_similarity=0.3),
+    }
+    assert ranked(3, [0, 1, 2], **given)[0] == [0, 1]
+    assert ranked(3, [0, 1, 2], verdict=np.array([0.8, 1, 1.1], np.float32), **given)[0] == [1, 0]
+
+
+def test_a_named_domain_that_is_wrong_stays_before_what_is_not_named() -> None:
+    given: dict[str, Any] = {"found_by": np.array([VECTOR, NAMED, NAMED], np.uint8)}
+    assert ranked(3, [0, 1, 2], verdict=np.array([1.1, 0.6, 1], np.float32), **given)[0] == [2, 1, 0]

@@ -46,6 +46,8 @@ class Row:
     traits: int = 0
     speaker: str = ""
     name: int = 0
+    helpful: int = 0
+    wrong: int = 0
 
 
 def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Candidates:
@@ -75,6 +77,8 @@ def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Can
         vector=np.array([row.vector for row in rows], np.float32).reshape(len(rows), dim),
         best_chunk=np.zeros(len(rows), np.int64),
         rarity=np.array(rarity, np.float32),
+        helpful=np.array([row.helpful for row in rows], np.uint8),
+        wrong=np.array([row.wrong for row in rows], np.uint8),
         tokens=tokens(rows),
     )
 

@@ -27,6 +27,14 @@ def test_the_pool_is_in_the_order_of_its_scores_and_the_rest_follow() -> None:
     assert cross_encoded(five(), [0.1, 0.9, 0.5]).memory_ids == ("b", "c", "a", "d", "e")
 
 
+def test_what_was_said_of_a_candidate_counts_for_its_score_as_well() -> None:
+    """S1-17."""
+    rows = [Row(id="a", cosine=0.9, wrong=6), Row(id="b", cosine=0.8, helpful=30), Row(id="c", cosine=0.1)]
+    read = cross_encoded(ranked(candidates(rows), plan(), features()), [0.9, 0.8, 0.7])
+    assert read.memory_ids == ("b", "c", "a")
+    assert read.score.tolist() == pytest.approx([0.9 * (1 + 3 / 34), 0.7, 0.8 * 0.76])
+
+
 def test_no_scores_leave_the_order() -> None:
     assert cross_encoded(five(), []).memory_ids == five().memory_ids
 

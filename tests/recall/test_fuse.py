@@ -13,6 +13,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, TimeInterval
 from hummock.recall.fuse import Fused
+from hummock.recall.verdicts import DOUBT, MOST_GAIN, MOST_LOSS, verdict_factors
 from tests.recall.candidates import DAY, NOW, Row, candidates, features, plan, ranked
 
 BOTH = FoundBy.VECTOR | FoundBy.KEYWORD
@@ -305,3 +306,22 @@ def test_what_holds_enough_of_the_question_weighs_as_if_it_held_all() -> None:
     assert ranked(candidates(rows), plan(), half).joined.tolist() == (
         ranked(candidates(rows), plan(), whole).joined.tolist()
     )
+
+
+@given(st.integers(0, 255), st.integers(0, 255))
+def test_verdicts_move_a_score_within_their_bounds_and_one_more_moves_it_its_way(helpful: int, wrong: int) -> None:
+    """S1-17."""
+    rows = [
+        Row(id="a", helpful=helpful, wrong=wrong),
+        Row(id="b", helpful=min(helpful + 1, 255), wrong=wrong),
+        Row(id="c", helpful=helpful, wrong=min(wrong + 1, 255)),
+    ]
+    as_is, one_helpful, one_wrong = verdict_factors(candidates(rows)).tolist()
+    assert 1 - MOST_LOSS <= one_wrong <= as_is <= one_helpful <= 1 + MOST_GAIN
+    assert as_is - one_wrong <= MOST_LOSS / (DOUBT + 1) + MOST_GAIN / (DOUBT + 1)
+
+
+def test_wrong_does_not_take_a_candidate_out_nor_helpful_let_one_in() -> None:
+    """S1-17."""
+    rows = [Row(id="near", cosine=0.35, wrong=32), Row(id="far", cosine=0.29, helpful=32)]
+    assert ranked(candidates(rows), plan(min_similarity=0.3), features()).memory_ids == ("near",)

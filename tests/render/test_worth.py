@@ -61,6 +61,11 @@ def test_age_does_not_count_against_it() -> None:
     assert weighed(made(0.004, 0.5, decay=0.01), "q", made(0.5, 0.5)) == ""
 
 
+def test_what_was_said_of_it_does_not_count_against_it() -> None:
+    """S1-17: it falls behind others, and is left out for nothing else."""
+    assert weighed(made(0.27, 0.3, verdict=0.6), "q", made(0.9, 0.5)) == ""
+
+
 def test_what_the_query_names_is_shown_and_is_no_measure_for_others() -> None:
     """S0-10."""
     named = made(1.0, 0.0, found_by=FoundBy.DOMAIN)

@@ -13,7 +13,7 @@ from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import learning_service_pb2 as learning
 from hummock.v1 import project_service_pb2 as projects
 from tests.rpc.edge import Refusal, refusal_of
-from tests.service.calls import ask, learn
+from tests.service.calls import learn
 from tests.service.inputs import note
 from tests.service.running import Stubs, in_thread, settings
 
@@ -99,15 +99,6 @@ def test_a_note_alone_is_kept(service: Stubs, harbour: str) -> None:
     """S1-17."""
     say(service, harbour, {}, note="nothing was found")
     assert [one.note for one in given(service, harbour)] == ["nothing was found"]
-
-
-def test_no_recall_changes_by_it(service: Stubs, harbour: str) -> None:
-    """S1-17: it is taken down, and nothing else."""
-    before = ask(service, harbour, "tide harbour")
-    say(service, harbour, {"a": WRONG})
-    after = ask(service, harbour, "tide harbour")
-    assert after.content_seq == before.content_seq
-    assert [hit.score for hit in after.hits] == [hit.score for hit in before.hits]
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,18 @@ def test_what_is_acknowledged_by_one_is_recalled_by_the_other(both: tuple[Stubs,
         assert "提前还清" in contents(found)
 
 
+def test_what_is_said_of_a_memory_to_one_is_known_to_the_other(both: tuple[Stubs, Stubs], project: str) -> None:
+    """S1-17."""
+    learn(both[0], project, note("the tide turns at noon", id="a"), note("the tide turns at dusk", id="b"))
+    for turn in range(4):
+        writer, other = both if turn % 2 else both[::-1]
+        ask(other, project, "when does the tide turn")
+        said = context.FeedbackVerdict(memory_id="a", judgement=context.JUDGEMENT_WRONG)
+        writer.context.Feedback(context.FeedbackRequest(project=project, verdicts=[said], session_id=f"s{turn}"))
+        found = {hit.memory.id: hit for hit in ask(other, project, "when does the tide turn").hits}
+        assert (found["a"].wrong_count, found["b"].wrong_count) == (turn + 1, 0)
+
+
 def test_both_give_the_same_answer(both: tuple[Stubs, Stubs], project: str) -> None:
     texts = [f"{word} 的 parseDate 与 repayment {number}" for number in range(60) for word in ("还款", "潮汐", "日期")]
     memories = [note(text, id=f"m{at}", tags=[f"#t{at % 2}"]) for at, text in enumerate(texts)]

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from hummock.core.learning import (
     FeedbackCounts,
+    FeedbackGiven,
+    Judgement,
     KeywordsLearned,
     KeywordUpdate,
     Learner,
@@ -20,6 +22,8 @@ from hummock.core.learning import (
     SettingsChanged,
     Switched,
     Usage,
+    Verdict,
+    Voice,
 )
 from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind, Origin, Payload, Terms
 from hummock.core.session import PromptRole, Session, SessionMessage
@@ -103,7 +107,13 @@ def test_learning_lies_as_arrays_and_events_behind_their_number() -> None:
     assert learning_log.decode_state(learning_log.encode_state(state)) == state
     assert read(learning_log.encode_usage(Usage(frequency=2))) == [2, -999]
     profile = Profile(keywords=("k",), miss_count=1, hints=("h",))
-    assert read(learning_log.encode_profile(profile)) == [["k"], -999, 1, ["h"]]
+    assert read(learning_log.encode_profile(profile)) == [["k"], -999, 1, ["h"], []]
+    heard = Profile(voices=(Voice(speaker=2**63, text=7, judgement=Judgement.WRONG),))
+    assert read(learning_log.encode_profile(heard)) == [[], -999, 0, [], [[2**63, 7, 3]]]
+    assert learning_log.decode_profile(learning_log.encode_profile(heard)) == heard
+    verdict = Verdict(memory_id="m", judgement=Judgement.WRONG, text=7)
+    said = FeedbackGiven(query_text="q", verdicts=(verdict,), voice=9)
+    assert read(learning_log.encode_event(1.5, said)) == [1.5, [8, "q", [["m", 3, 7]], "", "", 9]]
     update = KeywordUpdate(memory_id="m", keywords=("k",), hints=("h",))
     learned = KeywordsLearned(learner=Learner.OFFLINE, turn=4, updates=(update,), analyzed_ids=("m",))
     assert read(learning_log.encode_event(1.5, learned)) == [1.5, [2, 2, 4, [["m", ["k"], ["h"]]], ["m"], 1]]
@@ -123,6 +133,9 @@ def test_learning_of_another_version_can_be_read() -> None:
     )
     before_hints = record_codec.encode([1.5, [2, 2, 4, [["m", ["k"]]], ["m"]]])
     assert learning_log.decode_event(1, before_hints).event == learned
+    before_voices = record_codec.encode([1.5, [8, "q", [["m", 3]], "", ""]])
+    said = FeedbackGiven(query_text="q", verdicts=(Verdict(memory_id="m", judgement=Judgement.WRONG),))
+    assert learning_log.decode_event(1, before_voices).event == said
     assert learning_log.decode_event(1, record_codec.encode([1.5, [5, True, "new"], "new"])).event == Switched(
         enabled=True
     )
@@ -167,7 +180,7 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
     """S4-44: rows of before sessions stood in them belong to none, ask nothing and replace nothing."""
     row = columns.pack_row(Entry(id="世界", words=("谁？",), session_id="s").memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
-    added = ("session", "traits", "name_hash", "supersedes", "speaker")
+    added = ("session", "traits", "name_hash", "supersedes", "speaker", "helpful", "wrong")
     before = size - sum(columns.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
     rows, ids = columns.unpack_rows([older, row])
@@ -178,6 +191,21 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
     assert rows["name_hash"].tolist() == [0, 0]
     assert rows["supersedes"].tolist() == [0, 1]
     assert ids == ["世界", "世界"]
+
+
+def test_a_row_that_is_judged_keeps_all_else() -> None:
+    """S1-17, S4-44: one of before there were verdicts grows by them, one of a newer version loses nothing."""
+    row = columns.pack_row(Entry(id="世界", session_id="s").memory(), 7, 5, 2, 1)
+    size = int.from_bytes(row[:2], "little")
+    before = size - 2
+    older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
+    newer = (size + 4).to_bytes(2, "little") + row[2 : 2 + size] + b"more" + row[2 + size :]
+    rows, ids = columns.unpack_rows([columns.judged(one, (3, 1)) for one in (row, older, newer)])
+    assert ids == ["世界"] * 3
+    assert (rows["helpful"].tolist(), rows["wrong"].tolist()) == ([3] * 3, [1] * 3)
+    assert columns.judged(columns.judged(newer, (3, 1)), (0, 0)) == newer
+    assert rows["session_position"].tolist() == [2, 2, 2]
+    assert rows["session"].tolist() == [columns.id_hash("s")] * 3
 
 
 def packed(numbers: dict[str, int], *given: Terms) -> list[bytes]:
@@ -227,10 +255,17 @@ def test_operations_come_to_what_is_left_of_them() -> None:
             op_log.pack_removal(2, forward_list),
             op_log.pack_put(6),
             op_log.pack_removal(5, b""),
+            op_log.pack_verdict(6),
+            op_log.pack_verdict(4),
+            op_log.pack_verdict(3),
+            op_log.pack_embedding(3),
+            op_log.pack_verdict(1),
+            op_log.pack_removal(1, b""),
         ]
     )
+    assert (changes.judged, changes.embedded) == ([3, 4], [3])
     assert changes.put == [6]
-    assert changes.removed.tolist() == [2]
+    assert changes.removed.tolist() == [2, 1]
     assert changes.removed_terms.tolist() == [2, 4]
 
 

@@ -358,7 +358,8 @@ def _why(hit: recall_pb2.Hit) -> str:
     terms = one_line(" ".join(hit.matched_terms))
     taken = one_line(" ".join(f"{each.asked} → {each.meant}" for each in hit.corrections))
     twin = "another version" if hit.near_twin else ""
-    return ", ".join(part for part in (paths, terms, taken, twin) if part)
+    wrong = f"called wrong by {hit.wrong_count}" if hit.wrong_count else ""
+    return ", ".join(part for part in (paths, terms, taken, twin, wrong) if part)
 
 
 def _mark_words(mark: context_service_pb2.MemoryMark.ValueType) -> str:
@@ -374,6 +375,7 @@ def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:
         f"cosine {numbers.cosine:.3f} · similarity {numbers.similarity:.3f} · words {numbers.keyword_score:.2f} · "
         f"evidence {numbers.evidence:.2f} · "
         f"late interaction {numbers.late_interaction_score:.3f} · decay {numbers.decay:.3f} · "
+        f"verdicts {numbers.verdict:.3f} · "
         f"relevance {numbers.relevance:.3f} · score {numbers.score:.3f}"
     )
     return f"{ranks} · {scores}"

@@ -183,6 +183,8 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         best_chunk: (n,) int64, which chunk `cosine` and `vector` are of; 0 also when there is none.
         rarity: (t,) float32 in (0, 1], how rare each term of the query is among all memories: its inverse document
             frequency beside that of a term which none holds; (0,) where no terms were looked for.
+        helpful: (n,) uint8, voices that said so of it; (0,) where nothing was ever said of a memory of the project.
+        wrong: (n,) uint8, likewise.
         domain_names: The names of the query that named a domain of the project, sorted.
         tokens: Token vectors of the best chunks; None unless asked for.
         bridged: What the query's bridge says of them; None without one.
@@ -214,6 +216,8 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     vector: NDArray[np.float32]
     best_chunk: NDArray[np.int64]
     rarity: NDArray[np.float32]
+    helpful: NDArray[np.uint8]
+    wrong: NDArray[np.uint8]
     domain_names: tuple[str, ...] = ()
     tokens: TokenVectors | None = None
     bridged: Bridged | None = None
@@ -256,6 +260,8 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
             vector=np.empty((0, dim), np.float32),
             best_chunk=np.empty(0, np.int64),
             rarity=np.empty(0, np.float32),
+            helpful=np.empty(0, np.uint8),
+            wrong=np.empty(0, np.uint8),
         )
 
 

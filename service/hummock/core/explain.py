@@ -52,6 +52,9 @@ class Numbers(Struct, frozen=True, kw_only=True):
         relevance: What candidates are ordered by, in [0, 1]; of one that was left out, what it would have been.
         evidence: What the words that it shares with the query say for it; from 1 on it needs no similarity.
         score: What a hit shows, in [0, 1].
+        verdict: Factor of what was said of it, in [0.6, 1.1].
+        helpful_count: Voices that said so of its text.
+        wrong_count: Likewise.
         vector_rank: By cosine, among those that pass the filter and itself.
         keyword_rank: By words, among them.
         relevance_rank: Among the candidates that are left.
@@ -74,6 +77,9 @@ class Numbers(Struct, frozen=True, kw_only=True):
     relevance: float = 0.0
     evidence: float = 0.0
     score: float = 0.0
+    verdict: float = 0.0
+    helpful_count: int = 0
+    wrong_count: int = 0
     vector_rank: int = 0
     keyword_rank: int = 0
     relevance_rank: int = 0

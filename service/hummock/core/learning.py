@@ -24,6 +24,8 @@ MAX_CANDIDATES = 50
 MAX_KEYWORDS = 64
 """That a memory keeps, learnt and set together; what would be more is left out."""
 MAX_KEYWORD_CHARACTERS = 32
+MAX_VOICES = 32
+"""That count of a memory; the oldest gives way to a new one."""
 MAX_PAUSE_S = 3600.0
 
 
@@ -113,6 +115,28 @@ class Usage(Struct, frozen=True, kw_only=True):
     last_sent_turn: int = NEVER
 
 
+class Judgement(IntEnum):
+    """What somebody thinks of a memory that a query was answered with."""
+
+    HELPFUL = 1
+    NOT_HELPFUL = 2
+    WRONG = 3
+
+
+class Voice(Struct, array_like=True, frozen=True, kw_only=True):
+    """What one voice said last of a memory.
+
+    Attributes:
+        speaker: 64 bits of whose voice it is, a session's or a query's.
+        text: 64 bits of the content hash of the memory as it was judged.
+        judgement: HELPFUL or WRONG.
+    """
+
+    speaker: int
+    text: int
+    judgement: Judgement
+
+
 class Profile(Struct, array_like=True, frozen=True, kw_only=True):
     """What a project has learnt of a memory.
 
@@ -120,6 +144,7 @@ class Profile(Struct, array_like=True, frozen=True, kw_only=True):
         keywords: Words for it that its text does not hold, oldest first, without duplicates. Whoever says one refers to
             the memory.
         hints: Words that may be for it, in the same way. They let a recall find it, and refer to nothing.
+        voices: What was said of it, by one voice each, the newest last; at most MAX_VOICES.
         last_analyzed_turn: On the clock of `LearningState.turns`, or NEVER.
         miss_count: Analyses without a new word since the last that had one.
     """
@@ -128,11 +153,22 @@ class Profile(Struct, array_like=True, frozen=True, kw_only=True):
     last_analyzed_turn: int = NEVER
     miss_count: int = 0
     hints: tuple[str, ...] = ()
+    voices: tuple[Voice, ...] = ()
+
+    @property
+    def was_learnt(self) -> bool:
+        """Whether there is more than what was said of it."""
+        return self != Profile(voices=self.voices)
 
     @property
     def words(self) -> tuple[str, ...]:
         """All by which a recall finds it."""
         return (*self.keywords, *self.hints)
+
+    def said_of(self, text: int) -> tuple[int, int]:
+        """Voices that said HELPFUL and WRONG of this text, given by 64 bits of its hash."""
+        said = [voice.judgement for voice in self.voices if voice.text == text]
+        return said.count(Judgement.HELPFUL), said.count(Judgement.WRONG)
 
 
 class LearningChanges(Struct, frozen=True, kw_only=True):
@@ -320,28 +356,30 @@ class Forgotten(Struct, frozen=True, kw_only=True):
     memory_ids: tuple[str, ...]
 
 
-class Judgement(IntEnum):
-    """What somebody thinks of a memory that a query was answered with."""
-
-    HELPFUL = 1
-    NOT_HELPFUL = 2
-    WRONG = 3
-
-
 class Verdict(Struct, array_like=True, frozen=True, kw_only=True):
-    """What a memory was for a query."""
+    """What a memory was for a query.
+
+    Attributes:
+        text: 64 bits of the content hash of the memory as it was judged; 0 where that was not noted.
+    """
 
     memory_id: str
     judgement: Judgement
+    text: int = 0
 
 
 class FeedbackGiven(Struct, frozen=True, kw_only=True):
-    """Someone has said what was of use for a query, perhaps with a word about it."""
+    """Someone has said what was of use for a query, perhaps with a word about it.
+
+    Attributes:
+        voice: 64 bits of whose voice it is; 0 in logs of before verdicts counted, which rank nothing.
+    """
 
     query_text: str
     verdicts: tuple[Verdict, ...]
     note: str = ""
     session_id: str = ""
+    voice: int = 0
 
 
 LearningEvent = (

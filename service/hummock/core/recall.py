@@ -274,6 +274,9 @@ class Hit(Struct, frozen=True, kw_only=True):
         near_twin: True when a better hit is another version of it.
         time_match: How far its time is one of the query's, in [0, 1].
         corrections: Words of the query that it holds only as they may be meant.
+        verdict: Factor by which what was said of it changed the score, in [0.6, 1.1].
+        helpful_count: Voices that said so of its text.
+        wrong_count: Likewise.
         before: Its neighbours in its session or file, in their order; as many as were asked for, if there are.
         after: Those that come after it.
     """
@@ -292,6 +295,9 @@ class Hit(Struct, frozen=True, kw_only=True):
     cross_encoder_score: float = 0.0
     time_match: float = 0.0
     corrections: tuple[Correction, ...] = ()
+    verdict: float = 1.0
+    helpful_count: int = 0
+    wrong_count: int = 0
     before: tuple[Memory, ...] = ()
     after: tuple[Memory, ...] = ()
 

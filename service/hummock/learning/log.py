@@ -13,6 +13,7 @@ from msgspec.structs import astuple, replace
 
 from hummock.core.learning import (
     MAX_KEYWORDS,
+    MAX_VOICES,
     FeedbackCounts,
     FeedbackGiven,
     Forgotten,
@@ -31,6 +32,7 @@ from hummock.core.learning import (
     Switched,
     TurnObserved,
     Usage,
+    Voice,
     forgetting,
 )
 from hummock.core.learning_requests import Fork, ForkedTurn
@@ -64,7 +66,9 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
         case Forgotten():
             return forgetting(before.state(), event.memory_ids)
         case FeedbackGiven():
-            return LearningChanges(state=replace(state, feedback=_counted(state.feedback, event)))
+            return LearningChanges(
+                state=replace(state, feedback=_counted(state.feedback, event)), profiles=dict(_said(before, event))
+            )
 
 
 def merged(known: tuple[str, ...], found: Iterable[str]) -> tuple[str, ...]:
@@ -80,6 +84,17 @@ def _counted(counts: FeedbackCounts, event: FeedbackGiven) -> FeedbackCounts:
         not_helpful=counts.not_helpful + said[Judgement.NOT_HELPFUL],
         wrong=counts.wrong + said[Judgement.WRONG],
     )
+
+
+def _said(before: LearningView, event: FeedbackGiven) -> Iterable[tuple[str, Profile]]:
+    """The profiles with this voice's last words; what does not bear on the query takes back what it said before."""
+    for verdict in event.verdicts if event.voice else ():
+        profile = before.profile(verdict.memory_id) or Profile()
+        voices = [voice for voice in profile.voices if voice.speaker != event.voice]
+        if verdict.judgement is not Judgement.NOT_HELPFUL:
+            voices.append(Voice(speaker=event.voice, text=verdict.text, judgement=verdict.judgement))
+        if tuple(voices) != profile.voices:
+            yield verdict.memory_id, replace(profile, voices=tuple(voices[-MAX_VOICES:]))
 
 
 def _moved(before: LearningView, state: LearningState, scope: str, turn: int) -> LearningChanges:
@@ -120,7 +135,8 @@ def _learned(before: LearningView, event: KeywordsLearned) -> Iterable[tuple[str
         has_new = len(keywords) > len(profile.keywords) or len(hints) > len(profile.hints)
         yield (
             memory_id,
-            Profile(
+            replace(
+                profile,
                 keywords=keywords,
                 last_analyzed_turn=event.turn,
                 miss_count=0 if has_new else profile.miss_count + 1,
@@ -223,8 +239,11 @@ def _rows(learning: LearningRows) -> Iterator[tuple[object, ...]]:
             yield ("usage", memory_id, usage.frequency, usage.last_sent_turn)
     for memory_id, profile in learning.profiles():
         row = ("profile", memory_id, profile.keywords, profile.last_analyzed_turn, profile.miss_count)
-        # Without hints it is the row of before there were any, so that digests of before stay.
-        yield (*row, profile.hints) if profile.hints else row
+        if profile.voices:
+            yield (*row, profile.hints, tuple(astuple(voice) for voice in profile.voices))
+        else:
+            # Without hints it is the row of before there were any, so that digests of before stay.
+            yield (*row, profile.hints) if profile.hints else row
 
 
 MOST_DIFFERING: Final = 1000

@@ -6,7 +6,10 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
+
+from msgspec.structs import replace
 
 from hummock.core.errors import ProjectNotFound
 from hummock.core.learning import FeedbackGiven, Injected, TurnObserved, next_turn
@@ -14,7 +17,7 @@ from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted, Obser
 from hummock.core.session import ObservedTurn
 from hummock.learning.log import record
 from hummock.ports.store import LearningReader, Store, UnitOfWork, WriteRequest, Written
-from hummock.text.normalise import text_hash
+from hummock.text.normalise import short_hash, text_hash
 
 _NAMESPACE: Final = uuid.UUID("5f1e0c1b-6a55-4d1b-9b0e-6f8a52c3c7d1")
 _EVENTS_LOOKED_AT = 64
@@ -132,13 +135,22 @@ class Feedback:
             raise ProjectNotFound(command.project)
 
         def apply(work: UnitOfWork) -> FeedbackReply:
-            known = tuple(verdict for verdict in command.verdicts if work.get(verdict.memory_id) is not None)
+            known = tuple(
+                replace(verdict, text=short_hash(memory.content_hash))
+                for verdict in command.verdicts
+                if (memory := work.get(verdict.memory_id)) is not None
+            )
             if known or command.note:
                 event = FeedbackGiven(
-                    query_text=command.query_text, verdicts=known, note=command.note, session_id=command.session_id
+                    query_text=command.query_text,
+                    verdicts=known,
+                    note=command.note,
+                    session_id=command.session_id,
+                    voice=voice_of(command.session_id, command.query_text),
                 )
                 record(work.learning, event)
-            unknown = tuple(one.memory_id for one in command.verdicts if one not in known)
+            kept = {verdict.memory_id for verdict in known}
+            unknown = tuple(one.memory_id for one in command.verdicts if one.memory_id not in kept)
             return FeedbackReply(recorded=len(known), unknown_ids=unknown)
 
         request = WriteRequest(
@@ -146,3 +158,9 @@ class Feedback:
         )
         written = self._store.write(command.project, request).result()
         return FeedbackNoted(seq=written.seq, recorded=written.reply.recorded, unknown_ids=written.reply.unknown_ids)
+
+
+def voice_of(session_id: str, query_text: str) -> int:
+    """64 bits, not 0, of whose voice feedback is: the session's, else that of all who ask the same."""
+    said = b"s" + session_id.encode() if session_id else b"q" + text_hash(query_text, is_code=False)
+    return short_hash(blake2b(said, digest_size=8).digest()) or 1

@@ -156,7 +156,7 @@ class Learning:
                 EntryState(
                     memory_id=one,
                     title=title,
-                    profile=learning.profile(one),
+                    profile=profile if (profile := learning.profile(one)) and profile.was_learnt else None,
                     injection=(table.get(one) or idle(one)) if state.enabled else plain(one, usage.get(one)),
                 )
                 for one, title in titles.items()

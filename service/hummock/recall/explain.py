@@ -265,6 +265,9 @@ class _Case:
             relevance=float(fused.relevance[rank]),
             evidence=float(fused.evidence[row]) if len(fused.evidence) else 0.0,
             score=hit.score,
+            verdict=hit.verdict,
+            helpful_count=hit.helpful_count,
+            wrong_count=hit.wrong_count,
             relevance_rank=rank + 1,
         )
 
@@ -317,9 +320,10 @@ def sentence(verdict: Verdict | None, remedy: Remedy | None, *, in_chinese: bool
     words = _ZH if in_chinese else _EN
     if verdict is None:
         return words.not_found
+    said = (words.recalled if verdict.stage is None else words.lost[verdict.stage]).format_map(_facts(verdict, words))
+    said += _heard(verdict.numbers or Numbers(), words)
     if verdict.stage is None:
-        return words.recalled.format_map(_facts(verdict, words))
-    said = words.lost[verdict.stage].format_map(_facts(verdict, words))
+        return said
     if remedy is None:
         return said + words.none
     return said + words.remedy.format(changes=_listed(remedy.changes, words), rank=remedy.rank)
@@ -347,6 +351,20 @@ def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
     }
 
 
+def _heard(numbers: Numbers, words: _Words) -> str:
+    """What others said of it; where they lowered its score also what takes that back."""
+    count = numbers.helpful_count + numbers.wrong_count
+    if not count:
+        return ""
+    heard = words.wrong if numbers.wrong_count else words.helpful
+    return heard.format(
+        helpful=numbers.helpful_count,
+        wrong=numbers.wrong_count,
+        count=count,
+        factor=f"{numbers.verdict:.2f}".lstrip("0"),
+    )
+
+
 def _rank(rank: int, words: _Words) -> str:
     return words.rank.format(rank=rank) if rank else words.no_rank
 
@@ -369,6 +387,8 @@ class _Words:
     no_rank: str
     words: str
     no_words: str
+    wrong: str
+    helpful: str
     remedy: str
     none: str
     cleared: str
@@ -405,6 +425,11 @@ _EN = _Words(
     no_rank="not found",
     words="the words that it shares ({terms}) tell {share:.0%} of what would be enough",
     no_words="it shares no word",
+    wrong=(
+        " {wrong} of {count} verdicts said that it is wrong: × {factor}. They are of its text: once that is corrected, "
+        "they no longer count."
+    ),
+    helpful=" {helpful} of {count} verdicts said that it was helpful: × {factor}.",
     remedy=" With {changes} its rank would be {rank}.",
     none=" No change of the request was found that brings it back.",
     cleared="no {field}",
@@ -433,6 +458,8 @@ _ZH = _Words(
     no_rank="没有找到",
     words="与查询共有的词（{terms}）只说明了所需的 {share:.0%}",
     no_words="与查询没有共同的词",
+    wrong="{count} 条评价中有 {wrong} 条认为它有误：× {factor}。评价针对现有文本，文本改正后不再计入。",
+    helpful="{count} 条评价中有 {helpful} 条认为它有用：× {factor}。",
     remedy="改为 {changes} 后，它会排第 {rank}。",
     none="没有找到能让它被召回的请求改动。",
     cleared="不设 {field}",

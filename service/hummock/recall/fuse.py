@@ -16,6 +16,7 @@ from hummock.core.recall import Decay, DecayMode, Plan, TimeInterval, Wanted
 from hummock.recall.evidence import evidence
 from hummock.recall.plan import ONLY_TIME_SHARE, minimum_of
 from hummock.recall.query_features import QueryFeatures
+from hummock.recall.verdicts import verdict_factors
 from hummock.text.traits import Trait
 from hummock_kernels.rank import AGELESS, ASKING, ASKING_FIRST, CODE, SAID, SENTENCE, Pool, Weights, rank
 
@@ -92,6 +93,7 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
         log_decay: (m,) float64 logarithms of the factors by which age lowers the scores, at most 0.
         time_match: (n,) float32 in [0, 1], how far the time of every candidate is one of the query's; none, (0,), where
             the query speaks of no time.
+        verdict: (n,) float32 factor of what was said of every candidate; none, (0,), where nothing was said.
         late: (n,) float32 max-sim of the token vectors of every candidate, in [-1, 1]; NaN where there is none.
         vector_share: Share of the vector path in `joined`, on average.
         late_share: Share of late interaction in `joined`, on average.
@@ -112,6 +114,7 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
     score: NDArray[np.float32]
     log_decay: NDArray[np.float64]
     time_match: NDArray[np.float32]
+    verdict: NDArray[np.float32]
     late: NDArray[np.float32]
     vector_share: float
     late_share: float
@@ -144,7 +147,8 @@ def fuse(
 
     Candidates that the domain path found come before all others. They are exempt from the minimum similarity, as are
     the holders of a name and those whose words are evidence enough. Duplicates are looked for among what is left: a
-    copy that is not similar enough cannot take the place of one that is.
+    copy that is not similar enough cannot take the place of one that is. What was said of a candidate moves it within
+    bounds, and nothing is left out or let in for it.
 
     Args:
         found: The candidates.
@@ -158,7 +162,7 @@ def fuse(
     spoken_for = evidence(found, plan, features)
     echo_hashes = np.array(list(features.text_hashes), np.uint64)
     marks = _marks(found, plan)
-    matches_time = _matches_time(found, plan)
+    matches_time, verdict = _matches_time(found, plan), verdict_factors(found)
     pool = Pool(
         cosine=found.cosine,
         keyword=found.keyword,
@@ -172,6 +176,7 @@ def fuse(
         session=found.session,
         position=found.session_position,
         time_match=matches_time,
+        verdict=verdict,
         tie=np.zeros(len(found), np.int32),
     )
     row, columns, tally, mean_shares = rank(pool, echo_hashes, len(features.terms), weights)
@@ -191,6 +196,7 @@ def fuse(
         score=score,
         log_decay=log_decay,
         time_match=matches_time,
+        verdict=verdict,
         late=late,
         vector_share=0.0 if features.vector is None else vector_share,
         late_share=late_share,

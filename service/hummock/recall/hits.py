@@ -72,7 +72,7 @@ def make_hits(
         time_match.tolist(),
         strict=True,
     )
-    return tuple(
+    hits = tuple(
         [
             Hit(
                 memory=memory,
@@ -108,6 +108,19 @@ def make_hits(
             ) in columns
             if memory is not None
         ]
+    )
+    if not len(fused.verdict):
+        return hits
+    return _with_verdicts(hits, fused, rows[np.array([memory is not None for memory in memories], np.bool_)])
+
+
+def _with_verdicts(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -> tuple[Hit, ...]:
+    """The hits with what was said of each; `rows` are theirs."""
+    found = fused.candidates
+    said = zip(fused.verdict[rows].tolist(), found.helpful[rows].tolist(), found.wrong[rows].tolist(), strict=True)
+    return tuple(
+        replace(hit, verdict=factor, helpful_count=helpful, wrong_count=wrong)
+        for hit, (factor, helpful, wrong) in zip(hits, said, strict=True)
     )
 
 

@@ -154,8 +154,8 @@ def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
     """The same candidates: the first len(scores) in the order of their scores and age, the rest after them as before.
 
     Domains that the query names stay in front, and behind them the holders of the name that it is, whose age does not
-    count. Equal scores keep their order. What hits show is the cross-encoder's score times the decay; those behind
-    holders and those after the pool show no more than what stands before them.
+    count. Equal scores keep their order. What hits show is the cross-encoder's score times the decay and what was said
+    of it, at most 1; those behind holders and those after the pool show no more than what stands before them.
 
     Args:
         fused: Best first.
@@ -167,6 +167,8 @@ def cross_encoded(fused: Fused, scores: Sequence[float]) -> Fused:
     log_decay = fused.log_decay.copy()
     log_decay[:count][is_holder] = 0.0
     relevance = (np.asarray(scores, np.float64) * np.exp(log_decay[:count])).astype(np.float32)
+    if len(fused.verdict):
+        relevance = np.minimum(relevance * fused.verdict[fused.row[:count]], np.float32(1))
     order = np.lexsort((-relevance, ~is_holder, ~is_named))
     relevance, named = relevance[order], np.count_nonzero(is_named)
     relevance[named:] = np.minimum.accumulate(relevance[named:])

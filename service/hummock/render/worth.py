@@ -24,7 +24,8 @@ LEAST_WORDS: Final = 2
 """Share of the query's telling words that does instead, and how many of them; one where the query has no more."""
 
 LEAST_OF_BEST: Final = 0.4
-"""Share of the best score of its group, ages apart, below which a hit only follows because there is room for ten."""
+"""Share of the best score of its group, ages and verdicts apart, below which a hit only follows because there is room
+for ten."""
 
 LEAST_ACROSS: Final = 0.05
 """The similarity that does for the closest hit in the other script: there no word can match, and models see less. Of 13
@@ -44,7 +45,7 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
     against = [""] * len(hits)
     for side in (False, True):
         places = [place for place, other in enumerate(is_other) if other is side and not _is_named(hits[place])]
-        best = max((_ageless(hits[place]) for place in places), default=0.0)
+        best = max((_bare(hits[place]) for place in places), default=0.0)
         closest = max((hits[place].similarity for place in places), default=0.0)
         for place in places:
             is_answer_across = side and LEAST_ACROSS <= hits[place].similarity == closest
@@ -53,7 +54,7 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
 
 
 def _drawback(hit: Hit, told: frozenset[str], best: float) -> str:
-    if (score := _ageless(hit)) < LEAST_OF_BEST * best:
+    if (score := _bare(hit)) < LEAST_OF_BEST * best:
         return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
     if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
         return ""
@@ -73,5 +74,6 @@ def _is_named(hit: Hit) -> bool:
     return bool(hit.found_by & _NAMED)
 
 
-def _ageless(hit: Hit) -> float:
-    return hit.score / hit.decay if hit.decay else hit.score
+def _bare(hit: Hit) -> float:
+    """Its score, age and verdicts apart."""
+    return hit.score / (hit.decay * hit.verdict) if hit.decay else hit.score

@@ -323,6 +323,9 @@ def _fill_hit(message: recall_pb2.Hit, hit: Hit, *, with_raw: bool) -> None:
     message.decay = hit.decay
     message.near_twin = hit.near_twin
     message.time_match = hit.time_match
+    message.verdict = hit.verdict
+    message.helpful_count = hit.helpful_count
+    message.wrong_count = hit.wrong_count
     if hit.matched_terms:
         message.matched_terms.extend(hit.matched_terms)
     for correction in hit.corrections:

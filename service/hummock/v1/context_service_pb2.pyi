@@ -373,7 +373,7 @@ class _JudgementEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Judgement.V
     JUDGEMENT_HELPFUL: _Judgement.ValueType  # 1
     """It was of use."""
     JUDGEMENT_NOT_HELPFUL: _Judgement.ValueType  # 2
-    """It has nothing to do with the query."""
+    """It has nothing to do with the query, which says nothing of the memory. It takes back what the same voice said of it."""
     JUDGEMENT_WRONG: _Judgement.ValueType  # 3
     """What it says is not so."""
 
@@ -385,7 +385,7 @@ JUDGEMENT_UNSPECIFIED: Judgement.ValueType  # 0
 JUDGEMENT_HELPFUL: Judgement.ValueType  # 1
 """It was of use."""
 JUDGEMENT_NOT_HELPFUL: Judgement.ValueType  # 2
-"""It has nothing to do with the query."""
+"""It has nothing to do with the query, which says nothing of the memory. It takes back what the same voice said of it."""
 JUDGEMENT_WRONG: Judgement.ValueType  # 3
 """What it says is not so."""
 Global___Judgement: _TypeAlias = Judgement  # noqa: Y015
@@ -1515,11 +1515,11 @@ class FeedbackRequest(_message.Message):
     request_id: _builtins.str
     """A UUID of the caller's making, as in LearnRequest. Optional."""
     query_text: _builtins.str
-    """What was asked. Optional, at most 8192 characters."""
+    """What was asked. Optional, at most 8192 characters. Without a session_id feedback on equal queries is one voice."""
     note: _builtins.str
     """In somebody's own words. Optional, at most 4096 characters."""
     session_id: _builtins.str
-    """The session in which it was asked. Optional, at most 256 bytes."""
+    """The session in which it was asked: one voice, whatever it asks. Optional, at most 256 bytes."""
     @_builtins.property
     def verdicts(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeedbackVerdict]:
         """At most 200, a memory at most once. Required unless there is a note."""

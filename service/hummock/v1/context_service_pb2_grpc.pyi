@@ -66,7 +66,10 @@ class ContextServiceStub:
     """
     Feedback: _grpc.UnaryUnaryMultiCallable[_context_service_pb2.FeedbackRequest, _context_service_pb2.FeedbackResponse]
     """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
-    learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`); no order of any recall changes by it.
+    learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`), and it moves a memory a little: WRONG
+    lowers its score, at most to .6 of it, HELPFUL raises it, at most to 1.1 of it; one voice is worth little. A session
+    is one voice, outside of sessions a query is; of each its last word on a memory counts, of a memory the last 32
+    voices. What is said concerns the text as it is: an edit of it begins anew. No memory is left out for it.
     """
     Explain: _grpc.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]
     """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
@@ -109,7 +112,10 @@ class ContextServiceAsyncStub(ContextServiceStub):
     """
     Feedback: _aio.UnaryUnaryMultiCallable[_context_service_pb2.FeedbackRequest, _context_service_pb2.FeedbackResponse]  # type: ignore[assignment]
     """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
-    learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`); no order of any recall changes by it.
+    learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`), and it moves a memory a little: WRONG
+    lowers its score, at most to .6 of it, HELPFUL raises it, at most to 1.1 of it; one voice is worth little. A session
+    is one voice, outside of sessions a query is; of each its last word on a memory counts, of a memory the last 32
+    voices. What is said concerns the text as it is: an edit of it begins anew. No memory is left out for it.
     """
     Explain: _aio.UnaryUnaryMultiCallable[_explain_pb2.ExplainRequest, _explain_pb2.ExplainResponse]  # type: ignore[assignment]
     """Says why a recall brings back a given memory, or at which stage it loses it and what in the request would change
@@ -197,7 +203,10 @@ class ContextServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_context_service_pb2.FeedbackResponse, _abc.Awaitable[_context_service_pb2.FeedbackResponse]]:
         """Takes down which memories were of use for a query, which were not and which are wrong. It is kept in the project's
-        learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`); no order of any recall changes by it.
+        learning log (`LearningService.ListLearningEvents`) and counted (`ProjectService.GetProject`), and it moves a memory a little: WRONG
+        lowers its score, at most to .6 of it, HELPFUL raises it, at most to 1.1 of it; one voice is worth little. A session
+        is one voice, outside of sessions a query is; of each its last word on a memory counts, of a memory the last 32
+        voices. What is said concerns the text as it is: an edit of it begins anew. No memory is left out for it.
         """
 
     @_abc_1.abstractmethod

@@ -182,6 +182,9 @@ class ExplainNumbers(_message.Message):
     POOL_FIELD_NUMBER: _builtins.int
     TOP_K_FIELD_NUMBER: _builtins.int
     EVIDENCE_FIELD_NUMBER: _builtins.int
+    VERDICT_FIELD_NUMBER: _builtins.int
+    HELPFUL_COUNT_FIELD_NUMBER: _builtins.int
+    WRONG_COUNT_FIELD_NUMBER: _builtins.int
     cosine: _builtins.float
     """Cosine of its best chunk, in [-1, 1]."""
     similarity: _builtins.float
@@ -224,6 +227,12 @@ class ExplainNumbers(_message.Message):
     """What the words that it shares with the query say for it, not negative: from 1 on it needs no similarity. 0 where no
     minimum was asked for.
     """
+    verdict: _builtins.float
+    """As in a hit, in [0.6, 1.1]; 1 where nobody has said anything. 0 where a stage did not reach it."""
+    helpful_count: _builtins.int
+    """As in a hit."""
+    wrong_count: _builtins.int
+    """As in a hit."""
     @_builtins.property
     def matched_terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The terms of the query that it holds, as the query writes them where it has them first: words, parts of identifiers,
@@ -253,10 +262,13 @@ class ExplainNumbers(_message.Message):
         pool: _builtins.int = ...,
         top_k: _builtins.int = ...,
         evidence: _builtins.float = ...,
+        verdict: _builtins.float = ...,
+        helpful_count: _builtins.int = ...,
+        wrong_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "evidence", b"evidence", "joined", b"joined", "keyword_rank", b"keyword_rank", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "place", b"place", "pool", b"pool", "relevance", b"relevance", "relevance_rank", b"relevance_rank", "score", b"score", "searched", b"searched", "similarity", b"similarity", "time_match", b"time_match", "top_k", b"top_k", "vector_rank", b"vector_rank"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "evidence", b"evidence", "helpful_count", b"helpful_count", "joined", b"joined", "keyword_rank", b"keyword_rank", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "place", b"place", "pool", b"pool", "relevance", b"relevance", "relevance_rank", b"relevance_rank", "score", b"score", "searched", b"searched", "similarity", b"similarity", "time_match", b"time_match", "top_k", b"top_k", "vector_rank", b"vector_rank", "verdict", b"verdict", "wrong_count", b"wrong_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

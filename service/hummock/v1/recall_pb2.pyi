@@ -669,6 +669,9 @@ class Hit(_message.Message):
     TIME_MATCH_FIELD_NUMBER: _builtins.int
     CROSS_ENCODER_SCORE_FIELD_NUMBER: _builtins.int
     CORRECTIONS_FIELD_NUMBER: _builtins.int
+    VERDICT_FIELD_NUMBER: _builtins.int
+    HELPFUL_COUNT_FIELD_NUMBER: _builtins.int
+    WRONG_COUNT_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """What hits are ordered by, in [0, 1]; larger is better."""
     similarity: _builtins.float
@@ -693,6 +696,12 @@ class Hit(_message.Message):
     """
     cross_encoder_score: _builtins.float
     """How well the memory answers the query as the cross-encoder read both, in [0, 1]; 0 where it did not."""
+    verdict: _builtins.float
+    """Factor in [0.6, 1.1] by which verdicts of Feedback changed the score; 1 where there are none."""
+    helpful_count: _builtins.int
+    """Voices that said of its text that it was HELPFUL."""
+    wrong_count: _builtins.int
+    """The same, WRONG."""
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
         """The memory, in the view that was asked for."""
@@ -742,10 +751,13 @@ class Hit(_message.Message):
         time_match: _builtins.float = ...,
         cross_encoder_score: _builtins.float = ...,
         corrections: _abc.Iterable[Global___Correction] | None = ...,
+        verdict: _builtins.float = ...,
+        helpful_count: _builtins.int = ...,
+        wrong_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "corrections", b"corrections", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "corrections", b"corrections", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "helpful_count", b"helpful_count", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match", "verdict", b"verdict", "wrong_count", b"wrong_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -172,14 +172,17 @@ class LearningWriting(StoredRows):
         number: int,
         now: float,
         set_learned: Callable[[str, Sequence[str]], None],
+        set_verdicts: Callable[[str], None],
     ) -> None:
         """Args are as for `StoredRows`; `now` is the time of events in Unix seconds.
 
-        `set_learned` lets a memory be found by these words, whenever those of its profile change.
+        `set_learned` lets a memory be found by these words, whenever those of its profile change; `set_verdicts` lets
+        it be ranked by the voices of its profile, which is stored by then.
         """
         super().__init__(txn, tables, number)
         self._now = now
         self._set_learned = set_learned
+        self._set_verdicts = set_verdicts
         self.has_grown = False
 
     def append(self, event: LearningEvent, changes: LearningChanges) -> None:
@@ -198,6 +201,8 @@ class LearningWriting(StoredRows):
             self._txn.put(keys.name_key(number, memory_id), encode_profile(profile), db=self._tables.link)
             if profile.words != known.words:
                 self._set_learned(memory_id, profile.words)
+            if profile.voices != known.voices:
+                self._set_verdicts(memory_id)
         for memory_id in changes.forgotten:
             self._forget(memory_id)
 

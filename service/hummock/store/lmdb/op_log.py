@@ -23,6 +23,7 @@ from hummock.store.views.stored import Changes
 _PUT = 1
 _REMOVE = 2
 _EMBED = 3
+_JUDGE = 4
 _HEAD = struct.Struct("<BQ")
 
 
@@ -41,10 +42,16 @@ def pack_embedding(doc: int) -> bytes:
     return _HEAD.pack(_EMBED, doc)
 
 
+def pack_verdict(doc: int) -> bytes:
+    """A document of which something else is said now."""
+    return _HEAD.pack(_JUDGE, doc)
+
+
 def net(operations: Iterable[bytes]) -> Changes:
     """What operations come to, in their order."""
     put: dict[int, None] = {}
     embedded: dict[int, None] = {}
+    judged: dict[int, None] = {}
     removed: list[int] = []
     removed_terms: list[bytes] = []
     for value in operations:
@@ -54,15 +61,20 @@ def net(operations: Iterable[bytes]) -> Changes:
         elif action == _EMBED:
             if doc not in put:
                 embedded[doc] = None
+        elif action == _JUDGE:
+            if doc not in put:
+                judged[doc] = None
         elif doc in put:
             del put[doc]
         else:
             embedded.pop(doc, None)
+            judged.pop(doc, None)
             removed.append(doc)
             removed_terms.append(value[_HEAD.size :])
     return Changes(
         put=list(put),
         embedded=sorted(embedded),
+        judged=sorted(judged),
         removed=np.array(removed, np.int64),
         removed_terms=np.frombuffer(b"".join(removed_terms), "<u4"),
     )
@@ -186,7 +198,7 @@ def events_behind(
             return EventPage(events=tuple(told.events()), seq=seq, is_newest=False)
         seq = op_seq
         action, doc = _HEAD.unpack_from(value)
-        if action == _EMBED:  # what the memory says is what it said
+        if action in (_EMBED, _JUDGE):  # what the memory says is what it said
             continue
         if action == _PUT:
             told.put(seq, doc, *_memory(environment, txn, number, doc, full=full))

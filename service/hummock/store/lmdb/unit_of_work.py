@@ -18,7 +18,9 @@ from hummock.store.lmdb.reads import doc_of, find_by_text
 from hummock.store.lmdb.record_codec import read_settings, write_settings
 from hummock.store.lmdb.sessions import SessionUnit
 from hummock.store.lmdb.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
+from hummock.store.views.columns import NOBODY, judged
 from hummock.store.views.forward_lists import learned_of, with_learned
+from hummock.text.normalise import short_hash
 from hummock.text.terms import learned_terms
 
 
@@ -48,7 +50,7 @@ class Unit:
         self._waiting = Waiting()
         self._now = now
         self._sessions: dict[bytes, int] = {}
-        self._learning = LearningWriting(txn, tables, number, now, self._set_learned)
+        self._learning = LearningWriting(txn, tables, number, now, self._set_learned, self._set_verdicts)
         self._removed: list[Entry] = []
         self.operations = 0
         self.has_put = False
@@ -97,7 +99,8 @@ class Unit:
         position = self._session_position(memory, old, session_position)
         text = b"" if key is None else keys.text_bytes(key)
         payload = record_codec.encode(memory.payload)
-        self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, embeddings))
+        verdicts = NOBODY if old_doc is None else self._verdicts(memory)
+        self._waiting.add(Put(memory, payload, doc, position, text, terms_of, learned, verdicts, embeddings))
         self._count(memory.kind, 1)
         self._note(op_log.pack_put(doc))
         self.has_put = True
@@ -205,6 +208,23 @@ class Unit:
             self._record.entries_seq = entries_seq
             self._note(op_log.pack_put(moved))
             self.has_put = True
+
+    def _verdicts(self, memory: Memory) -> tuple[int, int]:
+        """What was said of its text."""
+        profile = self._learning.profile(memory.id)
+        return NOBODY if profile is None else profile.said_of(short_hash(memory.content_hash))
+
+    def _set_verdicts(self, memory_id: str) -> None:
+        """Lets recalls know what is said of a memory now."""
+        doc = self._doc(memory_id)
+        if doc is None:
+            return
+        key = keys.doc_key(self._number, doc)
+        old = self._txn.get(key, b"", db=self._tables.column)
+        new = judged(old, self._verdicts(self._memory(doc).memory))
+        if new != old:
+            self._txn.put(key, new, db=self._tables.column)
+            self._note(op_log.pack_verdict(doc))
 
     def _remove(self, doc: int) -> bytes:
         """Removes all of a document but its id, which may name another one from now on; gives its forward list."""

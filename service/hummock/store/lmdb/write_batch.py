@@ -55,8 +55,8 @@ Entry = tuple[bytes, bytes]
 class Put:
     """A memory that is to be written.
 
-    `text` is of `keys.text_bytes`, `payload` its encoded record, `learned` a forward list of what was learnt of it.
-    Without embeddings it waits for them.
+    `text` is of `keys.text_bytes`, `payload` its encoded record, `learned` a forward list of what was learnt of it,
+    `verdicts` what was said of it. Without embeddings it waits for them.
     """
 
     memory: Memory
@@ -66,6 +66,7 @@ class Put:
     text: bytes
     terms: Terms
     learned: bytes
+    verdicts: tuple[int, int]
     embeddings: Sequence[Embedding]
 
 
@@ -140,7 +141,10 @@ class WriteBatch:
         records = [
             record_codec.encode_memory(put.memory, put.text, put.position, digests_of(put.embeddings)) for put in puts
         ]
-        rows = [pack_row(put.memory, put.doc, length(put.terms), put.position, len(put.embeddings)) for put in puts]
+        rows = [
+            pack_row(put.memory, put.doc, length(put.terms), put.position, len(put.embeddings), put.verdicts)
+            for put in puts
+        ]
         own = self.forward_lists([put.terms for put in puts], record)
         lists = [with_learned(one, put.learned) if put.learned else one for one, put in zip(own, puts, strict=True)]
         self.put(tables.memory, zip(doc_keys, records, strict=True))

@@ -70,6 +70,7 @@ _AGES_A_SCORE = 10
 """By a tenth at most do keyword scores of substrings fall from the newest to the oldest."""
 _HOLDER = FoundBy.KEYWORD | FoundBy.HOLDER
 _NOTHING: Ordinals = np.empty(0, np.int64)
+_NO_VERDICTS: NDArray[np.uint8] = np.empty(0, np.uint8)
 _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 
 
@@ -360,6 +361,8 @@ class Search:
             vector=vector,
             best_chunk=best_chunk,
             rarity=_NO_VECTOR if asked is None else asked.rarity,
+            helpful=columns.helpful.values[at] if columns.has_verdicts else _NO_VERDICTS,
+            wrong=columns.wrong.values[at] if columns.has_verdicts else _NO_VERDICTS,
             domain_names=domain_names,
         )
 

@@ -81,6 +81,8 @@ ROW = np.dtype(
         ("name_hash", "<u8"),
         ("supersedes", "u1"),
         ("speaker", "<u4"),
+        ("helpful", "u1"),
+        ("wrong", "u1"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
@@ -88,12 +90,23 @@ ROW = np.dtype(
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
-_ROW = struct.Struct("<HqdddQQIiHBBQBQBI")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQBIBB")
 _CHUNKS = struct.Struct("<H")
 _CHUNKS_AT = struct.calcsize("<HqdddQQIi")
+_VERDICTS_AT = _ROW.size - 2
+
+NOBODY = (0, 0)
+"""Voices that said of a memory that it was HELPFUL, and WRONG."""
 
 
-def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk_count: int) -> bytes:
+def pack_row(
+    memory: Memory,
+    doc: int,
+    length: int,
+    session_position: int,
+    chunk_count: int,
+    verdicts: tuple[int, int] = NOBODY,
+) -> bytes:
     """A memory's row and id as they are stored."""
     name = name_of(memory)
     row = _ROW.pack(
@@ -114,6 +127,7 @@ def pack_row(memory: Memory, doc: int, length: int, session_position: int, chunk
         id_hash(name) if name else 0,
         bool(memory.supersedes),
         speaker_hash(memory.speaker),
+        *verdicts,
     )
     return row + memory.id.encode()
 
@@ -132,7 +146,8 @@ def speaker_hash(name: str) -> int:
 def reanalysed(value: bytes, memory: Memory, length: int) -> bytes:
     """A stored row and id with all that an analyzer tells of the memory; its places and vectors stay."""
     (row,), _ = unpack_rows([value])
-    return pack_row(memory, int(row["doc"]), length, int(row["session_position"]), int(row["chunk_count"]))
+    verdicts = int(row["helpful"]), int(row["wrong"])
+    return pack_row(memory, int(row["doc"]), length, int(row["session_position"]), int(row["chunk_count"]), verdicts)
 
 
 def renumbered(value: bytes, doc: int) -> bytes:
@@ -143,6 +158,14 @@ def renumbered(value: bytes, doc: int) -> bytes:
 def rechunked(value: bytes, chunk_count: int) -> bytes:
     """A stored row and id with another count of chunks."""
     return value[:_CHUNKS_AT] + _CHUNKS.pack(chunk_count) + value[_CHUNKS_AT + _CHUNKS.size :]
+
+
+def judged(value: bytes, verdicts: tuple[int, int]) -> bytes:
+    """A stored row and id with other verdicts; one of before there were any becomes longer."""
+    end = _SIZE.size + _SIZE.unpack_from(value)[0]
+    row = value[_SIZE.size : end].ljust(ROW.itemsize, b"\0")
+    judged_row = _SIZE.pack(len(row)) + row
+    return judged_row[:_VERDICTS_AT] + bytes(verdicts) + judged_row[_VERDICTS_AT + 2 :] + value[end:]
 
 
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
@@ -190,6 +213,8 @@ class Columns:
         name_hash: uint64 of the name that its versions share, 0 without one.
         supersedes: uint8, 1 where it says that it replaces others.
         speaker: uint32 of the speaker's name, 0 without one.
+        helpful: uint8, voices that said so of its text. Copied, like those of `wrong`, when it changes.
+        wrong: uint8, likewise.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -198,6 +223,7 @@ class Columns:
         live: Memories that are not removed.
         live_length: Sum of their lengths.
         pending: How many of them have no vectors yet.
+        has_verdicts: Whether anything was ever said of one of the memories.
     """
 
     doc: Growing[np.int64]
@@ -215,6 +241,8 @@ class Columns:
     name_hash: Growing[np.uint64]
     supersedes: Growing[np.uint8]
     speaker: Growing[np.uint32]
+    helpful: Growing[np.uint8]
+    wrong: Growing[np.uint8]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]
@@ -223,6 +251,7 @@ class Columns:
     live: int = 0
     live_length: int = 0
     pending: int = 0
+    has_verdicts: bool = False
 
     @classmethod
     def empty(cls) -> Columns:
@@ -251,7 +280,14 @@ class Columns:
             live=self.live + len(rows),
             live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
             pending=self.pending + int(np.count_nonzero(chunk_count == 0)),
+            has_verdicts=self.has_verdicts or bool((rows["helpful"] | rows["wrong"]).any()),
         )
+
+    def judged(self, ordinals: NDArray[np.int64], rows: NDArray[np.void]) -> Columns:
+        """With the verdicts of these rows on memories that are there."""
+        helpful, wrong = self.helpful.values.copy(), self.wrong.values.copy()
+        helpful[ordinals], wrong[ordinals] = rows["helpful"], rows["wrong"]
+        return replace(self, helpful=Growing.of(helpful), wrong=Growing.of(wrong), has_verdicts=True)
 
     def embedded(self, ordinals: NDArray[np.int64], chunk_count: NDArray[np.uint16], first_row: int) -> Columns:
         """With vectors for these memories, which had none; their rows begin at `first_row`, in this order."""

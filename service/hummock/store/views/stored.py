@@ -60,12 +60,14 @@ class Changes:
     Attributes:
         put: Documents that are new and still there, ascending.
         embedded: Documents that were there before without vectors, and have them now, ascending.
+        judged: Documents that were there before, of which something else is said now, ascending.
         removed: int64 documents that were there before and are gone.
         removed_terms: uint32 terms that those held, one after the other.
     """
 
     put: list[int]
     embedded: list[int]
+    judged: list[int]
     removed: NDArray[np.int64]
     removed_terms: NDArray[np.uint32]
 

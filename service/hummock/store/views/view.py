@@ -178,6 +178,8 @@ def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> P
         return load(stored, limits)
     changes = stored.changes(view.seq)
     newer = replace(_reduced(view, changes), seq=seq, content_seq=content_seq, settings=stored.settings())
+    if changes.judged:
+        newer = _judged(newer, changes.judged, stored)
     if changes.embedded:
         newer = _embedded(newer, changes.embedded, stored)
     if changes.put:
@@ -222,6 +224,15 @@ def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> Proj
         memories.halves.values,
         np.repeat(ordinals, counts),
     )
+
+
+def _judged(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
+    """With what is said now of memories that were there."""
+    rows = stored.memories_of(docs).rows
+    ordinals = view.columns.ordinals(rows["doc"])
+    if len(ordinals) != len(docs):
+        raise RecordDamaged(view.number, f"of {len(docs)} memories that were judged {len(ordinals)} were known")
+    return replace(view, columns=view.columns.judged(ordinals, rows))
 
 
 def _with_rows(view: ProjectView, halves: NDArray[np.uint16], owners: NDArray[np.int64]) -> ProjectView:
