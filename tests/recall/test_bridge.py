@@ -10,7 +10,7 @@ import pytest
 
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration
-from hummock.core.memory import CodeFragment, Draft, MemoryKind, Payload
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, MemoryKind, Payload
 from hummock.core.recall import KeywordMode, Preset, Recalled, RecallPath
 from hummock.models import PairDescription, build_tiny, open_embedder
 from hummock.ports.models import Embedder
@@ -54,6 +54,19 @@ def pair_desk(tmp_path: Path, pair_embedder: Embedder) -> Iterator[Desk]:
         yield Desk(directory=tmp_path, store=store, embedder=pair_embedder, clock=clock)
 
 
+class SaysNothing:
+    """Terms of a project in which nothing is glossed."""
+
+    def gloss(self, text: str) -> None:
+        return None
+
+    inverse_gloss = gloss
+
+
+def without_glosses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridge, "_terms", lambda store, query: SaysNothing())
+
+
 def glossed(answer: Recalled) -> dict[str, tuple[str, ...]]:
     return {each.term: each.words for each in answer.receipt.gloss}
 
@@ -95,7 +108,7 @@ def test_chinese_texts_are_ranked_as_without_a_gloss(pair_desk: Desk, monkeypatc
     pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)), note("the tide", "en"))
     with_gloss = pair_desk.recall(QUESTION)
     assert glossed(with_gloss)
-    monkeypatch.setattr(bridge, "_glossed", lambda text: None)
+    without_glosses(monkeypatch)
     without = pair_desk.recall(QUESTION)
     assert not glossed(without)
     own = [{hit.memory.id: (hit.score, hit.similarity) for hit in each.hits} for each in (with_gloss, without)]
@@ -166,7 +179,7 @@ def test_english_texts_are_ranked_as_without_a_gloss(pair_desk: Desk, monkeypatc
     pair_desk.teach(*(note(text, f"en{n}") for n, text in enumerate((*OTHERS, ENGLISH))), note("还款的日子", "zh"))
     with_gloss = pair_desk.recall(ASKED)
     assert glossed(with_gloss)
-    monkeypatch.setattr(bridge, "_inversely_glossed", lambda text: None)
+    without_glosses(monkeypatch)
     without = pair_desk.recall(ASKED)
     own = [{hit.memory.id: hit.similarity for hit in each.hits} for each in (with_gloss, without)]
     english = [name for name in ids(without) if name.startswith("en")]
@@ -188,6 +201,35 @@ def test_code_is_not_taken_for_chinese_by_its_tables(pair_desk: Desk, monkeypatc
     )
     with_gloss = pair_desk.recall(ASKED)
     assert glossed(with_gloss)
-    monkeypatch.setattr(bridge, "_inversely_glossed", lambda text: None)
+    without_glosses(monkeypatch)
     scores = [[(hit.memory.id, hit.score) for hit in each.hits] for each in (with_gloss, pair_desk.recall(ASKED))]
     assert scores[0] == scores[1]
+
+
+LEDGER = Draft(
+    id="domain",
+    kind=MemoryKind.DOMAIN_KNOWLEDGE,
+    payload=Payload(content="", detail=DomainKnowledge(domain="Ledgerline", aliases=("账脉",), summary="books")),
+)
+
+
+def test_what_the_project_calls_things_in_both_languages_is_glossed(pair_desk: Desk) -> None:
+    """S0-10: by the aliases of its domains; another project does not know of them."""
+    pair_desk.teach(LEDGER, code("def check_ledgerline(entries):\n    return sum(entries) == 0", "answer"))
+    pair_desk.teach(*(code(f"def {name}(label):\n    return label", name) for name in ("button", "date", "retry")))
+    answer = pair_desk.recall("账脉怎么校验", preset=Preset.AGENT)
+    assert glossed(answer)["账脉"] == ("Ledgerline",)
+    assert "+own:" in answer.receipt.gloss_version
+    assert next(name for name in ids(answer) if name != "domain") == "answer"
+
+
+def test_an_english_question_is_glossed_by_the_projects_terms_too(pair_desk: Desk) -> None:
+    pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)), note("账脉每晚平一次", "answer"))
+    asked = "how often does the ledgerline balance"
+    before = pair_desk.recall(asked)
+    assert "ledgerline" not in glossed(before)
+    pair_desk.teach(LEDGER)
+    after = pair_desk.recall(asked)
+    assert glossed(after)["ledgerline"] == ("账脉",)
+    was, now = ({hit.memory.id: hit.similarity for hit in each.hits} for each in (before, after))
+    assert now["answer"] - now["zh0"] > was["answer"] - was["zh0"] + 0.05

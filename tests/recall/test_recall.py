@@ -14,6 +14,7 @@ from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
 from hummock.core.memory import Memory, Origin
+from hummock.core.project import GivenNames
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
 from hummock.ports.models import QueryGloss
 from hummock.ports.store import Generation, Store
@@ -251,6 +252,9 @@ class EditedInBetween:
 
     def generation(self, project: str) -> Generation:
         return self._store.generation(project)
+
+    def given_names(self, project: str) -> GivenNames:
+        return self._store.given_names(project)
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         return self._store.holds_any(project, terms)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Memory
+from hummock.core.project import GivenNames
 from hummock.core.recall import CrossEncoding, Degradation, KeywordMode, Preset, Recalled, RecallPath, RecallQuery
 from hummock.ports.models import Embedder, EmbeddingLate, Pair, QueryGloss
 from hummock.ports.store import Generation, Neighbours, Store
@@ -77,6 +78,9 @@ class Slow:
 
     def generation(self, project: str) -> Generation:
         return self.desk.store.generation(project)
+
+    def given_names(self, project: str) -> GivenNames:
+        return self.desk.store.given_names(project)
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         return self.desk.store.holds_any(project, terms)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from hummock.v1 import learning_service_pb2 as learning
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import memory_service_pb2 as memory
 from hummock.v1 import recall_pb2 as recall
 from tests.service.calls import ask, learn
-from tests.service.inputs import fragment
+from tests.service.inputs import domain, fragment
 from tests.service.running import Stubs
 
 CODE = {
@@ -44,3 +47,33 @@ def test_the_receipt_says_what_was_looked_for_and_by_which_glossary(service: Stu
     assert receipt.gloss_version.startswith("zh-en.v1:")
     english = ask(service, project, "invalidate the cache", preset=recall.PRESET_AGENT).receipt
     assert (list(english.gloss), english.gloss_version) == ([], "")
+
+
+def terms(service: Stubs, project: str, question: str) -> dict[str, list[str]]:
+    receipt = ask(service, project, question, preset=recall.PRESET_AGENT).receipt
+    return {each.term: list(each.words) for each in receipt.gloss}
+
+
+def test_an_alias_joins_the_glossary_of_its_project_and_leaves_it_with_its_domain(service: Stubs, project: str) -> None:
+    """S0-10, S0-06."""
+    teach(service, project)
+    teach(service, f"{project}-other")
+    question = "账脉的失效"
+    assert terms(service, project, question) == {"失效": ["expire", "invalidate"]}
+    learnt = learn(service, project, domain("Ledgerline", "books", aliases=("账脉", "cache book")))
+    assert terms(service, project, question)["账脉"] == ["Ledgerline", "cache book"]
+    assert "账脉" not in terms(service, f"{project}-other", question)
+    service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=[learnt.results[0].id]))
+    assert terms(service, project, question) == {"失效": ["expire", "invalidate"]}
+
+
+def test_keywords_of_an_entry_join_it_too(service: Stubs, project: str) -> None:
+    """S3-34."""
+    teach(service, project)
+    entry = pb.MemoryInput(id="core", kind=pb.MEMORY_KIND_ENTRY, payload=pb.MemoryPayload(content="grows by the sea"))
+    entry.index.title = "Tidewood core"
+    learn(service, project, entry)
+    assert "硬木头" not in terms(service, project, "硬木头怎么失效")
+    keywords = learning.EntryKeywords(memory_id="core", keywords=["硬木头"])
+    service.learning.UpdateSettings(learning.LearningServiceUpdateSettingsRequest(project=project, keywords=[keywords]))
+    assert terms(service, project, "硬木头怎么失效")["硬木头"] == ["Tidewood core"]

@@ -18,6 +18,7 @@ from hummock.store.limits import PlanLimits
 from hummock.store.search.nearest import Plan, nearest, plan_for
 from hummock.store.views.columns import ROW, Columns
 from hummock.store.views.domain_names import LazyDomainNames
+from hummock.store.views.given_names import LazyGivenNames
 from hummock.store.views.growing import Growing, SignBits, packed_query
 from hummock.store.views.postings import Postings
 from hummock.store.views.view import ProjectView
@@ -54,6 +55,7 @@ def view_of(vectors: Floats, chunk_counts: Sequence[int], plans: PlanLimits) -> 
         row_doc=Growing.of(np.repeat(np.arange(len(rows), dtype=np.int32), chunk_counts)),
         postings=Postings.of([], np.empty(0, np.float32), inverted=False),
         domain_names=LazyDomainNames(),
+        given_names=LazyGivenNames(),
         plans=plans,
         signs=SignBits.of(halves) if plans.sign_rows <= len(halves) else None,
     )

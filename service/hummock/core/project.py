@@ -143,3 +143,18 @@ class ServiceStatus:
     store: StoreStatus
     learner: LearnerStatus
     embedding: EmbeddingStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GivenNames:
+    """What a project calls things.
+
+    Attributes:
+        groups: Names of one thing each, that which it is called by before its others.
+    """
+
+    groups: tuple[tuple[str, ...], ...] = ()
+
+
+NO_NAMES = GivenNames()
+"""Of a project that does not exist."""

@@ -20,7 +20,7 @@ from hummock.core.learning import (
     Usage,
 )
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind, Origin, Terms
-from hummock.core.project import Project, ProjectInfo, StoreStatus
+from hummock.core.project import GivenNames, Project, ProjectInfo, StoreStatus
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
@@ -320,6 +320,12 @@ class Recallable(Protocol):
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         """Whether a memory of the project holds, or once held, one of these terms. Costs next to nothing."""
+
+    def given_names(self, project: str) -> GivenNames:
+        """What the project calls things: its domains, and entries with learned keywords.
+
+        The very same object until one of those changes, and then at next to no cost.
+        """
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Bridge, Bridged, Candidates, FoundBy
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
 from hummock.core.memory import MemoryKind
+from hummock.core.project import GivenNames
 from hummock.core.recall import GlossedTerm, KeywordMode, Plan, RecallQuery
 from hummock.ports.models import QueryGloss
 from hummock.ports.store import Recallable
@@ -25,9 +26,9 @@ from hummock.recall.plan import joins_paths
 from hummock.recall.query_features import MAX_TERMS, QueryFeatures, is_name
 from hummock.recall.rerank import late_scores
 from hummock.text.analyzer import query_terms
-from hummock.text.glossary import Gloss, gloss
-from hummock.text.inverse_glossary import inverse_gloss
+from hummock.text.glossary import Gloss
 from hummock.text.normalise import is_han, known_share
+from hummock.text.own_terms import NO_OWN_TERMS, OwnTerms, own_terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,20 +64,18 @@ MOSTLY = 0.6
 """Share of Chinese from which a query is glossed; what is half English says in English itself what it is about."""
 
 _HAN = frozenset({"han"})
-_GLOSSES_KEPT = 512
+_TABLES_KEPT = 64
+"""Of the projects that were asked last."""
 _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if", "import", "def", "fun", "class")
-
-_glossed = lru_cache(_GLOSSES_KEPT)(gloss)
-_inversely_glossed = lru_cache(_GLOSSES_KEPT)(inverse_gloss)
 
 
 def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gloss | None:
     """The query in words of the other language; None where no term is known, and where nothing is in that language.
 
-    A query that is mostly Chinese has one in English. A project that holds none of its words and none of the most
-    frequent ones has nothing that is not Chinese. A query without any Chinese has one in Chinese where two models make
-    the space, unless it is a name, and the project holds one of its words. Who asks for one path alone, or for
-    substrings, gets that path's order and no bridge (1.1-10).
+    What the project calls things in both is among the terms. A query that is mostly Chinese has one in English. A
+    project that holds none of its words and none of the most frequent ones has nothing that is not Chinese. A query
+    without any Chinese has one in Chinese where two models make the space, unless it is a name, and the project holds
+    one of its words. Who asks for one path alone, or for substrings, gets that path's order and no bridge (1.1-10).
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
@@ -84,9 +83,9 @@ def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gl
     if is_han(query.text):
         if known_share(query.text, _HAN) < MOSTLY:
             return None
-        said, others = _glossed(query.text), _ANY_ENGLISH
+        said, others = _terms(store, query).gloss(query.text), _ANY_ENGLISH
     elif space.token_mark and not is_name(query.text):
-        said, others = _inversely_glossed(query.text), ()
+        said, others = _terms(store, query).inverse_gloss(query.text), ()
     else:
         return None
     if said is None:
@@ -94,6 +93,16 @@ def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gl
     stems = [stem for concept in said.concepts for stem in concept.stems]
     # Most projects in that language hold the first of them.
     return said if store.holds_any(query.project, (*others, *stems)) else None
+
+
+def _terms(store: Recallable, query: RecallQuery) -> OwnTerms:
+    names = store.given_names(query.project)
+    return _own_terms(names) if names.groups else NO_OWN_TERMS
+
+
+@lru_cache(_TABLES_KEPT)
+def _own_terms(names: GivenNames) -> OwnTerms:
+    return own_terms(names.groups)
 
 
 def query_gloss(said: Gloss | None) -> QueryGloss | None:

@@ -36,12 +36,17 @@ ALTERNATIVE_WEIGHT: Final = 0.5
 MAX_CHARACTERS: Final = 400
 """Of a text that is glossed; what a longer one is about stands at its beginning or its end."""
 
-_LONGEST_TERM: Final = 8
+LONGEST_TERM: Final = 8
+"""Characters of a Chinese term."""
+
 _WORDS_OF_COUNTS: Final = 1.5e6
 """In the texts that counts are of."""
 _UNKNOWN_COST: Final = 17.0
 """Of a character that no term holds: more than of the rarest term."""
 _FREQUENT_STOP: Final = 2000
+_FREQUENT_OWN: Final = 2000
+"""A project's own term is read before two others that it consists of, and not across words that say nothing."""
+
 _LEAST_LONE: Final = 0.6
 """Probability that the word of a single character needs: most mean too many things."""
 
@@ -140,6 +145,23 @@ def read_glossary(text: str) -> Glossary:
     return Glossary(version=f"{first.removeprefix('# ')}:{digest[:12]}", words=words, pieces=_pieces(words, counts))
 
 
+def joined(known: Glossary, own: Mapping[str, tuple[str, ...]]) -> Glossary:
+    """A glossary with a project's own terms, whose words come before those that it has for them.
+
+    Args:
+        known: The glossary.
+        own: English words by Chinese term, the likeliest first.
+    """
+    words, pieces = dict(known.words), dict(known.pieces)
+    for term, said in own.items():
+        given = {word.casefold() for word in said}
+        rest = tuple(word for word in known.words.get(term, ()) if word[0].casefold() not in given)
+        words[term] = (*((word, 1.0) for word in said), *rest)
+        pieces[term] = (-math.log(_FREQUENT_OWN / _WORDS_OF_COUNTS), _Piece.TERM)
+    digest = hashlib.sha256(repr(sorted(own.items())).encode("utf-8")).hexdigest()
+    return Glossary(version=f"{known.version}+own:{digest[:12]}", words=words, pieces=pieces)
+
+
 def gloss(text: str, known: Glossary | None = None) -> Gloss | None:
     """A text in English words, by this glossary or the package's; None for one without any term that is known.
 
@@ -183,7 +205,7 @@ def _cut(run: str, known: Glossary) -> Iterator[tuple[str, bool]]:
     costs, starts, kinds = [0.0], [0], [_Piece.STOP]  # the least cost up to each place, where its last piece begins
     for end in range(1, len(run) + 1):
         best, begin, kind = costs[end - 1] + _UNKNOWN_COST, end - 1, _Piece.UNKNOWN
-        for start in range(max(0, end - _LONGEST_TERM), end):
+        for start in range(max(0, end - LONGEST_TERM), end):
             piece = pieces.get(run[start:end])
             if piece is not None and costs[start] + piece[0] < best:
                 best, begin, kind = costs[start] + piece[0], start, piece[1]

@@ -41,7 +41,7 @@ def inverse_of(known: Glossary) -> Inverse:
     terms: dict[tuple[str, ...], dict[str, float]] = {}
     for term, words in known.words.items():
         for word, probability in words if len(term) > 1 else ():
-            stems = tuple(stem for part in _WORD.findall(word) for stem in query_terms(part))
+            stems = _stems(word)
             if stems:
                 # The cost is a logarithm of the frequency; its half, since frequent terms are often general ones.
                 terms.setdefault(stems, {})[term] = -probability * 2.0 ** -known.pieces[term][0]
@@ -50,8 +50,31 @@ def inverse_of(known: Glossary) -> Inverse:
     }
 
 
-def inverse_gloss(text: str, inverse: Inverse | None = None) -> Gloss | None:
-    """An English text in Chinese words, the longest phrases first; None for one without any that is known."""
+def joined_inverse(known: Inverse, own: Mapping[str, tuple[str, ...]]) -> Inverse:
+    """The same with a project's own terms, which come before those that it has for their words.
+
+    Args:
+        known: The inverse of a glossary.
+        own: English words by Chinese term.
+    """
+    found = dict(known)
+    for term, words in own.items():
+        for stems in filter(None, map(_stems, words)):
+            others = (other for other in found.get(stems, ()) if other not in own)
+            given = (other for other in found.get(stems, ()) if other in own)
+            found[stems] = tuple(dict.fromkeys((*given, term, *others)))[:MAX_WORDS]
+    return found
+
+
+def _stems(words: str) -> tuple[str, ...]:
+    return tuple(stem for part in _WORD.findall(words) for stem in query_terms(part))
+
+
+def inverse_gloss(text: str, inverse: Inverse | None = None, version: str = "") -> Gloss | None:
+    """An English text in Chinese words, the longest phrases first; None for one without any that is known.
+
+    `version` is that of another glossary than the package's.
+    """
     known = inverse_glossary() if inverse is None else inverse
     words = [word for word in _WORD.findall(bounded_text(nfkc(text))) if word.lower() not in ENGLISH_STOP_WORDS]
     stems = [query_terms(word)[0] for word in words]
@@ -71,7 +94,7 @@ def inverse_gloss(text: str, inverse: Inverse | None = None) -> Gloss | None:
         text=" ".join(dict.fromkeys(terms[0] for terms in found.values())),
         concepts=tuple(_concept(source, terms) for source, terms in found.items()),
         coverage=covered / len(words),
-        version=glossary().version,
+        version=version or glossary().version,
         is_chinese=True,
     )
 

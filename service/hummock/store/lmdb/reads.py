@@ -15,6 +15,7 @@ from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
 from hummock.store.lmdb import keys, op_log, record_codec
 from hummock.store.lmdb.environment import Environment, Tables, project_number
+from hummock.store.lmdb.learning_log import StoredRows
 from hummock.store.lmdb.record_codec import read_settings
 from hummock.store.lmdb.term_dictionary import TermNumbers
 from hummock.store.views import forward_lists
@@ -161,6 +162,18 @@ class LmdbProject:
         """A memory's payload; None when it was removed."""
         value = self.txn.get(keys.doc_key(self.number, doc), db=self._tables.payload)
         return None if value is None else record_codec.decode_payload(value)
+
+    def called(self, limit: int) -> list[tuple[str, ...]]:
+        """The titles and keywords of at most so many memories that have keywords, by their ids."""
+        profiles = StoredRows(self.txn, self._tables, self.number).profiles()
+        with_keywords = ((memory_id, profile.keywords) for memory_id, profile in profiles if profile.keywords)
+        found: list[tuple[str, ...]] = []
+        for memory_id, keywords in islice(with_keywords, limit):
+            doc = doc_of(self.txn, self._tables, self.number, memory_id)
+            memory = None if doc is None else self.memory(doc, full=False)
+            if memory is not None:
+                found.append((memory.index.title, *keywords))
+        return found
 
     def tokens(self, doc: int, chunk: int) -> bytes:
         """A chunk's token vectors, int8; nothing where a write removed it: it is missed when the memory is loaded."""

@@ -14,7 +14,7 @@ from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory
-from hummock.core.project import Project, StoreStatus
+from hummock.core.project import NO_NAMES, GivenNames, Project, StoreStatus
 from hummock.core.transfer import ExportPage
 from hummock.ports.models import Clock
 from hummock.ports.store import Generation, LearningReader, Neighbours, Page, Reply, TextKey, WriteRequest, Written
@@ -214,6 +214,17 @@ class StoreReads:
         """Whether the project has one of these terms; see `ports.Store`."""
         with self._projects.reading_by_name(project) as stored:
             return stored is not None and any(stored.term_numbers([term]) != [None] for term in terms)
+
+    def given_names(self, project: str) -> GivenNames:
+        """What a project calls things; see `ports.Recallable`."""
+        view = self._views.view(project)
+        if view is None:
+            return NO_NAMES
+        known = view.given_names.known
+        if known is not None:
+            return known
+        with self._projects.reading(view.number) as stored:
+            return view.given_names.get(view.columns, stored)
 
     def generation(self, project: str) -> Generation:
         """A project's newest generation; see `ports.Store`."""

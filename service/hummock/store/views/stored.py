@@ -121,6 +121,9 @@ class StoredProject(Protocol):
     def payload(self, doc: int) -> Payload | None:
         """A memory's payload; None when it was removed."""
 
+    def called(self, limit: int) -> list[tuple[str, ...]]:
+        """The titles and keywords of at most so many memories that have keywords, by their ids."""
+
     def tokens(self, doc: int, chunk: int) -> bytes:
         """A chunk's token vectors, int8; nothing when there are none."""
 

@@ -15,6 +15,7 @@ from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.forward_lists import concatenated
+from hummock.store.views.given_names import NAMING_KINDS, LazyGivenNames
 from hummock.store.views.growing import Growing, SignBits
 from hummock.store.views.postings import Postings
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
@@ -92,6 +93,7 @@ class ProjectView:
         row_doc: (rows,) int32, the ordinal of each row; in the order in which the vectors came.
         postings: Terms to ordinals.
         domain_names: Of the project's domains, removed ones too.
+        given_names: What the project calls things.
         plans: How its nearest vectors are found.
         signs: The vectors' sign bits; None in a project that is small, or has only just grown.
         lineage: The same in views that have the same memories in the same places, but for those added at the end.
@@ -110,6 +112,7 @@ class ProjectView:
     row_doc: Growing[np.int32]
     postings: Postings
     domain_names: LazyDomainNames
+    given_names: LazyGivenNames
     plans: PlanLimits
     signs: SignBits | None = None
     lineage: object = field(default_factory=object)
@@ -156,6 +159,7 @@ def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
             memories.lists, memories.rows["length"].astype(np.float32), inverted=len(memories.rows) > limits.delta_docs
         ),
         domain_names=LazyDomainNames(),
+        given_names=LazyGivenNames(),
         plans=limits.plans,
         signs=SignBits.of(memories.halves.values) if len(row_doc) >= limits.plans.sign_rows else None,
     )
@@ -184,8 +188,17 @@ def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> P
         newer = _embedded(newer, changes.embedded, stored)
     if changes.put:
         newer = _extended(newer, _whole(view.number, stored.memories_of(changes.put)))
-        if (newer.columns.kind.values[len(view.columns) :] == MemoryKind.DOMAIN_KNOWLEDGE).any():
-            newer = replace(newer, domain_names=LazyDomainNames())
+    return _with_names(newer, view, changes)
+
+
+def _with_names(newer: ProjectView, view: ProjectView, changes: Changes) -> ProjectView:
+    """The newer view without names that the older one had read, where memories that are named came or went."""
+    come = newer.columns.kind.values[len(view.columns) :]
+    gone = view.columns.kind.values[view.columns.ordinals(changes.removed)] if len(changes.removed) else come[:0]
+    if (come == MemoryKind.DOMAIN_KNOWLEDGE).any():
+        newer = replace(newer, domain_names=LazyDomainNames())
+    if np.isin(come, NAMING_KINDS).any() or np.isin(gone, NAMING_KINDS).any():
+        newer = replace(newer, given_names=LazyGivenNames())
     return newer
 
 
