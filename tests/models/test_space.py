@@ -55,6 +55,8 @@ KEPT = {
     "bge-m3": "a234f6fff300cc70d8ccdbb01c0db189",
     "bge-small-zh-v1.5+all-MiniLM-L6-v2": "40a0184ae043368176240cd8ac9490ff",
     "bge-small-zh-v1.5+bge-small-en-v1.5": "b84bd99ca52fc50abafb66f5f8ed05fe",
+    "multilingual-e5-small": "d0a5824cd8a95fed6b435f91f1b69914",
+    "gte-multilingual-base": "a7024e54d6f2791006b1a871b86ab467",
 }
 """Spaces of stores that are out there."""
 

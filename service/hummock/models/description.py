@@ -155,6 +155,8 @@ class ModelDescription(PublishedModel):
     hidden_output: str = "last_hidden_state"
     lowercase: bool = False
     """Fold case and accents before tokenising, whatever the tokenizer file says."""
+    document_prefix: str = ""
+    """Put before what is stored, never before a query; it takes its tokens of the window, and has no token vectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,6 +262,7 @@ def _embedding_fields(model: ModelDescription) -> dict[str, object]:
         "pooling": model.pooling.value,
         "dim": model.dim,
         "query_prefix": model.query_prefix,
+        "document_prefix": model.document_prefix,
         "scripts": sorted(model.scripts),
         "unrelated_latin": calibration.unrelated_latin,
         "unrelated_han": calibration.unrelated_han,
@@ -283,6 +286,7 @@ def _embedding_model(content: dict[str, Any]) -> ModelDescription:
         dim=int(content["dim"]),
         max_tokens=int(content["max_tokens"]),
         query_prefix=str(content["query_prefix"]),
+        document_prefix=str(content.get("document_prefix", "")),
         scripts=frozenset(str(script) for script in content["scripts"]),
         calibration=Calibration(
             unrelated_latin=float(content["unrelated_latin"]),

@@ -44,6 +44,7 @@ class SingleModel:
         self._encoder = Encoder(model, directory, graph.path)
         self._basis = basis
         self._space = embedding_space(model, basis)
+        self._prefix_tokens = len(self._encoder.tokenise(model.document_prefix))
         _warm_up(model, self._encoder)
 
     @property
@@ -67,8 +68,12 @@ class SingleModel:
         return self._embed(prefix + text, len(prefix), with_tokens)
 
     def embed_document(self, text: str, *, with_tokens: bool = True, most_tokens: int | None = None) -> Embedding:
-        """Embed a text as it is, cut to the window or to fewer tokens. It raises what `embed_query` raises."""
-        return self._embed(text, 0, with_tokens, most_tokens)
+        """Embed a text with the model's prefix for what is stored, cut to the window or to fewer tokens.
+
+        It raises what `embed_query` raises.
+        """
+        prefix = self._model.document_prefix
+        return self._embed(prefix + text, len(prefix), with_tokens, most_tokens)
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a text like any other: what its first chunk gave says nothing about it."""
@@ -83,7 +88,7 @@ class SingleModel:
         Raises:
             TypeError: A text holds a lone surrogate.
         """
-        window = self._model.max_tokens - self._encoder.special_tokens
+        window = self._model.max_tokens - self._encoder.special_tokens - self._prefix_tokens
         header, header_tokens = self._short_header(header, window // 4)
         tokens = self._encoder.tokenise(body)
         spans = piece_spans(tokens.offsets, tokens.word_ids, len(body), window - header_tokens)

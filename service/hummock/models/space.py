@@ -41,6 +41,7 @@ class SpaceIngredients:
     max_tokens: int
     dim: int
     basis: str
+    document_prefix: str = ""
 
 
 def ingredients(model: ModelDescription, basis: TokenBasis) -> SpaceIngredients:
@@ -58,12 +59,17 @@ def ingredients(model: ModelDescription, basis: TokenBasis) -> SpaceIngredients:
         max_tokens=model.max_tokens,
         dim=model.dim,
         basis=basis.version,
+        document_prefix=model.document_prefix,
     )
 
 
 def space_id(of: SpaceIngredients) -> str:
     """32 hexadecimal digits; any other ingredient gives another id."""
-    return _digest(asdict(of))
+    content = asdict(of)
+    if not of.document_prefix:
+        # Spaces of before models had one keep their ids.
+        del content["document_prefix"]
+    return _digest(content)
 
 
 def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpace:
