@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from hummock.recall.intent import (
 )
 
 QUERY = "增加先本后息的还款方式"
+_GOLDEN = Path(__file__).parent.parent / "golden" / "intent.json"
 WORKED = {
     "originalQuery": QUERY,
     "domains": ["还款", "还款方式"],
@@ -100,7 +102,41 @@ def test_the_query_is_data_whatever_it_says(text: str) -> None:
     assert question.instructions == intent_question("x").instructions
 
 
+def test_the_question_is_the_golden_one() -> None:
+    """S0-03: other words get other answers; `python -m tests.recall.test_intent` writes it anew."""
+    assert json.loads(_GOLDEN.read_text("utf-8")) == _asked()
+
+
+def test_words_of_code_are_asked_for_in_english_too() -> None:
+    """S0-03: a Chinese question is about English names."""
+    instructions = " ".join(intent_question(QUERY).instructions.split())
+    assert "of a text that is not in English also the English words by which code would name what it is about" in (
+        instructions
+    )
+    said = {
+        "domains": ["还款"],
+        "action": "ADD_FEATURE",
+        "keywords": ["先本后息", "repayment method", "interest first"],
+    }
+    assert intent_of(said).keywords == ("先本后息", "repayment method", "interest first")
+
+
 def test_of_a_long_query_the_ends_are_asked() -> None:
     asked = json.loads(intent_question("a" * 4000 + "z" * 4000).data)["query"]
     assert len(asked) <= MAX_ASKED_CHARACTERS + 3
     assert (asked[0], asked[-1]) == ("a", "z")
+
+
+def _asked() -> dict[str, object]:
+    """The question about the worked query, as a language model gets it."""
+    question = intent_question(QUERY)
+    return {
+        "instructions": question.instructions.splitlines(),
+        "data": question.data,
+        "schema": question.schema,
+        "max_tokens": question.max_tokens,
+    }
+
+
+if __name__ == "__main__":
+    _GOLDEN.write_text(json.dumps(_asked(), ensure_ascii=False, indent=2) + "\n", "utf-8")

@@ -16,6 +16,7 @@ from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import recall_pb2 as recall
 from tests.llm.stub import Stub, completion, stub_server
 from tests.service.calls import ask, degraded, learn, stages
+from tests.service.inputs import fragment
 from tests.service.running import Stubs, in_thread, settings
 
 QUERY = "增加先本后息的还款方式"
@@ -86,6 +87,17 @@ def test_the_worked_intent_comes_from_the_language_model(asking: Stubs, asked: S
     assert {"计算", "算逻", "逻辑"} <= set(answer.hits[0].matched_terms)
     assert "ask_intent" in stages(answer.receipt)
     assert not answer.degraded
+
+
+def test_english_keywords_of_the_model_find_code_that_a_chinese_question_is_about(asking: Stubs, asked: Stub) -> None:
+    """S0-03, 1.1-15: no word of the code is in the sentence, nor in the glossary."""
+    names = ("balloon_schedule", "parse_date", "render_button", "retry_call", "open_file")
+    learn(asking, "plans", *(fragment(f"{name}.py", name, f"def {name}(x):\n    return x") for name in names))
+    asked.says({"domains": [], "action": "EXPLAIN", "keywords": ["balloon_schedule", "先本后息"]})
+    answer = ask(asking, "plans", "气球贷怎么排期", preset=recall.PRESET_CODE, intent_mode=recall.INTENT_MODE_LLM)
+    assert {"balloon_schedule"} <= set(answer.intent.keywords)
+    assert [hit.memory.payload.code_fragment.symbol for hit in answer.code_fragments] == ["balloon_schedule"]
+    assert "balloon" in " ".join(answer.code_fragments[0].matched_terms)
 
 
 def test_it_is_asked_only_where_the_request_says_so(asking: Stubs, asked: Stub) -> None:
