@@ -37,7 +37,13 @@ def test_domains_are_called_by_their_names_as_they_are_now(store: Store) -> None
     """S0-10."""
     put(store, "p", domain("Repayment", "还款", "repay"))
     assert names(store) == {("Repayment", "还款", "repay")}
-    put(store, "p", domain("Repayment", "偿还"), domain("风控", "Risk", memory_id="risk"))
+    put(
+        store,
+        "p",
+        domain("Repayment", "偿还"),
+        domain("风控", "Risk", memory_id="risk"),
+        domain("x", memory_id="alone"),
+    )
     assert names(store) == {("Repayment", "偿还"), ("风控", "Risk")}
     store.write("p", delete_request(["domain"])).result(30)
     assert names(store) == {("风控", "Risk")}

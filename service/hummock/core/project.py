@@ -150,7 +150,7 @@ class GivenNames:
     """What a project calls things.
 
     Attributes:
-        groups: Names of one thing each, that which it is called by before its others.
+        groups: Names of one thing each, two at least, that which it is called by before its others.
     """
 
     groups: tuple[tuple[str, ...], ...] = ()
