@@ -32,11 +32,11 @@ def spelling(_: Path) -> Corpus:
         )
         slices += [Slice(set=_PROJECT, name=way.named(kind), questions=questions, way=way) for way in _WAYS]
     memories = tuple(
-        pb.MemoryInput(
+        pb.Memory(
             id=id_,
             kind=pb.MEMORY_KIND_NOTE,
             origin=pb.ORIGIN_USER_INPUT,
-            payload=pb.MemoryPayload(content=text),
+            content=text,
         )
         for id_, _, text, _ in told
     )

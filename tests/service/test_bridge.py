@@ -63,17 +63,19 @@ def test_an_alias_joins_the_glossary_of_its_project_and_leaves_it_with_its_domai
     learnt = learn(service, project, domain("Ledgerline", "books", aliases=("账脉", "cache book")))
     assert terms(service, project, question)["账脉"] == ["Ledgerline", "cache book"]
     assert "账脉" not in terms(service, f"{project}-other", question)
-    service.memory.Delete(memory.MemoryServiceDeleteRequest(project=project, ids=[learnt.results[0].id]))
+    service.memory.DeleteMemories(memory.DeleteMemoriesRequest(project=project, ids=[learnt.results[0].id]))
     assert terms(service, project, question) == {"失效": ["expire", "invalidate"]}
 
 
 def test_keywords_of_an_entry_join_it_too(service: Stubs, project: str) -> None:
     """S3-34."""
     teach(service, project)
-    entry = pb.MemoryInput(id="core", kind=pb.MEMORY_KIND_ENTRY, payload=pb.MemoryPayload(content="grows by the sea"))
-    entry.index.title = "Tidewood core"
+    entry = pb.Memory(id="core", kind=pb.MEMORY_KIND_ENTRY, content="grows by the sea")
+    entry.title = "Tidewood core"
     learn(service, project, entry)
     assert "硬木头" not in terms(service, project, "硬木头怎么失效")
     keywords = learning.EntryKeywords(memory_id="core", keywords=["硬木头"])
-    service.learning.UpdateSettings(learning.LearningServiceUpdateSettingsRequest(project=project, keywords=[keywords]))
+    service.learning.UpdateLearningSettings(
+        learning.UpdateLearningSettingsRequest(project=project, keywords=[keywords])
+    )
     assert terms(service, project, "硬木头怎么失效")["硬木头"] == ["Tidewood core"]

@@ -117,27 +117,27 @@ def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(servic
 def test_a_corrected_text_begins_anew_and_other_edits_do_not(service: Stubs, island: str) -> None:
     """S1-17."""
     say(service, island, WRONG, "early", session_id="a")
-    retitled = memories.MemoryServiceUpdateRequest(project=island)
-    retitled.memory.id, retitled.memory.index.title = "early", "the early ferry"
-    retitled.update_mask.paths.append("index.title")
-    service.memory.Update(retitled)
+    retitled = memories.UpdateMemoryRequest(project=island)
+    retitled.memory.id, retitled.memory.title = "early", "the early ferry"
+    retitled.update_mask.paths.append("title")
+    service.memory.UpdateMemory(retitled)
     assert hits(service, island)["early"].wrong_count == 1
-    corrected = memories.MemoryServiceUpdateRequest(project=island)
-    corrected.memory.id, corrected.memory.payload.content = "early", "the ferry to the island does leave at seven"
-    corrected.update_mask.paths.append("payload.content")
-    service.memory.Update(corrected)
+    corrected = memories.UpdateMemoryRequest(project=island)
+    corrected.memory.id, corrected.memory.content = "early", "the ferry to the island does leave at seven"
+    corrected.update_mask.paths.append("content")
+    service.memory.UpdateMemory(corrected)
     assert hits(service, island)["early"].wrong_count == 0
-    back = memories.MemoryServiceUpdateRequest(project=island)
-    back.memory.id, back.memory.payload.content = "early", FERRY["early"]
-    back.update_mask.paths.append("payload.content")
-    service.memory.Update(back)
+    back = memories.UpdateMemoryRequest(project=island)
+    back.memory.id, back.memory.content = "early", FERRY["early"]
+    back.update_mask.paths.append("content")
+    service.memory.UpdateMemory(back)
     assert hits(service, island)["early"].wrong_count == 1
 
 
 def test_a_memory_that_comes_again_under_its_id_has_no_verdicts(service: Stubs, island: str) -> None:
     """S1-17."""
     say(service, island, WRONG, "early", session_id="a")
-    service.memory.Delete(memories.MemoryServiceDeleteRequest(project=island, ids=["early"]))
+    service.memory.DeleteMemories(memories.DeleteMemoriesRequest(project=island, ids=["early"]))
     learn(service, island, note(FERRY["early"], id="early"))
     assert hits(service, island)["early"].wrong_count == 0
 
@@ -167,7 +167,7 @@ def test_replaying_the_log_finds_the_same_verdicts(service: Stubs, island: str) 
     """S3-28."""
     say(service, island, WRONG, "early", session_id="a")
     say(service, island, HELPFUL, "early", session_id="b")
-    replayed = service.learning.Replay(learning.LearningServiceReplayRequest(project=island))
+    replayed = service.learning.ReplayLearning(learning.ReplayLearningRequest(project=island))
     assert replayed.digest == replayed.replayed_digest
 
 

@@ -41,7 +41,7 @@ def test_either_way_of_writing_chinese_finds_the_other_by_words(
     learn(service, project, note("猫喜欢晒太阳"), note(held, id="wanted"), note("每天早上跑步"))
     hit = ask(service, project, query, paths=paths).hits[0]
     assert hit.memory.id == "wanted"
-    assert hit.memory.payload.content == held
+    assert hit.memory.content == held
     assert all(term in query for term in hit.matched_terms)
     assert recall.RECALL_PATH_KEYWORD in hit.paths
 
