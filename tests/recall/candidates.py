@@ -46,6 +46,7 @@ class Row:
     traits: int = 0
     speaker: str = ""
     name: int = 0
+    file: int = 0
     helpful: int = 0
     wrong: int = 0
 
@@ -69,6 +70,7 @@ def candidates(rows: Sequence[Row], rarity: Sequence[float] = (1.0, 1.0)) -> Can
         traits=np.array([row.traits for row in rows], np.uint8),
         speaker=np.array([speaker_hash(row.speaker) for row in rows], np.uint32),
         name_hash=np.array([row.name for row in rows], np.uint64),
+        file=np.array([row.file for row in rows], np.uint32),
         text_hash=np.array(hashes, np.uint64),
         cosine=np.array([row.cosine for row in rows], np.float32),
         keyword=np.array([row.keyword for row in rows], np.float32),
@@ -122,7 +124,7 @@ def plan(
         groups=(group,),
         filter=Filter(),
         min_similarity=min_similarity,
-        min_of_code=min_similarity,
+        code_bar=None,
         min_of_best=min_similarity if min_of_best is None else min_of_best,
         decay=decay or Decay(),
         relevance_weight=relevance_weight,

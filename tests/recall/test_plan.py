@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, Intent, Plan, Preset, RecallPath, RecallQuery
-from hummock.recall.plan import make_plan, minimum_of
+from hummock.recall.plan import make_plan
 
 NOW = 1_000.0
 
@@ -32,7 +32,7 @@ def test_chat_that_joins_paths_looks_further_and_forgets_less() -> None:
     plan = planned(asked)
     (main,) = plan.groups
     assert (main.pool, main.top_k) == (50, 5)
-    assert (plan.min_similarity, plan.min_of_best) == (0.17, 0.08)
+    assert (plan.min_similarity, plan.min_of_best) == (0.15, 0.08)
     assert plan.decay == Decay(mode=DecayMode.EXPONENTIAL, half_life_days=14.0, floor=0.9)
     assert planned(replace(asked, decay_floor=0.0)).decay.floor == 0
     assert plan.filter.origins == {Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}
@@ -58,16 +58,15 @@ def test_the_chat_documents_own_minimum_goes_with_its_own_algorithm() -> None:
 def test_a_minimum_that_is_asked_for_holds_for_the_best_as_well() -> None:
     """S4-21, S4-26."""
     plan = planned(RecallQuery(project="p", text="x", preset=Preset.CHAT, min_similarity=0.5))
-    assert (plan.min_similarity, plan.min_of_code, plan.min_of_best) == (0.5, 0.5, 0.5)
+    assert (plan.min_similarity, plan.code_bar, plan.min_of_best) == (0.5, None, 0.5)
 
 
-def test_fragments_of_code_have_a_minimum_of_their_own() -> None:
+def test_fragments_of_code_have_a_bar_of_their_own() -> None:
     """1.1-10: of thousands, some are a little like anything."""
     plan = planned(RecallQuery(project="p", text="loan", preset=Preset.CODE))
-    assert [minimum_of(plan, group, han=False) for group in ("main", "code")] == [0.17, 0.25]
-    assert minimum_of(plan, "code", han=True) == 0.17
+    assert (plan.min_similarity, plan.code_bar) == (0.15, 0.96)
     agent = planned(RecallQuery(project="p", text="loan"))
-    assert [minimum_of(agent, group, han=False) for group in ("main", "code")] == [-1.0, -1.0]
+    assert (agent.min_similarity, agent.code_bar) == (-1.0, None)
 
 
 def test_code_has_groups_of_its_own_for_domains_and_fragments() -> None:

@@ -87,7 +87,7 @@ def test_the_defaults_are_the_documents_but_where_measured_otherwise(service: St
         "chat.candidates": 50,
         "chat.decay_floor": 0.9,
         "chat.top_k": 5,
-        "chat.min_similarity": 0.17,
+        "chat.min_similarity": 0.15,
         "chat.half_life_days": 14,
         "chat.decay_mode": "DECAY_MODE_EXPONENTIAL",
         "chat.origins": ["ORIGIN_MANUAL", "ORIGIN_SUMMARY", "ORIGIN_USER_INPUT"],

@@ -173,6 +173,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         traits: (n,) uint8, `text.traits.Trait`.
         name_hash: (n,) uint64, equal for what may be versions of one thing; 0 for what has no name.
         speaker: (n,) uint32, equal for memories of one speaker; 0 without one.
+        file: (n,) uint32, equal for fragments of one file; 0 for what is no code.
         text_hash: (n,) uint64, the first 8 bytes of the content hash, little-endian.
         cosine: (n,) float32 of the best chunk, also for candidates that another path found; NaN without a vector.
         keyword: (n,) float32 BM25 score; 0 where no term matched, also for candidates that another path found. With
@@ -208,6 +209,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     traits: NDArray[np.uint8]
     name_hash: NDArray[np.uint64]
     speaker: NDArray[np.uint32]
+    file: NDArray[np.uint32]
     text_hash: NDArray[np.uint64]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
@@ -252,6 +254,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
             traits=np.empty(0, np.uint8),
             name_hash=np.empty(0, np.uint64),
             speaker=np.empty(0, np.uint32),
+            file=np.empty(0, np.uint32),
             text_hash=np.empty(0, np.uint64),
             cosine=np.empty(0, np.float32),
             keyword=np.empty(0, np.float32),

@@ -50,7 +50,8 @@ class Numbers(Struct, frozen=True, kw_only=True):
         decay: Factor of age, in [0, 1].
         joined: The paths' joined score, in [0, 1].
         relevance: What candidates are ordered by, in [0, 1]; of one that was left out, what it would have been.
-        evidence: What the words that it shares with the query say for it; from 1 on it needs no similarity.
+        evidence: What the words that it shares with the query say for it; from 1 on it needs no similarity,
+            unless it is code under CODE, of which it lowers the similarity that is asked.
         score: What a hit shows, in [0, 1].
         verdict: Factor of what was said of it, in [0.6, 1.1].
         helpful_count: Voices that said so of its text.

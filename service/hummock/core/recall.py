@@ -212,7 +212,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     Attributes:
         min_similarity: Calibrated, in [-1, 1]; -1 keeps everything.
-        min_of_code: The same of the group of code fragments.
+        code_bar: What speaks for a fragment of the group of code has to reach this; None where nothing is asked but
+            the least similarity.
         min_of_best: The same of what is far more similar than all else in every group.
         relevance_weight: λ of maximal marginal relevance; 1 ignores difference.
         near_twin_bar: Cosine of two of one name; above 1 switches near-twins off.
@@ -232,7 +233,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     groups: tuple[GroupPlan, ...]
     filter: Filter
     min_similarity: float
-    min_of_code: float
+    code_bar: float | None
     min_of_best: float
     decay: Decay
     relevance_weight: float

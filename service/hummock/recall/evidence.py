@@ -23,7 +23,7 @@ ENOUGH_SHARE = 0.5
 ENOUGH_WORTH = 0.8
 """The same for long queries, and those of two languages: so much rarity, 1 being that of a term which nothing holds."""
 
-STANDING_OUT = 1.5
+STANDING_OUT = 2.5
 """So many times as similar as the next one is what needs less of a preset's minimum."""
 
 _ANY = 1e-3

@@ -22,11 +22,12 @@ from hummock.core.memory import Memory
 from hummock.core.recall import GroupPlan, IntentMode, Plan, RecallQuery
 from hummock.ports.models import Clock
 from hummock.ports.store import Store
+from hummock.recall.bar import above_bar
 from hummock.recall.diversify import pick
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import age_days, make_hits, matched_terms
 from hummock.recall.pipeline import Ranking, Recall
-from hummock.recall.plan import KEEPS_ALL, minimum_of, says_too_little, tuned
+from hummock.recall.plan import KEEPS_ALL, says_too_little, tuned
 from hummock.recall.query_features import QueryFeatures, group_queries
 from hummock.recall.remedy import changes, fewest, remedied, with_room
 from hummock.text.normalise import is_han
@@ -194,6 +195,7 @@ class _Case:
         late = self.fused.late[row : row + 1]
         best = self.fused.best_cosine
         alone = fuse(_only(self.found, row), late, self.plan, self.features, self.calibration, best)
+        alone = above_bar(alone, self.plan, self.features, self.calibration)
         # With nothing left out, it is somewhere in the order.
         whole = self._fuse_all()
         numbers = self._numbers(whole, int(np.flatnonzero(whole.row == row)[0]))
@@ -204,12 +206,17 @@ class _Case:
             return Verdict(
                 stage=LossStage.MIN_SIMILARITY,
                 value=numbers.similarity,
-                threshold=self.plan.min_of_best
-                if self.found.cosine[row] >= best
-                else minimum_of(self.plan, self.group.name, han=self.features.is_han),
+                threshold=self._minimum(row),
                 numbers=numbers,
             )
         return Verdict(stage=LossStage.DUPLICATE, others=self._newer_copies(row), numbers=numbers)
+
+    def _minimum(self, row: int) -> float:
+        """The similarity that a candidate would have needed."""
+        if self.fused.minimum is not None:
+            return float(self.fused.minimum[row])
+        stands_out = self.found.cosine[row] >= self.fused.best_cosine
+        return self.plan.min_of_best if stands_out else self.plan.min_similarity
 
     def _newer_copies(self, row: int) -> tuple[str, ...]:
         found, ids = self.found, self.found.memory_id
@@ -293,7 +300,7 @@ class _Case:
     def _fuse_all(self) -> Fused:
         """The order if nothing were left out: every text another one, no minimum, no echo."""
         found = replace(self.found, text_hash=np.arange(len(self.found), dtype=np.uint64))
-        plan = replace(self.plan, min_similarity=KEEPS_ALL, min_of_code=KEEPS_ALL, min_of_best=KEEPS_ALL)
+        plan = replace(self.plan, min_similarity=KEEPS_ALL, code_bar=None, min_of_best=KEEPS_ALL)
         features = replace(self.features, text_hashes=frozenset())
         every = fuse(found, self.fused.late, plan, features, self.calibration, self.fused.best_cosine)
         return replace(every, evidence=self.fused.evidence)

@@ -14,7 +14,8 @@ from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, Plan, TimeInterval, Wanted
 from hummock.recall.evidence import evidence
-from hummock.recall.plan import ONLY_TIME_SHARE, minimum_of
+from hummock.recall.plan import CODE as GROUP_OF_CODE
+from hummock.recall.plan import KEEPS_ALL, ONLY_TIME_SHARE
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.verdicts import verdict_factors
 from hummock.text.traits import Trait
@@ -104,6 +105,7 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
         evidence: (n,) float32, what the words of every candidate say for it, 1 and more enough; none, (0,), where
             nothing is left out for being unlike the query.
         cross: (m,) float32 in [0, 1], what the cross-encoder says, NaN of what it did not read; None if it did not run.
+        minimum: (n,) float32, the least similarity of every candidate; None where all have the plan's.
     """
 
     candidates: Candidates
@@ -124,6 +126,7 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
     best_cosine: float
     evidence: NDArray[np.float32]
     cross: NDArray[np.float32] | None = None
+    minimum: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -158,7 +161,9 @@ def fuse(
         calibration: From cosine to similarity.
         best_cosine: That of the most similar candidate of all groups (`evidence.best_cosine`).
     """
-    weights = _weights(found.name, plan, features, calibration, best_cosine)
+    weights = _weights(plan, features, calibration, best_cosine)
+    if has_bar(found.name, plan, features):
+        weights = weights._replace(min_similarity=KEEPS_ALL, min_of_best=KEEPS_ALL)
     spoken_for = evidence(found, plan, features)
     echo_hashes = np.array(list(features.text_hashes), np.uint64)
     marks = _marks(found, plan)
@@ -208,11 +213,16 @@ def fuse(
     )
 
 
-def _weights(group: str, plan: Plan, features: QueryFeatures, calibration: Calibration, best_cosine: float) -> Weights:
+def has_bar(group: str, plan: Plan, features: QueryFeatures) -> bool:
+    """Whether a bar holds for a group in place of the least similarity: `bar.above_bar`, which comes later."""
+    return group == GROUP_OF_CODE and plan.code_bar is not None and features.vector is not None
+
+
+def _weights(plan: Plan, features: QueryFeatures, calibration: Calibration, best_cosine: float) -> Weights:
     neighbour_weight, answer_weight, asking_loss = _lending(plan)
     return Weights(
         unrelated=calibration.unrelated_han if features.is_han else calibration.unrelated_latin,
-        min_similarity=minimum_of(plan, group, han=features.is_han),
+        min_similarity=plan.min_similarity,
         min_of_best=plan.min_of_best,
         best_cosine=best_cosine,
         vector_share=features.known_share,

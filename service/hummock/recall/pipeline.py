@@ -30,10 +30,12 @@ from hummock.core.recall import (
 from hummock.ports.models import Clock, Embedder, EmbeddingLate
 from hummock.ports.store import Recallable
 from hummock.recall.appended import appended
+from hummock.recall.bar import above_bar
 from hummock.recall.bridge import crossed, gloss_of, glossed_terms, in_own_language, query_gloss, with_bridge
 from hummock.recall.conversation import favoured
 from hummock.recall.diversify import Picked, pick
 from hummock.recall.evidence import best_cosine
+from hummock.recall.files import by_files
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours
 from hummock.recall.intent import AskIntent, analyse_intent
@@ -219,10 +221,13 @@ class Recall:
         if len(features.tokens):
             budget.done(_LATE)
         best = best_cosine(gathered.groups, plan, features, space.calibration)
-        fused = tuple(
-            appended(favoured(fuse(found, scores, plan, features, space.calibration, best), plan, query.text), plan)
+        joined = (
+            fuse(found, scores, plan, features, space.calibration, best)
             for found, scores in zip(gathered.groups, late, strict=True)
         )
+        ordered = (by_files(favoured(group, plan, query.text), plan) for group in joined)
+        left = (above_bar(group, plan, features, space.calibration) for group in ordered)
+        fused = tuple(appended(group, plan) for group in left)
         budget.done("fuse")
         # Decided before the cross-encoder takes what time is left: it gives way to neighbours.
         brings_neighbours = bool(query.context_window) and budget.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)

@@ -48,7 +48,6 @@ LITERAL_CANDIDATES: Final = 20
 
 KEEPS_ALL: Final = -1.0
 """A minimum that every similarity reaches."""
-
 LITERAL_MINIMUM: Final = 0.30
 """That of the chat document (S4-21), where its algorithm is asked for."""
 
@@ -66,8 +65,8 @@ _NUMBERS: Final = tuple(name for name in PresetSettings.__struct_fields__ if nam
 class Defaults:
     """What a preset means, field by field as in `Plan`; `main_kinds` are the kinds of the main group.
 
-    A field that a preset does not name is as in AGENT. `min_of_best` is the minimum of what stands out: a
-    paraphrase may be little like what it asks for, and is still by far the nearest to it.
+    A field that a preset does not name is as in AGENT. `code_bar` is `bar.above_bar`'s. `min_of_best` is the
+    minimum of what stands out: a paraphrase may be little like what it asks for, and is still by far the nearest to it.
     """
 
     main_kinds: frozenset[MemoryKind] = ALL_KINDS
@@ -77,7 +76,7 @@ class Defaults:
     code_top_k: int = 0
     domain_top_k: int = 0
     min_similarity: float = KEEPS_ALL
-    min_of_code: float = KEEPS_ALL
+    code_bar: float | None = None
     min_of_best: float = KEEPS_ALL
     decay_mode: DecayMode = DecayMode.OFF
     half_life_days: float = 14.0
@@ -91,7 +90,7 @@ PRESETS: Mapping[Preset, Defaults] = {
         origins=frozenset({Origin.MANUAL, Origin.SUMMARY, Origin.USER_INPUT}),
         candidates=50,
         top_k=5,
-        min_similarity=0.17,
+        min_similarity=0.15,
         min_of_best=0.08,
         decay_mode=DecayMode.EXPONENTIAL,
         decay_floor=0.9,
@@ -102,8 +101,8 @@ PRESETS: Mapping[Preset, Defaults] = {
         main_kinds=frozenset({MemoryKind.LEARNING_RECORD, MemoryKind.NOTE, MemoryKind.ENTRY}),
         code_top_k=10,
         domain_top_k=3,
-        min_similarity=0.17,
-        min_of_code=0.25,
+        min_similarity=0.15,
+        code_bar=0.96,
         min_of_best=0.08,
     ),
     Preset.AGENT: Defaults(),
@@ -146,13 +145,13 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     as_of = _or(query.as_of, now)
     times = times_of(query, as_of, joins_paths=joins_paths(query))
     wanted = wanted_by(query.text) if joins_paths(query) else Wanted.NOTHING
-    min_similarity, min_of_code, min_of_best = _minima(query, defaults)
+    min_similarity, code_bar, min_of_best = _minima(query, defaults)
     return Plan(
         preset=query.preset,
         groups=_groups(query, defaults, intent),
         filter=_filter(query.filter, _answering(query, defaults.origins, wanted)),
         min_similarity=min_similarity,
-        min_of_code=min_of_code,
+        code_bar=code_bar,
         min_of_best=min_of_best,
         decay=decay_of(query),
         relevance_weight=_or(query.relevance_weight, 1.0 if _is_newest_first(query) else defaults.relevance_weight),
@@ -171,21 +170,12 @@ def make_plan(query: RecallQuery, intent: Intent, near_twin_bar: float, now: flo
     )
 
 
-def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float, float]:
-    """The least similarity, that of code fragments and that of what stands out; a caller's holds for all alike."""
+def _minima(query: RecallQuery, defaults: Defaults) -> tuple[float, float | None, float]:
+    """The least similarity, the bar of code fragments and the minimum of what stands out; a caller's holds for all."""
     given = LITERAL_MINIMUM if query.min_similarity is None and _is_literal_chat(query) else query.min_similarity
     if given is not None:
-        return given, given, given
-    return defaults.min_similarity, max(defaults.min_similarity, defaults.min_of_code), defaults.min_of_best
-
-
-def minimum_of(plan: Plan, group: str, *, han: bool) -> float:
-    """The least similarity in a group.
-
-    Among thousands of fragments some are a little like anything that is asked. What a Chinese question asks for is
-    itself only a little like it, since code is English.
-    """
-    return plan.min_of_code if group == CODE and not han else plan.min_similarity
+        return given, None, given
+    return defaults.min_similarity, defaults.code_bar, defaults.min_of_best
 
 
 def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[GroupPlan, ...]:

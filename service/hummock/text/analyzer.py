@@ -25,8 +25,8 @@ from hummock_kernels.analyzer import (
 )
 
 ANALYZER_VERSION: Final = 4
-"""Moves when the same memory gives other terms, names or traits: `store/lmdb/reanalyse.py` makes those of earlier
-versions anew."""
+"""Moves when the same memory gives other terms, names, traits or files: `store/lmdb/reanalyse.py` makes those of
+earlier versions anew."""
 
 MAX_TERM_CHARACTERS: Final = 64
 

@@ -31,14 +31,14 @@ class _PresetEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Preset.ValueTy
     PRESET_UNSPECIFIED: _Preset.ValueType  # 0
     """Not said. Means AGENT."""
     PRESET_CHAT: _Preset.ValueType  # 1
-    """Conversations: 50 candidates, 5 hits, similarity of at least 0.17, decay with age down to nine tenths; MANUAL,
+    """Conversations: 50 candidates, 5 hits, similarity of at least 0.15, decay with age down to nine tenths; MANUAL,
     SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
     recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
     the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT.
     """
     PRESET_CODE: _Preset.ValueType  # 2
-    """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.17,
-    of fragments 0.25 where the query has no Chinese characters.
+    """Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.15;
+    of fragments as much as is missing where late interaction and words say little for them, the more the more there are.
     """
     PRESET_AGENT: _Preset.ValueType  # 3
     """Agents: 50 candidates, 10 hits of any kind, made to differ from each other."""
@@ -51,14 +51,14 @@ class Preset(_Preset, metaclass=_PresetEnumTypeWrapper):
 PRESET_UNSPECIFIED: Preset.ValueType  # 0
 """Not said. Means AGENT."""
 PRESET_CHAT: Preset.ValueType  # 1
-"""Conversations: 50 candidates, 5 hits, similarity of at least 0.17, decay with age down to nine tenths; MANUAL,
+"""Conversations: 50 candidates, 5 hits, similarity of at least 0.15, decay with age down to nine tenths; MANUAL,
 SUMMARY and USER_INPUT, and AI_OUTPUT where query_text asks for what was said by the assistant ("what did you
 recommend?", 你上次推荐的). With paths of VECTOR alone the algorithm is that of
 the chat document: 20 candidates, a minimum of 0.30, decay without end, and never AI_OUTPUT.
 """
 PRESET_CODE: Preset.ValueType  # 2
-"""Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.17,
-of fragments 0.25 where the query has no Chinese characters.
+"""Coding assistants: 50 candidates, 10 hits, 10 code fragments and 3 domains beside them, similarity of at least 0.15;
+of fragments as much as is missing where late interaction and words say little for them, the more the more there are.
 """
 PRESET_AGENT: Preset.ValueType  # 3
 """Agents: 50 candidates, 10 hits of any kind, made to differ from each other."""
@@ -1016,7 +1016,7 @@ class Receipt(_message.Message):
     minimum similarity is mostly a cosine. Unset where min_similarity is.
     """
     min_similarity_of_best: _builtins.float
-    """What a candidate needed that is half as similar again as all others, in [-1, 1]. Unset where min_similarity is."""
+    """What a candidate needed that is two and a half times as similar as all others, in [-1, 1]. Unset where min_similarity is."""
     @_builtins.property
     def stages(self) -> _containers.RepeatedCompositeFieldContainer[Global___StageTime]:
         """The stages in the order in which they ran."""

@@ -353,6 +353,7 @@ class Search:
             traits=columns.traits.values[at],
             name_hash=columns.name_hash.values[at],
             speaker=columns.speaker.values[at],
+            file=columns.file.values[at],
             text_hash=columns.text_hash.values[at],
             cosine=cosine,
             keyword=keyword,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.memory import Memory, MemoryKind
+from hummock.core.memory import CodeFragment, Memory, MemoryKind
 from hummock.store.views.growing import Growing
 from hummock.text.normalise import prose, short_hash
 from hummock.text.traits import traits_of
@@ -81,6 +81,7 @@ ROW = np.dtype(
         ("name_hash", "<u8"),
         ("supersedes", "u1"),
         ("speaker", "<u4"),
+        ("file", "<u4"),
         ("helpful", "u1"),
         ("wrong", "u1"),
     ]
@@ -90,7 +91,7 @@ ROW = np.dtype(
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
-_ROW = struct.Struct("<HqdddQQIiHBBQBQBIBB")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBB")
 _CHUNKS = struct.Struct("<H")
 _CHUNKS_AT = struct.calcsize("<HqdddQQIi")
 _VERDICTS_AT = _ROW.size - 2
@@ -127,6 +128,7 @@ def pack_row(
         id_hash(name) if name else 0,
         bool(memory.supersedes),
         speaker_hash(memory.speaker),
+        file_hash(memory),
         *verdicts,
     )
     return row + memory.id.encode()
@@ -141,6 +143,13 @@ def speaker_hash(name: str) -> int:
     """32 bits of a speaker's name, whatever its case and spaces; 0 of none."""
     folded = prose(name)
     return zlib.crc32(folded.encode("utf-8", "surrogatepass")) or 1 if folded else 0
+
+
+def file_hash(memory: Memory) -> int:
+    """32 bits of the path that a fragment of code stands in; 0 of all else."""
+    detail = memory.payload.detail if memory.payload else None
+    path = detail.path if isinstance(detail, CodeFragment) else ""
+    return zlib.crc32(path.encode("utf-8", "surrogatepass")) or 1 if path else 0
 
 
 def reanalysed(value: bytes, memory: Memory, length: int) -> bytes:
@@ -213,6 +222,7 @@ class Columns:
         name_hash: uint64 of the name that its versions share, 0 without one.
         supersedes: uint8, 1 where it says that it replaces others.
         speaker: uint32 of the speaker's name, 0 without one.
+        file: uint32 of the path of code, 0 of all else.
         helpful: uint8, voices that said so of its text. Copied, like those of `wrong`, when it changes.
         wrong: uint8, likewise.
         chunk_start: int64, its first vector row.
@@ -241,6 +251,7 @@ class Columns:
     name_hash: Growing[np.uint64]
     supersedes: Growing[np.uint8]
     speaker: Growing[np.uint32]
+    file: Growing[np.uint32]
     helpful: Growing[np.uint8]
     wrong: Growing[np.uint8]
     chunk_start: Growing[np.int64]

@@ -1,0 +1,86 @@
+"""Which fragments of code are left out of a group of code: those for which too little speaks, all things together.
+
+Among thousands of fragments some sound like anything that is asked. Similarity alone cuts what is asked for in another
+language or in other words with them; together with late interaction and shared words it does not. Where the numbers
+come from: docs/decisions/046.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from hummock.core.candidates import FoundBy
+from hummock.core.embedding import Calibration
+from hummock.core.recall import Plan
+from hummock.recall.fuse import Fused, has_bar
+from hummock.recall.plan import KEEPS_ALL
+from hummock.recall.query_features import QueryFeatures
+
+MANY_FRAGMENTS: Final = 4096
+"""So many fragments a bar is of. Each halving of them lowers it by `BAR_A_HALVING`, for so much less resembles any
+question by chance; of more it was not measured and rises no further."""
+
+BAR_A_HALVING: Final = 0.05
+
+WORTH_OF_WORDS: Final = 0.2
+"""What the evidence of words adds to the similarity and the late interaction of a fragment."""
+
+MOST_EVIDENCE: Final = 2.0
+"""Up to so much of it counts."""
+
+LATE_AT_NOTHING: Final = 0.40
+LATE_A_SIMILARITY: Final = 0.50
+"""Of what has no late interaction: what those have, on average, that are as similar."""
+
+_EXEMPT = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
+
+
+def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration) -> Fused:
+    """A group of code without what is below the plan's bar; any other group as it is.
+
+    Exempt are key files of domains that the query names, holders of the name that it is, and what is told of its time.
+
+    Args:
+        fused: In any order.
+        plan: What was asked for.
+        features: The query.
+        calibration: From cosine to similarity.
+    """
+    found = fused.candidates
+    if plan.code_bar is None or not has_bar(found.name, plan, features):
+        return fused
+    minimum = _minima(fused, plan.code_bar, plan.min_similarity)
+    similarity = np.nan_to_num(calibration.similarity(found.cosine, han=features.is_han))
+    reaches = (similarity >= minimum) | (found.found_by & _EXEMPT != 0)
+    if len(fused.time_match):
+        reaches |= fused.time_match >= 1
+    left = np.flatnonzero(reaches[fused.row])
+    return replace(
+        fused,
+        row=fused.row[left],
+        joined=fused.joined[left],
+        similarity=fused.similarity[left],
+        relevance=fused.relevance[left],
+        score=fused.score[left],
+        log_decay=fused.log_decay[left],
+        below_min_similarity=len(fused) - len(left),
+        minimum=minimum,
+    )
+
+
+def _minima(fused: Fused, bar: float, without_vector: float) -> NDArray[np.float32]:
+    """The least similarity of every candidate, (n,): what late interaction and words leave to the bar.
+
+    What has no vector yet is asked for its words alone, of which enough have to speak for it.
+    """
+    found, late, said = fused.candidates, fused.late, fused.evidence
+    halvings = np.log2(MANY_FRAGMENTS / min(max(found.searched, 1), MANY_FRAGMENTS))
+    rest = bar - BAR_A_HALVING * halvings - WORTH_OF_WORDS * np.minimum(said, MOST_EVIDENCE)
+    by_similarity = (rest - LATE_AT_NOTHING) / (1 + LATE_A_SIMILARITY)
+    least = np.where(np.isnan(late), by_similarity, rest - late)
+    by_words = np.where(said >= 1, KEEPS_ALL, without_vector)
+    return np.where(np.isnan(found.cosine), by_words, least).astype(np.float32)
