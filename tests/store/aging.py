@@ -12,7 +12,7 @@ from hummock.store.views.columns import ROW
 from tests.store.opening import MIB
 
 FIRST_ANALYZER = 1
-_NEWER_FIELDS = ("traits", "name_hash", "supersedes", "speaker")
+_NEWER_FIELDS = ("traits", "name_hash", "supersedes", "speaker", "file", "helpful", "wrong")
 
 
 def made_old(directory: Path) -> None:
