@@ -74,6 +74,13 @@ def test_a_minimum_that_is_asked_for_takes_the_place_of_the_bar() -> None:
     assert kept.memory_ids == ("a",)
 
 
+def test_a_substring_that_a_fragment_holds_is_enough() -> None:
+    """S0-13."""
+    found = replace(candidates([fragment("a", 0.05, matched=0b01, found_by=BOTH)], ()), name="code", searched=4096)
+    literal, query = replace(BARRED, substrings=("a",)), features(term_weights=())
+    assert above_bar(ranked(found, literal, query), literal, query, PLAIN).memory_ids == ("a",)
+
+
 def test_other_groups_have_no_bar() -> None:
     rows = candidates([fragment("a", 0.25)])
     assert above_bar(ranked(rows, BARRED, features()), BARRED, features(), PLAIN).memory_ids == ("a",)

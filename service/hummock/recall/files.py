@@ -35,7 +35,7 @@ _BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
 def by_files(fused: Fused, plan: Plan) -> Fused:
     """A group with its fragments of code in another order; the best of them keeps its relevance, all else its own.
 
-    What is looked up by name stays as it is, and so does the order of one path alone.
+    What is looked up by name stays as it is, and so does the order of one path alone, or of substrings.
 
     Args:
         fused: Best first.
@@ -44,7 +44,7 @@ def by_files(fused: Fused, plan: Plan) -> Fused:
     found = fused.candidates
     rows = fused.row
     places = np.flatnonzero(found.file[rows])
-    if not plan.neighbours or len(places) < 2 or (found.found_by & _BY_NAME).any():
+    if not plan.neighbours or plan.substrings or len(places) < 2 or (found.found_by & _BY_NAME).any():
         return fused
     own = fused.relevance[places]
     gained = _gained(own, found, rows[places])

@@ -214,8 +214,12 @@ def fuse(
 
 
 def has_bar(group: str, plan: Plan, features: QueryFeatures) -> bool:
-    """Whether a bar holds for a group in place of the least similarity: `bar.above_bar`, which comes later."""
-    return group == GROUP_OF_CODE and plan.code_bar is not None and features.vector is not None
+    """Whether a bar holds for a group in place of the least similarity: `bar.above_bar`, which comes later.
+
+    A substring that a fragment holds is enough by itself (S0-13).
+    """
+    is_measured = features.vector is not None and not plan.substrings
+    return group == GROUP_OF_CODE and plan.code_bar is not None and is_measured
 
 
 def _weights(plan: Plan, features: QueryFeatures, calibration: Calibration, best_cosine: float) -> Weights:
