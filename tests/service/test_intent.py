@@ -96,7 +96,7 @@ def test_english_keywords_of_the_model_find_code_that_a_chinese_question_is_abou
     asked.says({"domains": [], "action": "EXPLAIN", "keywords": ["balloon_schedule", "先本后息"]})
     answer = ask(asking, "plans", "气球贷怎么排期", preset=recall.PRESET_CODE, intent_mode=recall.INTENT_MODE_LLM)
     assert {"balloon_schedule"} <= set(answer.intent.keywords)
-    assert [hit.memory.payload.code_fragment.symbol for hit in answer.code_fragments] == ["balloon_schedule"]
+    assert [hit.memory.code_fragment.symbol for hit in answer.code_fragments] == ["balloon_schedule"]
     assert "balloon" in " ".join(answer.code_fragments[0].matched_terms)
 
 
