@@ -15,11 +15,19 @@ from mcp import Client, StdioServerParameters, stdio_client
 from tests.service.conftest import model, models_dir
 from tests.service.running import in_thread, settings
 
-__all__ = ["Agent", "model", "models_dir"]
+__all__ = ["HELLO", "Agent", "model", "models_dir"]
 
 Agent: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
 
 _PROJECTS = count()
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}},
+}
+"""The first line of a client."""
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +67,7 @@ def agent(target: str, project: str, log: Path) -> Agent:
     @asynccontextmanager
     async def start(service: str = target, command: tuple[str, ...] | None = None) -> AsyncIterator[Client]:
         environ = {**os.environ, "HUMMOCK_TARGET": service, "HUMMOCK_PROJECT": project}
-        program, *arguments = command or (sys.executable, "-m", "hummock", "mcp")
+        program, *arguments = command or (sys.executable, "-m", "hummock", "mcp", "--no-serve")
         parameters = StdioServerParameters(command=program, args=arguments, env=environ)
         with log.open("w", encoding="utf-8") as errors:
             async with Client(stdio_client(parameters, errlog=errors)) as client:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from hummock.cli.main import app
 from hummock_client import DEFAULT_TARGET
-from tests.mcp.conftest import Agent
+from tests.mcp.conftest import HELLO, Agent
 
 COMMAND = [sys.executable, "-m", "hummock", "mcp", "--project", '还款 "2"']
 
@@ -92,22 +92,14 @@ def test_a_target_that_is_none_is_refused_at_once() -> None:
 def test_without_the_extra_the_server_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name == "mcp" or name.startswith(("mcp.", "hummock.mcp."))]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
     done = CliRunner().invoke(app, ["mcp", "--project", "a"])
     assert (done.exit_code, done.stdout) == (1, "")
     assert "pip install 'hummock[mcp]'" in done.stderr
 
 
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}},
-}
-
-
 def test_ctrl_c_ends_the_server_at_once() -> None:
-    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen([*COMMAND, "--no-serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         try:

@@ -61,14 +61,17 @@ def learn(target: str, project: str) -> Callable[..., list[str]]:
     return learn
 
 
-def test_there_are_four_tools_with_schemas_of_what_they_take_and_give(agent: Agent) -> None:
+def test_there_are_five_tools_with_schemas_of_what_they_take_and_give(agent: Agent) -> None:
     """S1-04, S2-16."""
     listed = ask(agent, lambda client: client.list_tools())
     tools = {tool.name: tool for tool in listed.tools}
-    assert sorted(tools) == ["read_memory", "recall_context", "remember", "search"]
-    assert all(tool.output_schema and tool.annotations for tool in tools.values())
+    assert sorted(tools) == ["forget", "read_memory", "recall_context", "remember", "search"]
+    assert all(tool.output_schema["type"] == "object" and tool.title for tool in tools.values())
     writes = [name for name, tool in tools.items() if not tool.annotations.read_only_hint]
-    assert writes == ["remember"]
+    assert writes == ["remember", "forget"]
+    assert [name for name, tool in tools.items() if tool.annotations.destructive_hint] == ["forget"]
+    assert all(tool.annotations.idempotent_hint for tool in tools.values())
+    assert not any(tool.annotations.open_world_hint for tool in tools.values())
     assert tools["search"].description.startswith("统一搜索工具，同时搜索代码和领域知识")
     parameters = tools["search"].input_schema["properties"]
     assert list(parameters) == ["query", "topK", "type"]
@@ -151,13 +154,25 @@ def test_nothing_found_is_no_error(agent: Agent) -> None:
     assert text_of(result) == "No results.\n"
 
 
-@pytest.mark.parametrize("tool", ["search", "read_memory", "remember", "recall_context"])
-def test_an_argument_that_a_tool_does_not_know_is_an_error_that_names_it(agent: Agent, tool: str) -> None:
+KNOWN = {
+    "search": {"query": "a"},
+    "read_memory": {"id": "a"},
+    "remember": {"text": "a"},
+    "forget": {"ids": ["a"]},
+    "recall_context": {"task": "a"},
+}
+"""The least that each tool takes."""
+
+
+def test_an_argument_that_a_tool_does_not_know_is_an_error_that_names_it(agent: Agent) -> None:
     """S1-03: what is misspelt would else be passed over, and the answer be that to another question."""
-    known = {"search": "query", "read_memory": "id", "remember": "text", "recall_context": "task"}[tool]
-    result = call(agent, tool, **{known: "a", "scope": "code"})
-    assert result.is_error
-    assert "scope" in text_of(result)
+
+    async def call_all(client: Client) -> list[CallToolResult]:
+        return [await client.call_tool(tool, {**known, "scope": "code"}) for tool, known in KNOWN.items()]
+
+    for (tool, known), result in zip(KNOWN.items(), ask(agent, call_all), strict=True):
+        assert result.is_error
+        assert text_of(result).startswith(f"there is no argument scope. {tool} takes: {next(iter(known))}")
 
 
 def test_a_memory_is_read_in_full(agent: Agent, learn: Callable[..., list[str]]) -> None:
@@ -212,6 +227,22 @@ def test_what_is_remembered_is_found_by_the_next_call(agent: Agent) -> None:
     assert (found["id"], found["title"], found["tags"]) == (first["id"], "Date formats", ["checkout"])
 
 
+def test_what_is_forgotten_is_gone_and_what_was_not_there_is_named(
+    agent: Agent, learn: Callable[..., list[str]]
+) -> None:
+    wrong, right = learn(note("parseDate takes any format"), note("parseDate takes ISO 8601"))
+
+    async def forget(client: Client) -> tuple[CallToolResult, ...]:
+        first = await client.call_tool("forget", {"ids": [wrong, "no-such"]})
+        again = await client.call_tool("forget", {"ids": [wrong]})
+        return first, again, await client.call_tool("search", {"query": "parseDate"})
+
+    first, again, search = (answer(result) for result in ask(agent, forget))
+    assert first == {"forgotten": 1, "missing_ids": ["no-such"]}
+    assert again == {"forgotten": 0, "missing_ids": [wrong]}
+    assert [each["id"] for each in search["results"]] == [right]
+
+
 def test_the_context_of_a_task_is_the_code_presets_section(agent: Agent, learn: Callable[..., list[str]]) -> None:
     """S0-30: one call gives the finished section."""
     ids = learn(REPAYMENT, QUESTION)
@@ -251,7 +282,12 @@ def test_a_wrong_call_is_an_error_result_that_names_what_is_wrong(agent: Agent) 
         ("read_memory", {"id": ""}, "id"),
         ("remember", {"text": ""}, "content"),
         ("recall_context", {"task": ""}, "query_text"),
-        ("recall_context", {"task": "a", "budget_tokens": 0}, "budget_tokens"),
+        ("recall_context", {"task": "a", "budget_tokens": 0}, "budget_tokens is 0"),
+        ("search", {}, "query is missing"),
+        ("search", {"query": "a", "topK": "many"}, 'topK is "many", and should be a valid integer'),
+        ("remember", {"text": 7}, "text is 7, and should be a valid string"),
+        ("forget", {"ids": []}, "ids is [], and should have at least 1 item"),
+        ("forget", {"ids": [str(each) for each in range(101)]}, "should have at most 100 items"),
     ]
 
     async def call_all(client: Client) -> list[CallToolResult]:
@@ -260,6 +296,16 @@ def test_a_wrong_call_is_an_error_result_that_names_what_is_wrong(agent: Agent) 
     for (_, _, message), result in zip(wrong, ask(agent, call_all), strict=True):
         assert result.is_error
         assert message in text_of(result)
+        assert not any(theirs in text_of(result) for theirs in ("pydantic", "http", "Input should", "validation error"))
+
+
+def test_a_tool_that_is_none_is_a_wrong_parameter(agent: Agent) -> None:
+    async def wrong(client: Client) -> int:
+        with pytest.raises(MCPError, match="there is no tool searhc; there are: search, read_memory") as caught:
+            await client.call_tool("searhc", {"query": "a"})
+        return caught.value.error.code
+
+    assert ask(agent, wrong) == INVALID_PARAMS
 
 
 def test_a_memory_of_another_project_is_not_there(agent: Agent, target: str) -> None:
@@ -278,15 +324,8 @@ def test_the_resource_of_an_unknown_memory_is_a_wrong_parameter(agent: Agent) ->
 
 
 def test_without_a_service_every_tool_says_how_to_start_one_and_the_server_stays_up(agent: Agent, nobody: str) -> None:
-    calls = {
-        "search": {"query": "a"},
-        "read_memory": {"id": "a"},
-        "remember": {"text": "a"},
-        "recall_context": {"task": "a"},
-    }
-
     async def call_all(client: Client) -> list[CallToolResult]:
-        return [await client.call_tool(tool, arguments) for tool, arguments in calls.items()]
+        return [await client.call_tool(tool, arguments) for tool, arguments in KNOWN.items()]
 
     results = ask(agent, call_all, nobody)
     assert all(result.is_error for result in results)

@@ -131,6 +131,15 @@ class Remembered(_Answer):
         )
 
 
+class Forgotten(_Answer):
+    """What became of memories that were to be forgotten."""
+
+    forgotten: int
+    """How many were removed."""
+    missing_ids: list[str]
+    """Ids that no memory of this project has."""
+
+
 class TaskContext(_Answer):
     """What is known that bears on a task."""
 

@@ -1,0 +1,104 @@
+"""The calls of the service that the tools stand on: here alone the contract's messages become answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
+
+import grpc
+
+from hummock.mcp.results import Forgotten, MemoryInFull, Remembered, SearchResults, TaskContext
+from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
+from hummock_client import AsyncClient
+from hummock_client.errors import HummockCallError, describe
+
+Answer = TypeVar("Answer")
+
+
+class Refused(Exception):
+    """A call came to nothing; the message is for the model, and says how to mend it where that is known."""
+
+
+class UnknownMemory(Refused):
+    """The memory does not exist."""
+
+
+class Reach(Protocol):
+    """Sees to it that there is a service to call."""
+
+    async def __call__(self) -> bool:
+        """Whether anything was done about it, so that a call that failed may work now. Raises: Refused."""
+
+
+async def as_it_is() -> bool:
+    """The service is somebody else's business."""
+    return False
+
+
+class ProjectCalls:
+    """The memories of one project. Every call raises Refused when it comes to nothing."""
+
+    def __init__(self, client: AsyncClient, project: str, reach: Reach) -> None:
+        self._client = client
+        self._project = project
+        self._reach = reach
+        self._is_reached = False
+
+    async def search(self, query: str, top_k: int, type: str, session_id: str) -> tuple[str, SearchResults]:
+        """Code and knowledge in one list, as text and as data. Searches of one session know what was shown in it."""
+        scope = context_service_pb2.SearchScope.Value(f"SEARCH_SCOPE_{type.upper()}")
+        found = await self._answered(
+            lambda: self._client.search(self._project, query, scope=scope, top_k=top_k, session_id=session_id)
+        )
+        return found.text, SearchResults.of(found)
+
+    async def read(self, id: str) -> MemoryInFull:
+        """One memory in full. Raises: UnknownMemory."""
+        return MemoryInFull.of(await self._answered(lambda: self._client.get(self._project, id)))
+
+    async def remember(self, text: str, title: str, tags: Sequence[str]) -> Remembered:
+        """Stores a note."""
+        memory = memory_pb2.MemoryInput(
+            kind=memory_pb2.MEMORY_KIND_NOTE,
+            # MANUAL would say that a person wrote it, and no chat recalls AI_OUTPUT.
+            origin=memory_pb2.ORIGIN_SUMMARY,
+            index=memory_pb2.MemoryIndex(title=title, tags=tags),
+            payload=memory_pb2.MemoryPayload(content=text),
+        )
+        learnt = await self._answered(lambda: self._client.learn(self._project, [memory]))
+        return Remembered.of(learnt.results[0])
+
+    async def forget(self, ids: Sequence[str]) -> Forgotten:
+        """Removes memories, all in one write."""
+        removed = await self._answered(lambda: self._client.delete(self._project, ids))
+        return Forgotten(forgotten=removed.deleted_count, missing_ids=list(removed.missing_ids))
+
+    async def recall_context(self, task: str, budget_tokens: int | None) -> TaskContext:
+        """The context section of the CODE preset; nothing is counted as used."""
+        recall = recall_pb2.RecallRequest(query_text=task, preset=recall_pb2.PRESET_CODE)
+        request = context_service_pb2.RenderRequest(
+            project=self._project,
+            recall=recall,
+            form=context_service_pb2.RENDER_FORM_CONTEXT,
+            budget_tokens=budget_tokens,
+        )
+        return TaskContext.of(await self._answered(lambda: self._client.send(request)))
+
+    async def _answered(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+        """What the service answers; where it had to be started first, or again, that is done.
+
+        A write is repeated only when it found nobody: remembering twice is one memory, forgetting twice as once.
+        """
+        try:
+            if not self._is_reached:
+                await self._reach()
+                self._is_reached = True
+            try:
+                return await call()
+            except HummockCallError as error:
+                if error.reason != grpc.StatusCode.UNAVAILABLE.name or not await self._reach():
+                    raise
+                return await call()
+        except HummockCallError as error:
+            failure = UnknownMemory if error.code is grpc.StatusCode.NOT_FOUND else Refused
+            raise failure(describe(error, self._client.target)) from error

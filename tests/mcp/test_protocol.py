@@ -1,0 +1,62 @@
+"""What the server says of itself, and to lines that are no messages: raw, as it stands on the pipe."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from mcp.types import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+
+from tests.mcp.conftest import HELLO
+
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def say(*lines: str | dict[str, object]) -> list[dict[str, Any]]:
+    """What the server answers to these lines, when its stdin ends behind them."""
+    command = [sys.executable, "-m", "hummock", "mcp", "--project", "p", "--no-serve"]
+    written = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    done = subprocess.run(command, input=written, capture_output=True, encoding="utf-8", check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_what_is_not_there_is_not_advertised() -> None:
+    (hello,) = say(HELLO)
+    capabilities = hello["result"]["capabilities"]
+    assert sorted(name for name, value in capabilities.items() if value is not None) == ["resources", "tools"]
+    assert hello["result"]["serverInfo"]["name"] == "hummock"
+    assert hello["result"]["instructions"].startswith("Hummock keeps what is known about this project")
+
+
+def test_prompts_are_asked_for_in_vain() -> None:
+    answers = say(HELLO, INITIALIZED, {"jsonrpc": "2.0", "id": 2, "method": "prompts/list"})
+    assert answers[-1]["error"]["code"] == METHOD_NOT_FOUND
+
+
+@pytest.mark.parametrize("line", ["{", "GET / HTTP/1.1", '{"jsonrpc": "2.0", "id": 7,'])
+def test_a_line_that_is_no_json_is_a_parse_error_and_the_next_is_answered(line: str) -> None:
+    error, hello = say(line, HELLO)
+    assert (error["id"], error["error"]["code"]) == (None, PARSE_ERROR)
+    assert hello["id"] == HELLO["id"]
+
+
+def test_a_message_that_is_none_is_an_invalid_request_with_its_id_where_it_has_one() -> None:
+    first, second, third, hello = say({"jsonrpc": "2.0", "id": 7}, {"id": "a", "method": "ping"}, "[]", HELLO)
+    assert [each["error"]["code"] for each in (first, second, third)] == [INVALID_REQUEST] * 3
+    assert [each["id"] for each in (first, second, third)] == [7, "a", None]
+    assert hello["id"] == HELLO["id"]
+
+
+def test_an_empty_line_is_passed_over() -> None:
+    (hello,) = say("", HELLO, "  ")
+    assert hello["id"] == HELLO["id"]
+
+
+def test_the_first_answer_waits_for_nothing_that_only_a_call_needs() -> None:
+    program = "import sys, hummock.mcp.serving, hummock.mcp.stdio; print([n for n in sys.argv[1:] if n in sys.modules])"
+    unneeded = ["grpc", "google.protobuf", "hummock_client", "hummock.mcp.results", "hummock.config", "numpy"]
+    done = subprocess.run([sys.executable, "-c", program, *unneeded], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout == "[]\n"
