@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from mcp.types import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 from tests.mcp.conftest import HELLO
 
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+INITIALIZED: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
-def say(*lines: str | dict[str, object]) -> list[dict[str, Any]]:
+def say(*lines: str | Mapping[str, object]) -> list[dict[str, Any]]:
     """What the server answers to these lines, when its stdin ends behind them."""
     command = [sys.executable, "-m", "hummock", "mcp", "--project", "p", "--no-serve"]
     written = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)

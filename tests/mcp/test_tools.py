@@ -154,7 +154,7 @@ def test_nothing_found_is_no_error(agent: Agent) -> None:
     assert text_of(result) == "No results.\n"
 
 
-KNOWN = {
+KNOWN: dict[str, dict[str, object]] = {
     "search": {"query": "a"},
     "read_memory": {"id": "a"},
     "remember": {"text": "a"},

@@ -45,7 +45,8 @@ class BackgroundService:
         self._target = target
         self._say = say
         self._one_at_a_time = asyncio.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        """What was started here, whether or not it lives."""
 
     async def start(self) -> bool:
         """Start the service unless it listens, and wait until it does; whether that was needed.
@@ -56,13 +57,13 @@ class BackgroundService:
             if _listens(self._target):
                 return False
             data = _data_dir()
-            if self._process is None or self._process.poll() is not None:
-                self._process = _spawn(self._target, data)
+            if self.process is None or (self.process.poll() is not None and not _is_held(data)):
+                self.process = _spawn(self._target, data)
                 self._say(
-                    f"no service at {self._target}: started one (process {self._process.pid}), which goes on when "
+                    f"no service at {self._target}: started one (process {self.process.pid}), which goes on when "
                     f"this ends; its log: {data / LOG_FILE}"
                 )
-            await self._until_it_listens(self._process, data)
+            await self._until_it_listens(self.process, data)
             return True
 
     async def _until_it_listens(self, process: subprocess.Popen[bytes], data: Path) -> None:

@@ -1,0 +1,129 @@
+"""Streamable HTTP: the SDK's own client over a real socket, and who is turned away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from mcp import Client
+from mcp.types import CallToolResult
+from typer.testing import CliRunner
+
+from hummock.cli.main import app
+from hummock.cli.mcp import SERVING_MCP_ON
+from tests.mcp.conftest import HELLO
+
+COMMAND = (sys.executable, "-m", "hummock", "mcp", "--transport", "http", "--no-serve")
+JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture
+def server(target: str, project: str) -> Iterator[subprocess.Popen[str]]:
+    environ = {**os.environ, "HUMMOCK_TARGET": target, "HUMMOCK_PROJECT": project}
+    with subprocess.Popen(
+        [*COMMAND, "--port", "0"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def url(server: subprocess.Popen[str]) -> str:
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    assert line.startswith(f"{SERVING_MCP_ON}http://127.0.0.1:")
+    return line.removeprefix(SERVING_MCP_ON).strip()
+
+
+def ask(url: str, talk: Callable[[Client], Awaitable[Any]]) -> Any:
+    async def session() -> Any:
+        async with Client(url) as client:
+            return await talk(client)
+
+    return asyncio.run(session())
+
+
+def posted(url: str, **headers: str) -> int:
+    """The status of a first message with these headers."""
+    request = Request(url, json.dumps(HELLO).encode(), {**JSON, **headers})  # noqa: S310 - http, and our own
+    try:
+        with urlopen(request) as answer:  # noqa: S310
+            return int(answer.status)
+    except HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_the_tools_answer_over_http_as_over_a_pipe(url: str) -> None:
+    async def talk(client: Client) -> tuple[list[str], CallToolResult, CallToolResult, CallToolResult]:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        noted = await client.call_tool("remember", {"text": "结算页的 parseDate 只接受 ISO 8601"})
+        found = await client.call_tool("search", {"query": "parseDate", "topK": 1})
+        return tools, noted, found, await client.call_tool("search", {"query": "parseDate", "limit": 1})
+
+    tools, noted, found, refused = ask(url, talk)
+    assert tools == ["search", "read_memory", "recall_context", "remember", "forget"]
+    assert [each["id"] for each in found.structured_content["results"]] == [noted.structured_content["id"]]
+    assert refused.is_error
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": "evil.example"}, 421),
+        ({"host": "127.0.0.1:1"}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+    ],
+)
+def test_a_page_whose_name_resolves_to_this_machine_is_turned_away(
+    url: str, headers: dict[str, str], status: int
+) -> None:
+    assert posted(url, **headers) == status
+
+
+def test_a_page_of_this_very_address_may_call(url: str) -> None:
+    assert posted(url, origin=url.removesuffix("/mcp")) == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_in_order_although_a_client_is_connected(
+    server: subprocess.Popen[str], url: str, number: signal.Signals
+) -> None:
+    async def talk(client: Client) -> int:
+        await client.list_tools()
+        server.send_signal(number)
+        return await asyncio.to_thread(server.wait, 30)
+
+    assert ask(url, talk) == 0
+    assert server.stderr is not None
+    assert server.stderr.read() == "ended\n"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.com", "::"])  # noqa: S104 - what is refused
+def test_an_address_that_others_can_reach_is_refused_with_what_to_do_instead(host: str) -> None:
+    done = CliRunner().invoke(app, ["mcp", "--project", "a", "--transport", "http", "--host", host, "--no-serve"])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"error: {host} can be reached by other machines" in done.stderr
+    assert "ssh -L" in done.stderr
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = CliRunner().invoke(app, ["mcp", "--project", "a", "--transport", "http", "--port", port, "--no-serve"])
+    assert done.exit_code == 1
+    assert f"error: 127.0.0.1:{port}: Address already in use" in done.stderr
