@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import signal
-import sys
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +14,8 @@ import typer
 from hummock.cli.background import BackgroundService, can_be_started
 from hummock.cli.child import ending_signals_interrupt
 from hummock.cli.connection import CommandFailed, packages_of, resolved_target
-from hummock.cli.options import ProjectOption, TargetOption, utf8
+from hummock.cli.mcp_install import install
+from hummock.cli.options import TargetOption, utf8
 from hummock.cli.output import note, print_line
 from hummock.cli.watch import follow_beside
 from hummock_client.channel import DEFAULT_TARGET
@@ -29,23 +27,6 @@ SERVING_MCP_ON = "serving MCP on "
 """Begins the one line of stdout with `--transport http`; the address follows."""
 
 app = typer.Typer(help="Give an agent the memories of a project (MCP over stdin and stdout).")
-
-
-class ClientName(StrEnum):
-    """Clients whose configuration is known."""
-
-    CLAUDE = "claude"
-    CURSOR = "cursor"
-    VSCODE = "vscode"
-    CODEX = "codex"
-
-
-_PLACES = {
-    ClientName.CLAUDE: ".mcp.json of the project, or claude_desktop_config.json",
-    ClientName.CURSOR: ".cursor/mcp.json of the project, or ~/.cursor/mcp.json",
-    ClientName.VSCODE: ".vscode/mcp.json of the project",
-    ClientName.CODEX: "~/.codex/config.toml",
-}
 
 
 def _utf8_or_none(value: str | None) -> str | None:
@@ -141,49 +122,4 @@ def _starting(target: str) -> Reach:
     return reach
 
 
-@app.command("config")
-def config(
-    client: Annotated[ClientName, typer.Option("--client", help="Whose configuration to write.")],
-    project: ProjectOption,
-    index: Annotated[
-        Path | None, typer.Option("--index", metavar="DIR", help="Have the server follow this repository.")
-    ] = None,
-    target: TargetOption = DEFAULT_TARGET,
-) -> None:
-    """Print what makes a client start this server; nothing is written."""
-    resolved = resolved_target(target)
-    # The interpreter by its whole path: what starts the server knows no virtual environment.
-    command = [sys.executable, "-m", "hummock", "mcp", "--project", project]
-    if index is not None:
-        # By its whole path: a client starts the server wherever it likes.
-        command += ["--index", str(index.resolve())]
-    if resolved != DEFAULT_TARGET:
-        command += ["--target", resolved]
-    print_line(_snippet(client, command))
-    note(f"put it into {_PLACES[client]}")
-
-
-def _snippet(client: ClientName, command: Sequence[str]) -> str:
-    """The client's configuration with this server alone, as JSON or TOML.
-
-    Args:
-        client: Which client.
-        command: Program and arguments that start the server.
-    """
-    program, *arguments = command
-    if client is ClientName.CODEX:
-        return f"[mcp_servers.hummock]\ncommand = {_quoted(program)}\nargs = {_quoted(arguments)}"
-    entry: dict[str, object] = {"command": program, "args": arguments}
-    if client is ClientName.VSCODE:
-        # It passes over entries without a type, and over "mcpServers", in silence.
-        return _json({"servers": {"hummock": {"type": "stdio", **entry}}})
-    return _json({"mcpServers": {"hummock": entry}})
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def _quoted(value: object) -> str:
-    # TOML writes strings and lists of them as JSON does, but for DEL, which it wants escaped.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+app.command("install")(install)

@@ -1,0 +1,244 @@
+"""`hummock mcp install`: which file it writes, that it asks first, and that nothing else in the file is touched."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from hummock.cli import mcp_install
+from hummock.cli.main import app
+from hummock.mcp import jsonc
+from hummock.mcp.clients import CLIENTS
+from hummock_client import DEFAULT_TARGET
+
+USER_COMMAND = [sys.executable, "-P", "-m", "hummock", "mcp", "--project", "shop"]
+SHARED_COMMAND = ["hummock", "mcp", "--project", "shop"]
+
+CURSOR = """\
+{
+  // my servers
+  "mcpServers": {
+    "other": { "command": "o", "args": ["//", "/*", ",}"] }, // keep
+  },
+  "z": 1,
+}
+"""
+CODEX = """\
+model = "o3"  # mine
+
+[mcp_servers.other]
+command = "o"
+
+[tui]
+theme = "dark"
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HUMMOCK_TARGET", DEFAULT_TARGET)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(sys, "platform", "linux")
+    (tmp_path / "repository").mkdir()
+    monkeypatch.chdir(tmp_path / "repository")
+    return tmp_path / "home"
+
+
+def install(client: str, *more: str, answer: str | None = None) -> Result:
+    words = ["mcp", "install", "--client", client, "--project", "shop", *more]
+    return CliRunner().invoke(app, words, input=answer)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_known_client_can_be_named() -> None:
+    assert [name.value for name in mcp_install.ClientName] == list(CLIENTS)
+
+
+@pytest.mark.parametrize(
+    ("client", "file"),
+    [
+        ("cursor", ".cursor/mcp.json"),
+        ("vscode", ".config/Code/User/mcp.json"),
+        ("claude", ".config/Claude/claude_desktop_config.json"),
+        ("claude-code", ".claude.json"),
+        ("codex", ".codex/config.toml"),
+        ("windsurf", ".codeium/windsurf/mcp_config.json"),
+        ("zed", ".config/zed/settings.json"),
+    ],
+)
+def test_the_users_file_starts_the_server_by_whole_paths(home: Path, client: str, file: str) -> None:
+    done = install(client, "--yes")
+    assert done.exit_code == 0, done.output
+    text = (home / file).read_text(encoding="utf-8")
+    document = tomllib.loads(text) if file.endswith(".toml") else json.loads(text)
+    entry = document[CLIENTS[client].servers]["hummock"]
+    assert [entry["command"], *entry["args"]] == USER_COMMAND
+    assert f"{home / file} written; " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "folder"),
+    [
+        ("cursor", ".cursor/mcp.json", "${workspaceFolder}"),
+        ("vscode", ".vscode/mcp.json", "${workspaceFolder}"),
+        ("claude-code", ".mcp.json", "."),
+        ("codex", ".codex/config.toml", "."),
+    ],
+)
+def test_a_shared_file_names_nothing_of_this_machine(client: str, file: str, folder: str) -> None:
+    done = install(client, "--scope", "workspace", "--index", ".", "--yes")
+    assert done.exit_code == 0, done.output
+    text = Path(file).read_text(encoding="utf-8")
+    document = tomllib.loads(text) if file.endswith(".toml") else json.loads(text)
+    entry = document[CLIENTS[client].servers]["hummock"]
+    assert [entry["command"], *entry["args"]] == [*SHARED_COMMAND, "--index", folder]
+
+
+@pytest.mark.parametrize("client", ["claude", "windsurf", "zed"])
+def test_who_has_no_shared_file_is_told_so(client: str) -> None:
+    done = install(client, "--scope", "workspace", "--yes")
+    assert done.exit_code == 1
+    assert "has no file that a folder shares" in done.stderr
+
+
+def test_a_folder_that_others_do_not_have_is_not_shared(tmp_path: Path) -> None:
+    done = install("cursor", "--scope", "workspace", "--index", str(tmp_path), "--yes")
+    assert done.exit_code == 1
+    assert "lies outside" in done.stderr
+
+
+def test_a_shared_file_that_this_machine_cannot_start_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert "not on your PATH" in install("cursor", "--scope", "workspace", "--yes").stderr
+
+
+def test_the_files_of_a_mac_lie_in_its_library(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert install("vscode", "--yes").exit_code == 0
+    assert (home / "Library/Application Support/Code/User/mcp.json").exists()
+
+
+def test_the_environment_moves_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    assert install("zed", "--yes").exit_code == install("codex", "--yes").exit_code == 0
+    assert (tmp_path / "config/zed/settings.json").exists()
+    assert (tmp_path / "codex/config.toml").exists()
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", None])
+def test_nothing_is_written_unless_the_answer_is_yes(home: Path, answer: str | None) -> None:
+    file = write(home / ".cursor/mcp.json", CURSOR)
+    done = install("cursor", answer=answer)
+    assert done.exit_code == 1
+    assert str(file) in done.stderr
+    assert '+    "hummock": {' in done.stderr
+    assert "nothing was written" in done.stderr
+    assert file.read_text(encoding="utf-8") == CURSOR
+
+
+def test_yes_writes(home: Path) -> None:
+    assert install("cursor", answer="y\n").exit_code == 0
+    assert (home / ".cursor/mcp.json").exists()
+
+
+def test_printing_writes_nothing(home: Path) -> None:
+    assert install("cursor", "--print").exit_code == 0
+    assert not home.exists()
+
+
+def test_comments_order_and_commas_of_json_stay(home: Path) -> None:
+    file = write(home / ".cursor/mcp.json", CURSOR)
+    file.chmod(0o640)
+    assert install("cursor", "--yes").exit_code == 0
+    text = file.read_text(encoding="utf-8")
+    begin, end = text.index('    "hummock": {'), text.index('  },\n  "z"')
+    assert text[:begin] + text[end:] == CURSOR
+    assert list(jsonc.read(text)["mcpServers"]) == ["other", "hummock"]
+    assert file.stat().st_mode & 0o777 == 0o640
+    again = install("cursor")
+    assert again.stdout == f"{file} is as it should be; nothing written\n"
+    assert install("cursor", "--remove", "--yes").exit_code == 0
+    assert file.read_text(encoding="utf-8") == CURSOR
+
+
+def test_comments_and_order_of_toml_stay(home: Path) -> None:
+    file = write(home / ".codex/config.toml", CODEX)
+    assert install("codex", "--yes").exit_code == 0
+    text = file.read_text(encoding="utf-8")
+    assert tomllib.loads(text) == {
+        **tomllib.loads(CODEX),
+        "mcp_servers": {
+            "other": {"command": "o"},
+            "hummock": {"startup_timeout_sec": 60, "command": USER_COMMAND[0], "args": USER_COMMAND[1:]},
+        },
+    }
+    assert text.startswith('model = "o3"  # mine\n\n[mcp_servers.other]\ncommand = "o"\n')
+    assert "nothing written" in install("codex").stdout
+    assert install("codex", "--remove", "--yes").exit_code == 0
+    assert file.read_text(encoding="utf-8") == CODEX
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "text"),
+    [
+        ("cursor", ".cursor/mcp.json", '{"mcpServers": {"hummock": {"command": "old", "env": {"A": "1"}}}}'),
+        (
+            "codex",
+            ".codex/config.toml",
+            '[mcp_servers.hummock]\ncommand = "old"\n[mcp_servers.hummock.env]\nA = "1"\n',
+        ),
+    ],
+)
+def test_what_the_user_added_to_the_entry_stays(home: Path, client: str, file: str, text: str) -> None:
+    path = write(home / file, text)
+    assert install(client, "--yes").exit_code == 0
+    after = path.read_text(encoding="utf-8")
+    document = tomllib.loads(after) if client == "codex" else json.loads(after)
+    entry = document[CLIENTS[client].servers]["hummock"]
+    assert (entry["command"], entry["env"]) == (sys.executable, {"A": "1"})
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "text"),
+    [
+        ("cursor", ".cursor/mcp.json", "{"),
+        ("cursor", ".cursor/mcp.json", "[]"),
+        ("cursor", ".cursor/mcp.json", '{"mcpServers": []}'),
+        ("cursor", ".cursor/mcp.json", '{"a": 1 /* over\n two lines */\n}'),
+        ("codex", ".codex/config.toml", "a = "),
+        ("codex", ".codex/config.toml", "mcp_servers = 1"),
+    ],
+)
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(home: Path, client: str, file: str, text: str) -> None:
+    path = write(home / file, text)
+    done = install(client, "--yes")
+    assert done.exit_code == 1
+    assert str(path) in done.stderr
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_link_to_the_file_stays_a_link(home: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "dotfiles/mcp.json", "{}\n")
+    (home / ".cursor").mkdir(parents=True)
+    (home / ".cursor/mcp.json").symlink_to(file)
+    assert install("cursor", "--yes").exit_code == 0
+    assert (home / ".cursor/mcp.json").is_symlink()
+    assert "hummock" in file.read_text(encoding="utf-8")
+
+
+def test_removing_what_is_not_there_changes_nothing(home: Path) -> None:
+    assert "does not name the server" in install("cursor", "--remove", "--yes").stdout
+    assert not home.exists()
