@@ -21,7 +21,7 @@ from hummock.cli.watch import follow_beside
 from hummock_client.channel import DEFAULT_TARGET
 
 if TYPE_CHECKING:
-    from hummock.mcp.calls import Reach
+    from hummock.mcp.reach import Reach
 
 SERVING_MCP_ON = "serving MCP on "
 """Begins the one line of stdout with `--transport http`; the address follows."""
@@ -112,7 +112,7 @@ def _starting(target: str) -> Reach:
     service = BackgroundService(target, note)
 
     async def reach() -> bool:
-        from hummock.mcp.calls import Refused
+        from hummock.mcp.reach import Refused
 
         try:
             return await service.start()

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import grpc
 
+from hummock.mcp.reach import Reach, Refused, UnknownMemory
 from hummock.mcp.results import Forgotten, MemoryInFull, Remembered, SearchResults, TaskContext
 from hummock.v1 import context_service_pb2, memory_pb2, recall_pb2
 from hummock_client import AsyncClient
 from hummock_client.errors import HummockCallError, describe
 
 Answer = TypeVar("Answer")
-
-
-class Refused(Exception):
-    """A call came to nothing; the message is for the model, and says how to mend it where that is known."""
-
-
-class UnknownMemory(Refused):
-    """The memory does not exist."""
-
-
-class Reach(Protocol):
-    """Sees to it that there is a service to call."""
-
-    async def __call__(self) -> bool:
-        """Whether anything was done about it, so that a call that failed may work now. Raises: Refused."""
-
-
-async def as_it_is() -> bool:
-    """The service is somebody else's business."""
-    return False
 
 
 class ProjectCalls:

@@ -35,6 +35,7 @@ from mcp.types import (
 )
 
 from hummock.core.errors import places_of
+from hummock.mcp.reach import Refused, UnknownMemory
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -106,7 +107,6 @@ class _Handlers:
 
     async def call_tool(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         """Raises: MCPError when there is no such tool; all else that goes wrong is an error result."""
-        from hummock.mcp.calls import Refused
         from hummock.mcp.tools import OFFERED
 
         tool = OFFERED.get(params.name)
@@ -143,8 +143,6 @@ class _Handlers:
         self, context: ServerRequestContext[Any], params: ReadResourceRequestParams
     ) -> ReadResourceResult:
         """Raises: MCPError."""
-        from hummock.mcp.calls import Refused, UnknownMemory
-
         found = _MEMORY_URI.fullmatch(params.uri)
         if found is None:
             raise MCPError(INVALID_PARAMS, f"{params.uri} is no resource; read hummock://memory/ID")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel import Server
 
+from hummock.mcp.reach import Reach, Refused, as_it_is
 from hummock.mcp.server import memory_server
 
 if TYPE_CHECKING:
-    from hummock.mcp.calls import ProjectCalls, Reach
+    from hummock.mcp.calls import ProjectCalls
     from hummock_client import AsyncClient
 
 
@@ -64,7 +65,7 @@ class _Service:
 
     def connect(self) -> ProjectCalls:
         """The calls of the project."""
-        from hummock.mcp.calls import ProjectCalls, as_it_is
+        from hummock.mcp.calls import ProjectCalls
         from hummock_client import AsyncClient
 
         self._client = AsyncClient(self._target)
@@ -85,8 +86,6 @@ class _Service:
 
 async def _quietly(reach: Callable[[], Any]) -> None:
     """Reach the service; why it cannot be reached is for the call that needs it."""
-    from hummock.mcp.calls import Refused
-
     try:
         await reach()
     except Refused:

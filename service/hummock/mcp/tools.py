@@ -11,7 +11,8 @@ from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hummock.core.tools import MAX_SEARCH_TOP_K, SEARCH_TOP_K, ToolDefinition, read_tool, search_tool
-from hummock.mcp.calls import ProjectCalls, Refused
+from hummock.mcp.calls import ProjectCalls
+from hummock.mcp.reach import Refused
 from hummock.mcp.results import Forgotten, MemoryInFull, Remembered, SearchResults, TaskContext
 
 MAX_FORGOTTEN: Final = 100

@@ -1,0 +1,25 @@
+"""How the service is reached, and what is said when it is not; apart from the calls, for it needs nothing of gRPC."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Refused(Exception):
+    """A call came to nothing; the message is for the model, and says how to mend it where that is known."""
+
+
+class UnknownMemory(Refused):
+    """The memory does not exist."""
+
+
+class Reach(Protocol):
+    """Sees to it that there is a service to call."""
+
+    async def __call__(self) -> bool:
+        """Whether anything was done about it, so that a call that failed may work now. Raises: Refused."""
+
+
+async def as_it_is() -> bool:
+    """The service is somebody else's business."""
+    return False
