@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from hummock.cli.background import LOG_FILE, BackgroundService, NotStarted, can_
 from hummock.store.lmdb.environment import LOCK_FILE, DirectoryLock
 from tests.mcp.test_tools import answer, text_of
 
+STARTED = re.compile(r"started one \(process (\d+)\)")
 COMMAND = (sys.executable, "-m", "hummock", "mcp", "--project", "p")
 
 
@@ -34,11 +36,15 @@ def away() -> str:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Iterator[Path]:
-    """A data directory that is not there yet; what serves it at the end is killed."""
+    """A data directory that is not there yet; what serves it at the end, or still starts to, is killed."""
     directory = tmp_path / "data"
     yield directory
-    with suppress(FileNotFoundError, ValueError, ProcessLookupError):
-        os.kill(pid_of_service(directory), signal.SIGKILL)
+    started = [int(pid) for log in tmp_path.glob("*.txt") for pid in STARTED.findall(log.read_text(encoding="utf-8"))]
+    with suppress(FileNotFoundError, ValueError):
+        started.append(pid_of_service(directory))
+    for pid in started:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def pid_of_service(data: Path) -> int:
