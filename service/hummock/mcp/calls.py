@@ -39,12 +39,13 @@ class ProjectCalls:
 
     async def remember(self, text: str, title: str, tags: Sequence[str]) -> Remembered:
         """Stores a note."""
-        memory = memory_pb2.MemoryInput(
+        memory = memory_pb2.Memory(
             kind=memory_pb2.MEMORY_KIND_NOTE,
             # MANUAL would say that a person wrote it, and no chat recalls AI_OUTPUT.
             origin=memory_pb2.ORIGIN_SUMMARY,
-            index=memory_pb2.MemoryIndex(title=title, tags=tags),
-            payload=memory_pb2.MemoryPayload(content=text),
+            title=title,
+            tags=tags,
+            content=text,
         )
         learnt = await self._answered(lambda: self._client.learn(self._project, [memory]))
         return Remembered.of(learnt.results[0])
@@ -62,6 +63,8 @@ class ProjectCalls:
             recall=recall,
             form=context_service_pb2.RENDER_FORM_CONTEXT,
             budget_tokens=budget_tokens,
+            # Nothing has been learnt where an agent begins.
+            allow_missing=True,
         )
         return TaskContext.of(await self._answered(lambda: self._client.send(request)))
 
