@@ -269,7 +269,7 @@ def project_settings() -> st.SearchStrategy[ProjectSettings]:
     budgets = st.builds(FormBudgets, context=budget, waterfall=budget, index=budget, memories=budget, messages=budget)
     quotas = st.builds(PartialQuotas, domains=quota, learning_records=quota, code_fragments=quota)
     history = st.builds(
-        HistorySettings, messages=_maybe(st.integers(0, 1000)), characters=_maybe(st.integers(1, 2**32 - 1))
+        HistorySettings, max_messages=_maybe(st.integers(0, 1000)), max_characters=_maybe(st.integers(1, 2**32 - 1))
     )
     return st.builds(
         ProjectSettings,

@@ -291,14 +291,14 @@ def running_fake() -> Iterator[FakeService]:
         _servicer(
             memory_grpc.MemoryServiceServicer,
             {
-                "Get": fake.answer(memory_service_pb.GetMemoryResponse(), {"memory": NOTE}),
-                "BatchGet": fake.answer(
+                "GetMemory": fake.answer(memory_service_pb.GetMemoryResponse(), {"memory": NOTE}),
+                "BatchGetMemories": fake.answer(
                     memory_service_pb.BatchGetMemoriesResponse(), {"memories": [NOTE], "missingIds": ["gone"]}
                 ),
-                "List": fake.list_memories,
-                "Watch": fake.watch_memories,
-                "Update": fake.answer(memory_service_pb.UpdateMemoryResponse(), {"memory": NOTE, "seq": "9"}),
-                "Delete": fake.answer(
+                "ListMemories": fake.list_memories,
+                "WatchMemories": fake.watch_memories,
+                "UpdateMemory": fake.answer(memory_service_pb.UpdateMemoryResponse(), {"memory": NOTE, "seq": "9"}),
+                "DeleteMemories": fake.answer(
                     memory_service_pb.DeleteMemoriesResponse(), {"deletedCount": 1, "missingIds": ["gone"]}
                 ),
             },
@@ -310,9 +310,9 @@ def running_fake() -> Iterator[FakeService]:
         _servicer(
             session_grpc.SessionServiceServicer,
             {
-                "List": fake.list_sessions,
+                "ListSessions": fake.list_sessions,
                 "ListMessages": fake.answer(session_pb.ListMessagesResponse(), listed),
-                "Watch": fake.watch_session,
+                "WatchMessages": fake.watch_session,
             },
         ),
         server,
@@ -321,17 +321,17 @@ def running_fake() -> Iterator[FakeService]:
         _servicer(
             project_grpc.ProjectServiceServicer,
             {
-                "Get": fake.answer(project_pb.GetProjectResponse(), {"project": PROJECT}),
-                "List": fake.answer(project_pb.ListProjectsResponse(), {"projects": [PROJECT]}),
-                "Update": fake.answer(project_pb.UpdateProjectResponse(), {"project": PROJECT}),
-                "GetSettings": fake.answer(project_pb.GetProjectSettingsResponse(), SETTINGS),
-                "UpdateSettings": fake.answer(project_pb.UpdateProjectSettingsResponse(), SETTINGS),
+                "GetProject": fake.answer(project_pb.GetProjectResponse(), {"project": PROJECT}),
+                "ListProjects": fake.answer(project_pb.ListProjectsResponse(), {"projects": [PROJECT]}),
+                "UpdateProject": fake.answer(project_pb.UpdateProjectResponse(), {"project": PROJECT}),
+                "GetProjectSettings": fake.answer(project_pb.GetProjectSettingsResponse(), SETTINGS),
+                "UpdateProjectSettings": fake.answer(project_pb.UpdateProjectSettingsResponse(), SETTINGS),
             },
         ),
         server,
     )
     admin_grpc.add_AdminServiceServicer_to_server(
-        _servicer(admin_grpc.AdminServiceServicer, {"Status": fake.answer(admin_pb.GetStatusResponse(), STATUS)}),
+        _servicer(admin_grpc.AdminServiceServicer, {"GetStatus": fake.answer(admin_pb.GetStatusResponse(), STATUS)}),
         server,
     )
     fake.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"

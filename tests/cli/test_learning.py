@@ -135,8 +135,10 @@ def test_a_replay_compares_and_forks(service: Stubs, project: str) -> None:
     assert f"#5  s turn 3  +{LAMP}" in replayed.stdout
 
 
-def test_an_empty_project_shows_nothing(service: Stubs, project: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_without_entries_shows_nothing(service: Stubs, project: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HUMMOCK_PROJECT", "nobody")
+    assert "project nobody does not exist" in run("status").stderr
+    learn(service, "nobody", memory_pb2.Memory(content="a note is no entry"))
     assert run("status").stdout == ""
     assert "no events" in run("log").stderr
     assert "0 events give the same state" in run("replay").stdout

@@ -130,8 +130,12 @@ def serving(kept: KeptMemories) -> Iterator[grpc.Channel]:
     server.add_generic_rpc_handlers(
         (
             grpc.method_handlers_generic_handler("hummock.v1.ContextService", {"LearnStream": learn}),
-            grpc.method_handlers_generic_handler("hummock.v1.MemoryService", {"List": listing, "Delete": deletion}),
-            grpc.method_handlers_generic_handler("hummock.v1.ProjectService", {"Get": get, "Update": update}),
+            grpc.method_handlers_generic_handler(
+                "hummock.v1.MemoryService", {"ListMemories": listing, "DeleteMemories": deletion}
+            ),
+            grpc.method_handlers_generic_handler(
+                "hummock.v1.ProjectService", {"GetProject": get, "UpdateProject": update}
+            ),
         )
     )
     port = server.add_insecure_port("127.0.0.1:0")

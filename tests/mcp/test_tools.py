@@ -92,6 +92,7 @@ def test_the_search_tool_is_the_one_that_a_rendering_brings_along(agent: Agent, 
             project=project,
             recall=recall_pb2.RecallRequest(query_text="还款方式"),
             template=context_service_pb2.PROMPT_TEMPLATE_CODE_ANALYST,
+            allow_missing=True,
         )
         (rendered,) = service.send(request).tools
     served, schema = json.loads(rendered.mcp_json), listed.input_schema
@@ -270,7 +271,10 @@ def test_a_task_of_which_nothing_is_known_says_so(agent: Agent) -> None:
     assert text_of(result) == "Nothing is known yet that bears on this task."
 
 
-def test_a_wrong_call_is_an_error_result_that_names_what_is_wrong(agent: Agent) -> None:
+def test_a_wrong_call_is_an_error_result_that_names_what_is_wrong(
+    agent: Agent, learn: Callable[..., list[str]]
+) -> None:
+    learn(REPAYMENT)
     wrong: list[tuple[str, dict[str, object], str]] = [
         ("search", {"query": ""}, "query_text"),
         ("search", {"query": " \n"}, "query_text"),
@@ -314,7 +318,9 @@ def test_a_memory_of_another_project_is_not_there(agent: Agent, target: str) -> 
     assert call(agent, "read_memory", id=foreign).is_error
 
 
-def test_the_resource_of_an_unknown_memory_is_a_wrong_parameter(agent: Agent) -> None:
+def test_the_resource_of_an_unknown_memory_is_a_wrong_parameter(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    learn(REPAYMENT)
+
     async def read(client: Client) -> int:
         with pytest.raises(MCPError, match="no-such") as caught:
             await client.read_resource("hummock://memory/no-such")

@@ -108,8 +108,8 @@ def test_a_payload_that_does_not_fit_is_refused_and_nothing_changes(work: Workpl
     detail = CodeFragment(path="A.java")
     with pytest.raises(InvalidRequest) as caught:
         update(work, Changes(content="x", detail=detail, detail_set=True))
-    assert caught.value.field == "payload.detail"
-    with pytest.raises(InvalidRequest, match=r"payload\.content"):
+    assert caught.value.field == "detail"
+    with pytest.raises(InvalidRequest, match=r"^content: "):
         update(work, Changes(content=" "))
     project = work.store.project("p")
     assert project is not None

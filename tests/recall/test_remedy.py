@@ -34,11 +34,11 @@ def remedy(query: RecallQuery, verdict: Verdict, memory: Memory = MEMORY) -> dic
 
 
 def test_a_rank_outside_the_pool_makes_it_as_large() -> None:
-    assert remedy(QUERY, out_of_pool(230)) == {"candidates": "230"}
+    assert remedy(QUERY, out_of_pool(230)) == {"tuning.candidates": "230"}
 
 
 def test_a_rank_that_a_prefilter_missed_doubles_the_pool() -> None:
-    assert remedy(QUERY, out_of_pool(40)) == {"candidates": "100"}
+    assert remedy(QUERY, out_of_pool(40)) == {"tuning.candidates": "100"}
 
 
 def test_beyond_the_largest_pool_all_paths_run_and_then_the_filter_narrows_step_by_step() -> None:
@@ -65,19 +65,19 @@ def test_no_rank_at_all_opens_paths_before_it_narrows() -> None:
 
 @pytest.mark.parametrize(("group", "field"), [("main", "top_k"), ("code", "code_top_k"), ("domains", "domain_top_k")])
 def test_each_group_has_a_field_for_its_room(group: str, field: str) -> None:
-    assert remedy(QUERY, behind(17, 17, group)) == {field: "17"}
+    assert remedy(QUERY, behind(17, 17, group)) == {f"tuning.{field}": "17"}
 
 
 def test_room_beyond_the_pool_is_taken_twice_as_large() -> None:
-    assert remedy(QUERY, behind(60, 60, pool=50)) == {"top_k": "120"}
-    assert remedy(QUERY, behind(190, 190, pool=50)) == {"top_k": "200"}
+    assert remedy(QUERY, behind(60, 60, pool=50)) == {"tuning.top_k": "120"}
+    assert remedy(QUERY, behind(190, 190, pool=50)) == {"tuning.top_k": "200"}
 
 
 def test_where_room_ends_relevance_decides_then_age_then_the_filter() -> None:
-    by_relevance = {"relevance_weight": "1", "near_twin_bar": "2"}
+    by_relevance = {"tuning.relevance_weight": "1", "tuning.near_twin_bar": "2"}
     assert remedy(QUERY, behind(220, 150)) == by_relevance
     chat = replace(QUERY, preset=Preset.CHAT)
-    assert remedy(chat, behind(220, 220)) == {"decay.mode": "OFF"}
+    assert remedy(chat, behind(220, 220)) == {"tuning.decay_mode": "OFF"}
     assert remedy(replace(chat, decay_mode=DecayMode.OFF), behind(220, 220)) == {"filter.kinds": "NOTE"}
 
 
@@ -105,7 +105,7 @@ def test_the_longest_query_stays_as_long() -> None:
 @pytest.mark.parametrize(("similarity", "minimum"), [(0.2149, "0.21"), (0.21, "0.2"), (-0.3, "-0.31"), (-1.0, "-1")])
 def test_a_minimum_is_written_with_two_digits_below_the_similarity(similarity: float, minimum: str) -> None:
     lost = Verdict(stage=LossStage.MIN_SIMILARITY, value=similarity, threshold=0.3)
-    assert remedy(replace(QUERY, preset=Preset.CHAT), lost) == {"min_similarity": minimum}
+    assert remedy(replace(QUERY, preset=Preset.CHAT), lost) == {"tuning.min_similarity": minimum}
 
 
 def test_a_hit_needs_no_change() -> None:
@@ -117,14 +117,14 @@ def test_changes_that_are_not_needed_are_taken_back() -> None:
     changed = replace(with_room(QUERY, "main", 17), candidates=230, filter=where, intent=Intent(keywords=("a", "b")))
     assert {change.field for change in changes(QUERY, changed)} == {
         "intent.keywords",
-        "candidates",
-        "top_k",
+        "tuning.candidates",
+        "tuning.top_k",
         "filter.kinds",
         "filter.origins",
     }
     needed = fewest(QUERY, changed, lambda query: query.top_k == 17 and bool(query.filter.origins))
     assert changes(QUERY, needed) == (
-        Change(field="top_k", value="17"),
+        Change(field="tuning.top_k", value="17"),
         Change(field="filter.origins", value="MANUAL"),
     )
 
@@ -138,7 +138,7 @@ def test_one_change_alone_is_not_tried_without() -> None:
 def test_every_loss_has_a_sentence_in_both_languages(stage: LossStage, in_chinese: bool) -> None:
     verdict = Verdict(stage=stage, group="main", others=("其他",), value=0.25, numbers=Numbers(vector_rank=60))
     helps = Remedy(
-        changes=(Change(field="filter.tags", value=""), Change(field="top_k", value="17")), recall=QUERY, rank=9
+        changes=(Change(field="filter.tags", value=""), Change(field="tuning.top_k", value="17")), recall=QUERY, rank=9
     )
     told, untold = (sentence(verdict, each, in_chinese=in_chinese) for each in (helps, None))
     assert is_han(told.replace("其他", "")) is in_chinese

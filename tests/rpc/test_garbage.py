@@ -61,7 +61,7 @@ def test_a_refused_call_is_freed_when_it_is_over(
         async with edge(use_cases(recall=Refusing())) as serving:
 
             async def called() -> None:
-                if not method.endswith("Watch"):
+                if not method.endswith("WatchMemories"):
                     await serving.raw(method, request_bytes)
                     return
                 call: Any = serving.channel.unary_stream(f"/hummock.v1.{method}")

@@ -132,7 +132,7 @@ def get(
     if json:
         print_json(response)
     else:
-        _print_settings(response)
+        _print_settings(response, [path] if path else ())
 
 
 @settings.command("set")
