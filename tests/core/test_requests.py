@@ -35,7 +35,7 @@ def test_a_query_beyond_a_limit_is_refused_by_its_field(field: str, said: dict[s
     [
         ("source", {}),
         ("source", {"recall": QUERY, "memory_ids": ("a",)}),
-        ("commit", {"memory_ids": ("a",), "commit": RenderCommit(scope="", turn=1, request_id="r", fingerprint=b"")}),
+        ("recall", {"memory_ids": ("a",), "commit": RenderCommit(scope="", turn=1, request_id="r", fingerprint=b"")}),
         ("budget_tokens", {"recall": QUERY, "budget_tokens": MAX_BUDGET_TOKENS + 1}),
         ("current", {"recall": QUERY, "form": RenderForm.MESSAGES}),
         ("current", {"recall": QUERY, "current": CURRENT}),

@@ -17,11 +17,20 @@ INITIALIZED: dict[str, object] = {"jsonrpc": "2.0", "method": "notifications/ini
 
 
 def say(*lines: str | Mapping[str, object]) -> list[dict[str, Any]]:
-    """What the server answers to these lines, when its stdin ends behind them."""
+    """What the server answers to these lines; its stdin ends when each has its answer, but for those that get none."""
     command = [sys.executable, "-m", "hummock", "mcp", "--project", "p", "--no-serve"]
-    written = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
-    done = subprocess.run(command, input=written, capture_output=True, encoding="utf-8", check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    written = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    count = sum(line is not INITIALIZED and bool(text.strip()) for line, text in zip(lines, written, strict=True))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(f"{line}\n" for line in written))
+        server.stdin.flush()
+        answers = [server.stdout.readline() for _ in range(count)]
+        server.stdin.close()
+        answers += server.stdout.readlines()
+    assert server.returncode == 0
+    return [json.loads(line) for line in answers]
 
 
 def test_what_is_not_there_is_not_advertised() -> None:
@@ -34,7 +43,9 @@ def test_what_is_not_there_is_not_advertised() -> None:
 
 def test_prompts_are_asked_for_in_vain() -> None:
     answers = say(HELLO, INITIALIZED, {"jsonrpc": "2.0", "id": 2, "method": "prompts/list"})
-    assert answers[-1]["error"]["code"] == METHOD_NOT_FOUND
+    # Answers come when they are ready.
+    (refused,) = (each for each in answers if each["id"] == 2)
+    assert refused["error"]["code"] == METHOD_NOT_FOUND
 
 
 @pytest.mark.parametrize("line", ["{", "GET / HTTP/1.1", '{"jsonrpc": "2.0", "id": 7,'])

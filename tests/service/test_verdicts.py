@@ -13,7 +13,7 @@ from hummock.v1 import explain_pb2
 from hummock.v1 import learning_service_pb2 as learning
 from hummock.v1 import memory_service_pb2 as memories
 from hummock.v1 import recall_pb2 as recall
-from tests.service.calls import ask, learn
+from tests.service.calls import ask, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Stubs, in_thread, settings
 
@@ -35,7 +35,7 @@ def hits(service: Stubs, project: str, **fields: Any) -> dict[str, recall.Hit]:
 
 
 def explained(service: Stubs, project: str, memory_id: str, **fields: Any) -> explain_pb2.ExplainResponse:
-    asked = recall.RecallRequest(project=project, query_text=fields.pop("query_text", QUERY), **fields)
+    asked = recall_request(project, fields.pop("query_text", QUERY), **fields)
     return service.context.Explain(explain_pb2.ExplainRequest(recall=asked, memory_id=memory_id))
 
 
@@ -160,7 +160,7 @@ def test_explain_says_how_many_called_it_wrong_and_what_takes_it_back(service: S
     lost = explained(service, island, "early", top_k=1)
     assert lost.outcome == explain_pb2.EXPLAIN_OUTCOME_LOST
     assert "3 of 4 verdicts" in lost.sentence
-    assert [change.field for change in lost.changes] == ["top_k"]
+    assert [change.field for change in lost.changes] == ["tuning.top_k"]
 
 
 def test_replaying_the_log_finds_the_same_verdicts(service: Stubs, island: str) -> None:

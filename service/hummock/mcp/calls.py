@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -14,6 +15,9 @@ from hummock_client import AsyncClient
 from hummock_client.errors import HummockCallError, describe
 
 Answer = TypeVar("Answer")
+
+_ENDING_S = 1.0
+"""A service that ends may still take connections for so long."""
 
 
 class ProjectCalls:
@@ -80,9 +84,16 @@ class ProjectCalls:
             try:
                 return await call()
             except HummockCallError as error:
-                if error.reason != grpc.StatusCode.UNAVAILABLE.name or not await self._reach():
+                if error.reason != grpc.StatusCode.UNAVAILABLE.name or not await self._reached_again():
                     raise
                 return await call()
         except HummockCallError as error:
             failure = UnknownMemory if error.code is grpc.StatusCode.NOT_FOUND else Refused
             raise failure(describe(error, self._client.target)) from error
+
+    async def _reached_again(self) -> bool:
+        """Whether something was done about a service that does not answer."""
+        if await self._reach():
+            return True
+        await asyncio.sleep(_ENDING_S)
+        return await self._reach()
