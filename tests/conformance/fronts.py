@@ -1,0 +1,143 @@
+"""Servers before the real one, each of which does one thing wrong. Messages pass as bytes, whatever they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import grpc
+import grpc.aio
+from google.protobuf.any_pb2 import Any
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from hummock.v1 import recall_pb2
+
+RECALL = "/hummock.v1.ContextService/Recall"
+SLOW_S = 2.0
+_REFUSED = 2
+_UNKNOWN_KIND = 99
+_UNKNOWN_FIELD = b"\xba\xbb\x01\x05later"
+"""Field 2999, a string: what a later version may add."""
+_LARGEST = 16 << 20
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+Change = Callable[[str, bytes], bytes]
+
+
+def without_receipt(method: str, reply: bytes) -> bytes:
+    """A recall's reply as a version would give it that knows no receipts."""
+    if method != RECALL:
+        return reply
+    recalled = recall_pb2.RecallResponse.FromString(reply)
+    recalled.ClearField("receipt")
+    return recalled.SerializeToString()
+
+
+def with_news(method: str, reply: bytes) -> bytes:
+    """A recall's reply as a later version might give it: a field and a kind that nobody knows."""
+    if method != RECALL:
+        return reply
+    recalled = recall_pb2.RecallResponse.FromString(reply)
+    for hit in recalled.hits[:1]:
+        # An open enum takes any number; the stubs say otherwise.
+        hit.memory.kind = _UNKNOWN_KIND  # type: ignore[assignment]
+    return recalled.SerializeToString() + _UNKNOWN_FIELD
+
+
+@dataclass(slots=True, kw_only=True)
+class Front(grpc.GenericRpcHandler):
+    """Hands every call on, and does one thing wrong.
+
+    Attributes:
+        channel: To the real service.
+        delay_s: Before each reply.
+        refused: Calls of a method that fail before they reach the service, in a row; then one goes through.
+        lost: The same of calls whose reply is lost.
+        token: The only one that is let through; empty for no check.
+        change: What is done to replies.
+    """
+
+    channel: grpc.aio.Channel
+    delay_s: float = 0.0
+    refused: int = 0
+    lost: int = 0
+    token: str = ""
+    change: Change = lambda method, reply: reply
+    _calls: Counter[str] = field(default_factory=Counter)
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
+        """One handler for every shape of call: on the wire a single message is a stream of one."""
+        method = str(details.method)
+
+        async def handed_on(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
+            await self._check_token(context)
+            failing = self._calls[method] % (self.refused + self.lost + 1)
+            self._calls[method] += 1
+            if failing < self.refused:
+                await context.abort(grpc.StatusCode.UNAVAILABLE, "refused on purpose")
+            to_service: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = self.channel.stream_stream(method)
+            call = to_service(requests, timeout=context.time_remaining(), metadata=_kept(context.invocation_metadata()))
+            try:
+                async for reply in call:
+                    await asyncio.sleep(self.delay_s)
+                    if failing < self.refused + self.lost:
+                        await context.abort(grpc.StatusCode.UNAVAILABLE, "lost on purpose")
+                    yield self.change(method, reply)
+            except grpc.aio.AioRpcError as error:
+                context.set_trailing_metadata(tuple(error.trailing_metadata() or ()))
+                await context.abort(error.code(), error.details() or "")
+            finally:
+                call.cancel()
+
+        return grpc.stream_stream_rpc_method_handler(handed_on)
+
+    async def _check_token(self, context: Context) -> None:
+        metadata = dict(context.invocation_metadata() or ())
+        if not self.token or metadata.get("authorization") == f"Bearer {self.token}":
+            return
+        detail = Any()
+        detail.Pack(error_details_pb2.ErrorInfo(reason="TOKEN_INVALID", domain="hummock.dev"))
+        status = status_pb2.Status(
+            code=grpc.StatusCode.UNAUTHENTICATED.value[0], message="the token is not known", details=[detail]
+        )
+        rich = rpc_status.to_status(status)
+        context.set_trailing_metadata(rich.trailing_metadata)
+        await context.abort(rich.code, rich.details)
+
+
+def _kept(metadata: Iterable[tuple[str, str | bytes]] | None) -> tuple[tuple[str, str | bytes], ...]:
+    """What a caller has sent, without what the transport adds by itself."""
+    return tuple((key, value) for key, value in metadata or () if key not in {"user-agent", "authorization"})
+
+
+def fronts(channel: grpc.aio.Channel, token: str) -> Mapping[str, Front]:
+    """Those that are reached without TLS, by the names of their targets; and `token`."""
+    return {
+        "slow": Front(channel=channel, delay_s=SLOW_S),
+        "flaky": Front(channel=channel, refused=_REFUSED),
+        "lossy": Front(channel=channel, lost=1),
+        "old": Front(channel=channel, change=without_receipt),
+        "new": Front(channel=channel, change=with_news),
+        "tls": Front(channel=channel),
+        "expired": Front(channel=channel),
+        "token": Front(channel=channel, token=token),
+    }
+
+
+SECURE = frozenset({"tls", "expired", "token"})
+
+
+async def listening(front: Front, credentials: grpc.ServerCredentials | None) -> tuple[grpc.aio.Server, int]:
+    """A server with a free port of loopback."""
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", _LARGEST)])
+    server.add_generic_rpc_handlers((front,))
+    port = (
+        server.add_insecure_port("127.0.0.1:0")
+        if credentials is None
+        else server.add_secure_port("127.0.0.1:0", credentials)
+    )
+    await server.start()
+    return server, port

@@ -1,0 +1,87 @@
+"""The servers of the conformance cases: two services, and fronts before the first one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+import grpc.aio
+
+from hummock import models
+from tests.conformance.certificates import Authority
+from tests.conformance.fronts import SECURE, fronts, listening
+from tests.service.running import in_process
+
+CASES = Path(__file__).parent / "cases"
+_DRAIN_S = 1.0
+
+
+@contextmanager
+def serving(directory: Path) -> Iterator[Path]:
+    """All of them for as long as the block runs; gives the file that tells runners where they are."""
+    models_dir = directory / "models"
+    model = models.build_tiny(models_dir).name
+    path = directory / "hummock.sock"
+    over_unix = {"HUMMOCK_UNIX_SOCKET": str(path)}
+    authority, token = Authority(), secrets.token_urlsafe()
+    (directory / "ca.pem").write_bytes(authority.certificate)
+    with (
+        in_process(directory / "main", models_dir, model) as main,
+        in_process(directory / "unix", models_dir, model, over_unix),
+        _fronts(main.target, authority, token) as ports,
+    ):
+        # TLS is for a name, and the certificate's is localhost.
+        before = {name: f"{'localhost' if name in SECURE else '127.0.0.1'}:{port}" for name, port in ports.items()}
+        targets = {"main": main.target, "unix": f"unix://{path}", "down": f"127.0.0.1:{_free_port()}", **before}
+        told = {"cases": str(CASES), "ca": str(directory / "ca.pem"), "token": token, "targets": targets}
+        file = directory / "conformance.json"
+        file.write_text(json.dumps(told, indent=1), encoding="utf-8")
+        yield file
+
+
+@contextmanager
+def _fronts(target: str, authority: Authority, token: str) -> Iterator[dict[str, int]]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="fronts")
+    thread.start()
+
+    async def start() -> tuple[grpc.aio.Channel, list[grpc.aio.Server], dict[str, int]]:
+        channel = grpc.aio.insecure_channel(target, options=[("grpc.max_receive_message_length", 16 << 20)])
+        all_of_them = fronts(channel, token)
+        started = {name: await listening(front, _credentials(name, authority)) for name, front in all_of_them.items()}
+        return channel, [server for server, _ in started.values()], {name: port for name, (_, port) in started.items()}
+
+    async def stop() -> None:
+        for server in servers:
+            await server.stop(_DRAIN_S)
+        await channel.close()
+
+    channel, servers, ports = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    try:
+        yield ports
+    finally:
+        asyncio.run_coroutine_threadsafe(stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def _credentials(name: str, authority: Authority) -> grpc.ServerCredentials | None:
+    if name not in SECURE:
+        return None
+    signed = authority.signed(expired=name == "expired")
+    return grpc.ssl_server_credentials([(signed.key, signed.certificate)])
+
+
+def _free_port() -> int:
+    """One on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
