@@ -36,6 +36,7 @@ class Client:
 
 CLIENTS = (
     Client(name="python", tool=sys.executable, command=(sys.executable, "-m", "tests.conformance.python_runner")),
+    Client(name="aio", tool=sys.executable, command=(sys.executable, "-m", "tests.conformance.python_runner", "--aio")),
     Client(name="go", tool="go", command=("go", "run", "-C", "clients/go", "./conformance")),
     Client(
         name="typescript",

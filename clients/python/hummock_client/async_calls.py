@@ -12,7 +12,8 @@ from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import explain_pb2, memory_pb2, recall_pb2, settings_pb2, transfer_pb2
 from hummock.v1 import memory_service_pb2 as memories_pb
 from hummock.v1 import project_service_pb2 as projects_pb
-from hummock_client import requests
+from hummock_client import prompts, requests
+from hummock_client.prompts import Message
 from hummock_client.sending import AsyncSend
 from hummock_client.streaming import AsyncStream
 
@@ -60,6 +61,32 @@ class AsyncCalls:
             request_id=requests.id_or_new(request_id),
         )
         return await self.send(request, timeout_s=timeout_s)
+
+    async def with_memory(
+        self,
+        project: str,
+        messages: Sequence[Message],
+        *,
+        budget_s: float = 0.3,
+        preset: recall_pb2.Preset.ValueType = recall_pb2.PRESET_UNSPECIFIED,
+        form: context_pb.RenderForm.ValueType = context_pb.RENDER_FORM_MEMORIES,
+        budget_tokens: int | None = None,
+    ) -> Sequence[Message]:
+        """The messages, with what the project knows about the user's last one in their system prompt.
+
+        Messages are as chat models take them: {"role": "user", "content": "…"}, and so on. Memory fails open: where
+        nothing is known, the service does not answer within the budget, or anything else goes wrong, these very
+        messages come back, and the log of "hummock_client" says why. The first call takes longest: `warm_up` early.
+        """
+        try:
+            if not (query := prompts.query_of(messages)):
+                return messages
+            system = prompts.system_of(messages)
+            request = prompts.request(project, query, system, form, preset, budget_tokens)
+            return prompts.with_section(messages, await self.send(request, timeout_s=budget_s))
+        except Exception as error:  # whatever it is, no prompt is to fail for want of memory
+            prompts.went_wrong(error)
+            return messages
 
     async def learn(
         self,

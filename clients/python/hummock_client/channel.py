@@ -21,12 +21,16 @@ from hummock.v1 import (
     project_service_pb2,
     session_service_pb2,
 )
+from hummock_client.requests import new_request_id
 
 DEFAULT_TARGET = "127.0.0.1:7420"
 DEFAULT_PORT = 7420
 TARGET_VARIABLE = "HUMMOCK_TARGET"
 
 _LARGEST_REPLY_BYTES = 16 * 1024 * 1024
+_LARGEST_REPEATED_BYTES = 5 * 1024 * 1024
+"""Above it gRPC forgets a request as soon as it is sent; its own default is 256 KiB, and a Learn may have 4 MiB."""
+_REQUEST_ID = "request_id"
 _RETRY = {
     "maxAttempts": 4,
     "initialBackoff": "0.1s",
@@ -60,6 +64,7 @@ class Route:
     path: str
     reply_type: type[Message]
     is_read: bool
+    has_request_id: bool
 
     def timeout_s(self, deadlines: Deadlines, chosen_s: float | None) -> float:
         """Seconds for one call."""
@@ -72,6 +77,7 @@ def _routes(*, of_streams: bool) -> dict[str, Route]:
             path=f"/{service.full_name}/{method.name}",
             reply_type=GetMessageClass(method.output_type),
             is_read=_is_read(method),
+            has_request_id=_REQUEST_ID in method.input_type.fields_by_name,
         )
         for service in _SERVICES
         for method in service.methods
@@ -128,6 +134,7 @@ def channel_options(target: str) -> list[tuple[str, int | str]]:
     options: list[tuple[str, int | str]] = [
         ("grpc.max_receive_message_length", _LARGEST_REPLY_BYTES),
         ("grpc.service_config", _service_config()),
+        ("grpc.per_rpc_retry_buffer_size", _LARGEST_REPEATED_BYTES),
         ("grpc.keepalive_time_ms", 60_000),
         # A service that restarts is found again within a second or two.
         ("grpc.initial_reconnect_backoff_ms", 100),
@@ -145,11 +152,23 @@ def to_bytes(message: Message) -> bytes:
     return message.SerializeToString()
 
 
+def with_request_id(request: Message) -> Message:
+    """The request; of a write without a request_id a copy that has one, so that it may be repeated."""
+    route = ROUTES[request.DESCRIPTOR.full_name]
+    if not route.has_request_id or getattr(request, _REQUEST_ID):
+        return request
+    # The caller's own stays as it is: sent again, it is another write.
+    named = type(request)()
+    named.CopyFrom(request)
+    setattr(named, _REQUEST_ID, new_request_id())
+    return named
+
+
 def _service_config() -> str:
-    """Reads are repeated when the service cannot be reached; writes never, for they may have happened."""
+    """Reads, and writes that a request_id makes safe to repeat, are repeated when the service cannot be reached."""
     routes = (*ROUTES.values(), *STREAMS.values())
-    reads = [route.path[1:].split("/") for route in routes if route.is_read]
-    names = [{"service": service, "method": method} for service, method in reads]
+    safe = [route.path[1:].split("/") for route in routes if route.is_read or route.has_request_id]
+    names = [{"service": service, "method": method} for service, method in safe]
     return json.dumps({"methodConfig": [{"name": names, "retryPolicy": _RETRY}]})
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Generator, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
@@ -20,11 +21,13 @@ from hummock.v1 import admin_service_pb2 as admin_pb
 from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock.v1 import transfer_pb2
+from hummock_client import prompts
+from hummock_client.access import resolve_access
 from hummock_client.async_calls import AsyncCalls
 from hummock_client.async_learning import AsyncLearning
 from hummock_client.async_sessions import AsyncSessions
 from hummock_client.calls import Calls
-from hummock_client.channel import ROUTES, Deadlines, channel_options, resolve_target, to_bytes
+from hummock_client.channel import ROUTES, Deadlines, channel_options, resolve_target, to_bytes, with_request_id
 from hummock_client.errors import FailedCall, HummockCallError, call_error, not_ready
 from hummock_client.learning import Learning
 from hummock_client.sending import AsyncSend, Send
@@ -42,6 +45,7 @@ from hummock_client.streaming import (
 )
 
 _PAUSE_S = 0.1
+_WARMING_QUERY = "?"
 _NOT_YET = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
@@ -57,21 +61,46 @@ class Client(Calls):
                 print(hit.score, hit.memory.title)
     """
 
-    def __init__(self, target: str | None = None, *, deadlines: Deadlines | None = None) -> None:
+    def __init__(
+        self,
+        target: str | None = None,
+        *,
+        deadlines: Deadlines | None = None,
+        token: str | None = None,
+        tls: bool = False,
+        root_certificates: bytes | None = None,
+    ) -> None:
         """Connects when the first call is made.
 
         Args:
             target: `host:port` or `unix:///path`; None means HUMMOCK_TARGET, and without it 127.0.0.1:7420.
             deadlines: Seconds after which calls are given up.
+            token: Sent as a bearer token; None means HUMMOCK_TOKEN. Without TLS only to this machine.
+            tls: Whether to speak TLS, and trust the authorities that gRPC brings with it.
+            root_certificates: The authorities to trust instead, as PEM; it means TLS.
+
+        Raises:
+            ValueError: A target or a token that is none, or a token that would go to another machine in the clear.
         """
         self.target = resolve_target(target)
         self._deadlines = deadlines or Deadlines()
-        self._channel = grpc.insecure_channel(self.target, options=channel_options(self.target))
+        access = resolve_access(self.target, token=token, tls=tls, root_certificates=root_certificates)
+        options, credentials = channel_options(self.target), access.credentials
+        self._channel = (
+            grpc.secure_channel(self.target, credentials, options=options)
+            if credentials
+            else grpc.insecure_channel(self.target, options=options)
+        )
+        self._metadata = access.metadata
         self._methods = _unary_methods(self._channel)
-        stream = partial(replies, self._channel)
+        stream = partial(replies, self._channel, self._metadata)
         super().__init__(cast(Send, self._send), stream)
         self.sessions = Sessions(self.send, stream)
         self.learning = Learning(self.send, stream)
+
+    def stream(self, request: Message, *, timeout_s: float | None = None) -> Generator[Any, None, None]:
+        """The replies to any request that is answered with a stream; no deadline unless `timeout_s` sets one."""
+        return self._stream(request, timeout_s)
 
     def learn_stream(
         self, batches: Iterable[Batch], *, timeout_s: float | None = None
@@ -82,7 +111,9 @@ class Client(Calls):
         unless `timeout_s` sets one.
         """
         messages = map(stream_message, batches)
-        return exchange(self._channel, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
+        return exchange(
+            self._channel, self._metadata, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s
+        )
 
     def import_project(
         self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
@@ -93,7 +124,7 @@ class Client(Calls):
         be done again. No deadline unless `timeout_s` sets one.
         """
         messages = import_messages(name, enumerate(records, start=1))
-        return exchange(self._channel, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s)
+        return exchange(self._channel, self._metadata, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s)
 
     def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.GetStatusResponse:
         """Waits until the service answers, and returns what it says. Raises: HummockCallError."""
@@ -111,6 +142,12 @@ class Client(Calls):
                 return status
         raise not_ready(self.target, timeout_s)
 
+    def warm_up(self, project: str) -> None:
+        """Connects and has the service read the project, in the background, so that `with_memory` is soon in time."""
+        request = prompts.request(project, _WARMING_QUERY)
+        method = self._methods[request.DESCRIPTOR.full_name]
+        method.future(request, timeout=prompts.WARMING_S, metadata=self._metadata, wait_for_ready=True)
+
     def close(self) -> None:
         """Ends the connection; calls that run fail."""
         self._channel.close()
@@ -124,10 +161,12 @@ class Client(Calls):
         self.close()
 
     def _send(self, request: Message, *, timeout_s: float | None = None, wait_for_ready: bool = False) -> Any:
-        name = request.DESCRIPTOR.full_name
+        request, name = with_request_id(request), request.DESCRIPTOR.full_name
         timeout_s = ROUTES[name].timeout_s(self._deadlines, timeout_s)
         try:
-            return self._methods[name](request, timeout=timeout_s, wait_for_ready=wait_for_ready)
+            return self._methods[name](
+                request, timeout=timeout_s, metadata=self._metadata, wait_for_ready=wait_for_ready
+            )
         except grpc.RpcError as failed:
             raise call_error(cast(FailedCall, failed)) from failed
 
@@ -143,21 +182,47 @@ class AsyncClient(AsyncCalls):
             recalled = await client.recall("loan", "增加先本后息的还款方式")
     """
 
-    def __init__(self, target: str | None = None, *, deadlines: Deadlines | None = None) -> None:
+    def __init__(
+        self,
+        target: str | None = None,
+        *,
+        deadlines: Deadlines | None = None,
+        token: str | None = None,
+        tls: bool = False,
+        root_certificates: bytes | None = None,
+    ) -> None:
         """Connects when the first call is made.
 
         Args:
             target: `host:port` or `unix:///path`; None means HUMMOCK_TARGET, and without it 127.0.0.1:7420.
             deadlines: Seconds after which calls are given up.
+            token: Sent as a bearer token; None means HUMMOCK_TOKEN. Without TLS only to this machine.
+            tls: Whether to speak TLS, and trust the authorities that gRPC brings with it.
+            root_certificates: The authorities to trust instead, as PEM; it means TLS.
+
+        Raises:
+            ValueError: A target or a token that is none, or a token that would go to another machine in the clear.
         """
         self.target = resolve_target(target)
         self._deadlines = deadlines or Deadlines()
-        self._channel = aio.insecure_channel(self.target, options=channel_options(self.target))
+        access = resolve_access(self.target, token=token, tls=tls, root_certificates=root_certificates)
+        options, credentials = channel_options(self.target), access.credentials
+        self._channel = (
+            aio.secure_channel(self.target, credentials, options=options)
+            if credentials
+            else aio.insecure_channel(self.target, options=options)
+        )
+        self._metadata = access.metadata
+        self._warming: set[asyncio.Task[None]] = set()
         self._methods = _unary_methods(self._channel)
-        stream = partial(async_replies, self._channel)
+        stream = partial(async_replies, self._channel, self._metadata)
         super().__init__(cast(AsyncSend, self._send), stream)
         self.sessions = AsyncSessions(self.send, stream)
         self.learning = AsyncLearning(self.send, stream)
+
+    def stream(self, request: Message, *, timeout_s: float | None = None) -> AsyncGenerator[Any, None]:
+        """The replies to any request that is answered with a stream; no deadline unless `timeout_s` sets one."""
+        return self._stream(request, timeout_s)
 
     def learn_stream(
         self, batches: AsyncIterable[Batch], *, timeout_s: float | None = None
@@ -167,7 +232,9 @@ class AsyncClient(AsyncCalls):
         What `batches` raises ends the stream and is raised here. No deadline unless `timeout_s` sets one.
         """
         messages = (stream_message(batch) async for batch in batches)
-        return async_exchange(self._channel, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
+        return async_exchange(
+            self._channel, self._metadata, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s
+        )
 
     def import_project(
         self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
@@ -178,7 +245,9 @@ class AsyncClient(AsyncCalls):
         `timeout_s` sets one.
         """
         messages = _async(import_messages(name, enumerate(records, start=1)))
-        return async_exchange(self._channel, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s)
+        return async_exchange(
+            self._channel, self._metadata, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s
+        )
 
     async def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.GetStatusResponse:
         """Waits until the service answers, and returns what it says. Raises: HummockCallError."""
@@ -196,8 +265,22 @@ class AsyncClient(AsyncCalls):
                 return status
         raise not_ready(self.target, timeout_s)
 
+    def warm_up(self, project: str) -> None:
+        """Connects and has the service read the project, in the background, so that `with_memory` is soon in time."""
+        task = asyncio.get_running_loop().create_task(self._warm_up(project))
+        # A task that nobody holds may be collected before its end.
+        self._warming.add(task)
+        task.add_done_callback(self._warming.discard)
+
+    async def _warm_up(self, project: str) -> None:
+        # Whoever asks later hears what is wrong.
+        with suppress(HummockCallError):
+            await self._send(prompts.request(project, _WARMING_QUERY), timeout_s=prompts.WARMING_S, wait_for_ready=True)
+
     async def close(self) -> None:
         """Ends the connection; calls that run fail."""
+        for task in self._warming:
+            task.cancel()
         await self._channel.close()
 
     async def __aenter__(self) -> Self:
@@ -209,10 +292,12 @@ class AsyncClient(AsyncCalls):
         await self.close()
 
     async def _send(self, request: Message, *, timeout_s: float | None = None, wait_for_ready: bool = False) -> Any:
-        name = request.DESCRIPTOR.full_name
+        request, name = with_request_id(request), request.DESCRIPTOR.full_name
         timeout_s = ROUTES[name].timeout_s(self._deadlines, timeout_s)
         try:
-            return await self._methods[name](request, timeout=timeout_s, wait_for_ready=wait_for_ready)
+            return await self._methods[name](
+                request, timeout=timeout_s, metadata=self._metadata, wait_for_ready=wait_for_ready
+            )
         except aio.AioRpcError as failed:
             raise call_error(cast(FailedCall, failed)) from failed
 

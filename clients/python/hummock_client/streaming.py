@@ -14,6 +14,7 @@ from hummock.v1 import context_service_pb2 as context_pb
 from hummock.v1 import project_service_pb2 as projects_pb
 from hummock.v1.memory_pb2 import Memory
 from hummock.v1.transfer_pb2 import TransferRecord
+from hummock_client.access import Metadata
 from hummock_client.channel import STREAMS, to_bytes
 from hummock_client.errors import FailedCall, call_error
 
@@ -76,35 +77,45 @@ def import_messages(
         yield message
 
 
-def replies(channel: grpc.Channel, request: Message, timeout_s: float | None) -> Generator[Any, None, None]:
+def replies(
+    channel: grpc.Channel, metadata: Metadata, request: Message, timeout_s: float | None
+) -> Generator[Any, None, None]:
     """The replies to a request that is answered with a stream. Raises: HummockCallError."""
     route = STREAMS[request.DESCRIPTOR.full_name]
     method = channel.unary_stream(
         route.path, request_serializer=to_bytes, response_deserializer=route.reply_type.FromString
     )
-    return _read(lambda: method(request, timeout=timeout_s), [])
+    return _read(lambda: method(request, timeout=timeout_s, metadata=metadata), [])
 
 
 def exchange(
-    channel: grpc.Channel, path: str, reply_type: type[Message], messages: Iterable[Message], timeout_s: float | None
+    channel: grpc.Channel,
+    metadata: Metadata,
+    path: str,
+    reply_type: type[Message],
+    messages: Iterable[Message],
+    timeout_s: float | None,
 ) -> Generator[Any, None, None]:
     """The replies to messages, read on a thread of gRPC's. Raises: HummockCallError, what `messages` raise."""
     raised: list[BaseException] = []
     method = channel.stream_stream(path, request_serializer=to_bytes, response_deserializer=reply_type.FromString)
-    return _read(lambda: method(_noting(messages, raised), timeout=timeout_s), raised)
+    return _read(lambda: method(_noting(messages, raised), timeout=timeout_s, metadata=metadata), raised)
 
 
-def async_replies(channel: aio.Channel, request: Message, timeout_s: float | None) -> AsyncGenerator[Any, None]:
+def async_replies(
+    channel: aio.Channel, metadata: Metadata, request: Message, timeout_s: float | None
+) -> AsyncGenerator[Any, None]:
     """The replies to a request that is answered with a stream. Raises: HummockCallError."""
     route = STREAMS[request.DESCRIPTOR.full_name]
     method: Any = channel.unary_stream(
         route.path, request_serializer=to_bytes, response_deserializer=route.reply_type.FromString
     )
-    return _async_read(lambda: method(request, timeout=timeout_s), [])
+    return _async_read(lambda: method(request, timeout=timeout_s, metadata=metadata), [])
 
 
 def async_exchange(
     channel: aio.Channel,
+    metadata: Metadata,
     path: str,
     reply_type: type[Message],
     messages: AsyncIterable[Message],
@@ -113,7 +124,7 @@ def async_exchange(
     """The replies to messages. Raises: HummockCallError, what `messages` raise."""
     raised: list[BaseException] = []
     method: Any = channel.stream_stream(path, request_serializer=to_bytes, response_deserializer=reply_type.FromString)
-    return _async_read(lambda: method(_async_noting(messages, raised), timeout=timeout_s), raised)
+    return _async_read(lambda: method(_async_noting(messages, raised), timeout=timeout_s, metadata=metadata), raised)
 
 
 def _slim(record: TransferRecord) -> TransferRecord:
