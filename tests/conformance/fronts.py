@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import grpc
 import grpc.aio
-from google.protobuf.any_pb2 import Any
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
@@ -57,6 +58,7 @@ class Front(grpc.GenericRpcHandler):
         refused: Calls of a method that fail before they reach the service, in a row; then one goes through.
         lost: The same of calls whose reply is lost.
         token: The only one that is let through; empty for no check.
+        busy: Whether every call is refused as by a service that has too many.
         change: What is done to replies.
     """
 
@@ -65,6 +67,7 @@ class Front(grpc.GenericRpcHandler):
     refused: int = 0
     lost: int = 0
     token: str = ""
+    busy: bool = False
     change: Change = lambda method, reply: reply
     _calls: Counter[str] = field(default_factory=Counter)
 
@@ -73,7 +76,10 @@ class Front(grpc.GenericRpcHandler):
         method = str(details.method)
 
         async def handed_on(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:
-            await self._check_token(context)
+            if self.busy:
+                await _abort(context, _OVERLOADED)
+            if self.token and not _has_token(context, self.token):
+                await _abort(context, _TOKEN_INVALID)
             failing = self._calls[method] % (self.refused + self.lost + 1)
             self._calls[method] += 1
             if failing < self.refused:
@@ -94,18 +100,35 @@ class Front(grpc.GenericRpcHandler):
 
         return grpc.stream_stream_rpc_method_handler(handed_on)
 
-    async def _check_token(self, context: Context) -> None:
-        metadata = dict(context.invocation_metadata() or ())
-        if not self.token or metadata.get("authorization") == f"Bearer {self.token}":
-            return
-        detail = Any()
-        detail.Pack(error_details_pb2.ErrorInfo(reason="TOKEN_INVALID", domain="hummock.dev"))
-        status = status_pb2.Status(
-            code=grpc.StatusCode.UNAUTHENTICATED.value[0], message="the token is not known", details=[detail]
-        )
-        rich = rpc_status.to_status(status)
-        context.set_trailing_metadata(rich.trailing_metadata)
-        await context.abort(rich.code, rich.details)
+
+def _has_token(context: Context, token: str) -> bool:
+    return dict(context.invocation_metadata() or ()).get("authorization") == f"Bearer {token}"
+
+
+def _status(code: grpc.StatusCode, message: str, *details: Message) -> grpc.Status:
+    status = status_pb2.Status(code=code.value[0], message=message)
+    for detail in details:
+        status.details.add().Pack(detail)
+    rich: grpc.Status = rpc_status.to_status(status)
+    return rich
+
+
+_TOKEN_INVALID = _status(
+    grpc.StatusCode.UNAUTHENTICATED,
+    "the token is not known",
+    error_details_pb2.ErrorInfo(reason="TOKEN_INVALID", domain="hummock.dev"),
+)
+_OVERLOADED = _status(
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    "9 calls are waiting; the limit is 8",
+    error_details_pb2.ErrorInfo(reason="OVERLOADED", domain="hummock.dev", metadata={"waiting": "9", "limit": "8"}),
+    error_details_pb2.RetryInfo(retry_delay=Duration(nanos=250_000_000)),
+)
+
+
+async def _abort(context: Context, status: grpc.Status) -> None:
+    context.set_trailing_metadata(status.trailing_metadata)
+    await context.abort(status.code, status.details)
 
 
 def _kept(metadata: Iterable[tuple[str, str | bytes]] | None) -> tuple[tuple[str, str | bytes], ...]:
@@ -119,6 +142,7 @@ def fronts(channel: grpc.aio.Channel, token: str) -> Mapping[str, Front]:
         "slow": Front(channel=channel, delay_s=SLOW_S),
         "flaky": Front(channel=channel, refused=_REFUSED),
         "lossy": Front(channel=channel, lost=1),
+        "busy": Front(channel=channel, busy=True),
         "old": Front(channel=channel, change=without_receipt),
         "new": Front(channel=channel, change=with_news),
         "tls": Front(channel=channel),
