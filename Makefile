@@ -12,10 +12,10 @@ FUZZ_SEED ?= 1
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo test fuzz lint bench bench-full bench-peers eval proto client lock clean
+.PHONY: help setup model demo test test-clients fuzz lint bench bench-full bench-peers eval proto client lock clean
 
 help: ## What there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.server ## Install Hummock into .venv, with the locked versions
 
@@ -35,6 +35,9 @@ demo: model ## Start the service, index REPO, learn a sample, ask three question
 
 test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run the tests (HUMMOCK_SHARED, HUMMOCK_MODELS)
 	@$(BIN)/python -m pytest
+
+test-clients: $(VENV)/.dev ## Run every client through the same cases: one matrix (REQUIRE=--require: none may be missing)
+	@$(BIN)/python -m tests.conformance $(REQUIRE)
 
 fuzz: $(VENV)/.dev ## Render hostile memories and read them back; kill what learns and replay it (FUZZ_CASES, FUZZ_EVENTS, FUZZ_SEED)
 	@$(BIN)/python -m tests.render.fuzz --cases $(FUZZ_CASES) --seed $(FUZZ_SEED)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from tests.conformance.servers import CASES, serving
 
-_ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[2]
 _LIMIT_S = 900
 
 
@@ -25,25 +25,33 @@ class Client:
 
     Attributes:
         name: Of its column.
+        folder: Of its sources.
         tool: The program without which it cannot be run.
         command: Run in the repository's root.
     """
 
     name: str
+    folder: str
     tool: str
     command: Sequence[str]
 
+    @property
+    def missing(self) -> str:
+        """What it cannot be run without and is not there; empty where nothing is missing."""
+        if not (ROOT / self.folder).is_dir():
+            return self.folder
+        return "" if shutil.which(self.tool) else self.tool
+
+
+_RUNNER = (sys.executable, "-m", "tests.conformance.python_runner")
+_OF_NPM = ("npm", "--silent", "--prefix", "clients/typescript", "run", "conformance")
 
 CLIENTS = (
-    Client(name="python", tool=sys.executable, command=(sys.executable, "-m", "tests.conformance.python_runner")),
-    Client(name="aio", tool=sys.executable, command=(sys.executable, "-m", "tests.conformance.python_runner", "--aio")),
-    Client(name="go", tool="go", command=("go", "run", "-C", "clients/go", "./conformance")),
-    Client(
-        name="typescript",
-        tool="npm",
-        command=("npm", "--silent", "--prefix", "clients/typescript", "run", "conformance"),
-    ),
-    Client(name="kotlin", tool="mvn", command=("sh", "clients/kotlin/conformance.sh")),
+    Client(name="python", folder="clients/python", tool=sys.executable, command=_RUNNER),
+    Client(name="aio", folder="clients/python", tool=sys.executable, command=(*_RUNNER, "--aio")),
+    Client(name="go", folder="clients/go", tool="go", command=("go", "run", "-C", "clients/go", "./conformance")),
+    Client(name="typescript", folder="clients/typescript", tool="npm", command=_OF_NPM),
+    Client(name="kotlin", folder="clients/kotlin", tool="mvn", command=("sh", "clients/kotlin/conformance.sh")),
 )
 
 
@@ -62,7 +70,7 @@ def names_of_cases() -> list[str]:
 def verdicts(client: Client, told: Path) -> dict[str, Verdict]:
     """What a client's runner says of each case; a case of which it says nothing has failed."""
     env = {**os.environ, "HUMMOCK_CONFORMANCE": str(told)}
-    run = subprocess.run(client.command, cwd=_ROOT, env=env, stdout=subprocess.PIPE, text=True, timeout=_LIMIT_S)
+    run = subprocess.run(client.command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, timeout=_LIMIT_S)
     said = dict(_said(run.stdout))
     silent = Verdict(detail=f"the runner said nothing of it (exit status {run.returncode})")
     return {name: said.get(name, silent) for name in names_of_cases()}
@@ -93,10 +101,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--require", action="store_true", help="a missing toolchain is a failure")
     asked = parser.parse_args(arguments)
     wanted = [client for client in CLIENTS if not asked.client or client.name in asked.client]
-    able = [client for client in wanted if shutil.which(client.tool)]
+    able = [client for client in wanted if not client.missing]
     for client in wanted:
-        if client not in able:
-            print(f"{client.name} is left out: {client.tool} is missing", file=sys.stderr)
+        if client.missing:
+            print(f"{client.name} is left out: {client.missing} is missing", file=sys.stderr)
     with TemporaryDirectory(prefix="conformance-") as directory, serving(Path(directory)) as told:
         found = {client.name: verdicts(client, told) for client in able}
     print("\n".join(matrix(found)))

@@ -92,6 +92,7 @@ class Client(Calls):
             else grpc.insecure_channel(self.target, options=options)
         )
         self._metadata = access.metadata
+        self._warming: set[grpc.Future[Message]] = set()
         self._methods = _unary_methods(self._channel)
         stream = partial(replies, self._channel, self._metadata)
         super().__init__(cast(Send, self._send), stream)
@@ -146,7 +147,10 @@ class Client(Calls):
         """Connects and has the service read the project, in the background, so that `with_memory` is soon in time."""
         request = prompts.request(project, _WARMING_QUERY)
         method = self._methods[request.DESCRIPTOR.full_name]
-        method.future(request, timeout=prompts.WARMING_S, metadata=self._metadata, wait_for_ready=True)
+        call = method.future(request, timeout=prompts.WARMING_S, metadata=self._metadata, wait_for_ready=True)
+        # A call that nobody holds is cancelled.
+        self._warming.add(call)
+        call.add_done_callback(self._warming.discard)
 
     def close(self) -> None:
         """Ends the connection; calls that run fail."""

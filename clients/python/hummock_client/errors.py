@@ -12,6 +12,8 @@ from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 
 _DETAILS_KEY = "grpc-status-details-bin"
+_HANDSHAKE = "handshake"
+"""A word of gRPC's own messages about TLS; their other words change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,8 @@ def describe(error: HummockCallError, target: str) -> str:
     """What is wrong, for people, and how to mend it where that is known; `target` is what was called."""
     # Without a reason of the service's own it was the channel that gave up.
     if error.reason == grpc.StatusCode.UNAVAILABLE.name:
+        if _HANDSHAKE in error.message.lower():
+            return f"TLS was not agreed on: is the certificate valid, and its authority trusted? target {target}"
         return f"the service cannot be reached: is `hummock serve` running? target {target}"
     if error.reason == grpc.StatusCode.DEADLINE_EXCEEDED.name:
         return f"the service did not answer in time; target {target}"

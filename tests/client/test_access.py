@@ -1,0 +1,136 @@
+"""With which token calls go out, and over what."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import grpc
+import pytest
+
+from hummock.v1 import admin_service_pb2 as admin_pb
+from hummock.v1 import memory_service_pb2 as memories_pb
+from hummock_client import AsyncClient, Client, HummockCallError
+from hummock_client.access import resolve_access
+from hummock_client.errors import describe
+from hummock_client.streaming import Batch
+from tests.conformance.certificates import Authority
+
+SECRET = "s3cret-token"
+
+
+class Porch(grpc.GenericRpcHandler):
+    """Answers every call with nothing, and keeps what was said at the door."""
+
+    def __init__(self) -> None:
+        self.heard: list[str | bytes | None] = []
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
+        self.heard.append(dict(details.invocation_metadata or ()).get("authorization"))
+        return grpc.stream_stream_rpc_method_handler(lambda requests, context: iter([b""]))
+
+
+@contextmanager
+def porch(credentials: grpc.ServerCredentials | None = None) -> Iterator[tuple[Porch, int]]:
+    handler = Porch()
+    with ThreadPoolExecutor(4) as threads:
+        server = grpc.server(threads)
+        server.add_generic_rpc_handlers((handler,))
+        port = (
+            server.add_secure_port("127.0.0.1:0", credentials)
+            if credentials
+            else server.add_insecure_port("127.0.0.1:0")
+        )
+        server.start()
+        yield handler, port
+        server.stop(None).wait()
+
+
+def secured(authority: Authority) -> grpc.ServerCredentials:
+    signed = authority.signed()
+    return grpc.ssl_server_credentials([(signed.key, signed.certificate)])
+
+
+def every_shape(client: Client) -> None:
+    """A call with one reply, one with several, one with several requests, one to be ready."""
+    client.status()
+    list(client.stream(memories_pb.WatchMemoriesRequest(project="p")))
+    list(client.learn_stream([]))
+    client.wait_until_ready()
+
+
+async def every_shape_async(target: str, token: str) -> None:
+    async def nothing() -> AsyncIterator[Batch]:
+        for batch in list[Batch]():
+            yield batch
+
+    async with AsyncClient(target, token=token) as client:
+        await client.status()
+        _ = [each async for each in client.stream(memories_pb.WatchMemoriesRequest(project="p"))]
+        _ = [each async for each in client.learn_stream(nothing())]
+        await client.wait_until_ready()
+
+
+def test_the_token_goes_with_every_call_to_this_machine() -> None:
+    with porch() as (heard, port):
+        with Client(f"127.0.0.1:{port}", token=SECRET) as client:
+            every_shape(client)
+        asyncio.run(every_shape_async(f"127.0.0.1:{port}", SECRET))
+    assert heard.heard == [f"Bearer {SECRET}"] * 8
+
+
+def test_the_environment_names_the_token_and_an_empty_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUMMOCK_TOKEN", SECRET)
+    with porch() as (heard, port):
+        for token in (None, "other", ""):
+            with Client(f"127.0.0.1:{port}", token=token) as client:
+                client.status()
+    assert heard.heard == [f"Bearer {SECRET}", "Bearer other", None]
+
+
+@pytest.mark.parametrize("target", ["10.0.0.1:7420", "memory.example.org:7420", "127.0.0.1.example.org:1"])
+def test_a_token_is_never_sent_to_another_machine_in_the_clear(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUMMOCK_TOKEN", SECRET)
+    for make in (Client, AsyncClient):
+        with pytest.raises(ValueError, match="in the clear") as caught:
+            make(target)
+        assert SECRET not in str(caught.value)
+
+
+def test_over_tls_it_may_go_anywhere() -> None:
+    access = resolve_access("memory.example.org:7420", token=SECRET, tls=True, root_certificates=None)
+    assert access.metadata == (("authorization", f"Bearer {SECRET}"),)
+    assert access.credentials is not None
+    assert SECRET not in repr(access)
+
+
+@pytest.mark.parametrize("token", ["two words", "line\n", "密"])
+def test_what_no_header_can_hold_is_no_token(token: str) -> None:
+    with pytest.raises(ValueError, match="the token has characters") as caught:
+        resolve_access("127.0.0.1:1", token=token, tls=False, root_certificates=None)
+    assert token not in str(caught.value)
+
+
+def test_tls_trusts_the_authority_that_is_named_and_no_other() -> None:
+    authority = Authority()
+    with porch(secured(authority)) as (heard, port):
+        target = f"127.0.0.1:{port}"
+        with Client(target, token=SECRET, root_certificates=authority.certificate) as client:
+            every_shape(client)
+        assert heard.heard == [f"Bearer {SECRET}"] * 4
+        for options in ({"tls": True}, {"root_certificates": Authority().certificate}):
+            with Client(target, token=SECRET, **options) as client, pytest.raises(HummockCallError) as caught:
+                client.status(timeout_s=5)
+            assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+            assert "certificate" in describe(caught.value, target).lower()
+        assert len(heard.heard) == 4
+
+
+def test_a_client_in_the_clear_is_told_so_by_a_server_of_tls() -> None:
+    with porch(secured(Authority())) as (heard, port), Client(f"127.0.0.1:{port}") as client:
+        with pytest.raises(HummockCallError) as caught:
+            client.send(admin_pb.GetStatusRequest(), timeout_s=5)
+        assert caught.value.code is grpc.StatusCode.UNAVAILABLE
+    assert heard.heard == []
