@@ -12,7 +12,7 @@ FUZZ_SEED ?= 1
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo test test-clients fuzz lint bench bench-full bench-peers eval proto client lock clean
+.PHONY: help setup model demo test test-clients fuzz lint bench bench-full bench-peers frameworks eval proto client lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,15 @@ $(PEERS)/.tried: bench/peers/requirements.txt
 		echo "the peers could not be installed; those that are missing will be skipped" >&2
 	@touch $@
 
+FRAMEWORKS := .bench/frameworks
+
+frameworks: $(VENV)/.dev $(FRAMEWORKS)/.installed ## Install LangChain, LlamaIndex and OpenAI's agents, which adapters are tested with
+
+$(FRAMEWORKS)/.installed: tests/client/frameworks/requirements.txt
+	@$(BIN)/python -m venv $(FRAMEWORKS)
+	@$(FRAMEWORKS)/bin/python -m pip install --quiet --require-hashes --only-binary :all: --requirement $<
+	@touch $@
+
 bench bench-full bench-peers eval: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models
 
 eval: model $(VENV)/.dev ## Measure how good the answers are, for every installed model (HUMMOCK_SHARED, HUMMOCK_MODELS)
@@ -87,6 +96,9 @@ lock: ## Write the locks again (UPGRADE=1: with the newest versions)
 	@sh service/setup/lock.sh
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) --no-emit-index-url \
 		--no-emit-find-links --no-annotate --no-header --output-file bench/peers/requirements.txt bench/peers/requirements.in
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) --no-emit-index-url \
+		--no-emit-find-links --no-annotate --no-header --output-file tests/client/frameworks/requirements.txt \
+		tests/client/frameworks/requirements.in
 
 clean: ## Remove what can be made again; the demo's data and models too
 	rm -rf $(VENV) .bench .demo .eval .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
