@@ -18,10 +18,10 @@ from hummock.v1 import memory_pb2
 from hummock_client import AsyncClient, Client
 from hummock_client.adapters.found import KINDS
 from hummock_client.adapters.tools import READ_MEMORY, REMEMBER, SEARCH, MemoryTools
+from tests.client.frameworks.installed import require_frameworks
 from tests.service.running import in_process
 
 _ROOT = Path(__file__).parents[2]
-_PYTHON = _ROOT / ".bench" / "frameworks" / "bin" / "python"
 _PROGRAM = Path(__file__).parent / "frameworks" / "program.py"
 
 
@@ -42,12 +42,10 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.parametrize("framework", ["langchain", "llama_index", "openai_agents"])
 def test_an_adapter_works_in_its_framework(framework: str, target: str) -> None:
-    if not _PYTHON.exists():
-        assert os.environ.get("REQUIRE_CLIENTS") != "1", "the frameworks are missing; run make frameworks"
-        pytest.skip("the frameworks are missing; `make frameworks` installs them")
+    python = require_frameworks()
     paths = f"{_ROOT / 'clients' / 'python'}{os.pathsep}{_ROOT / 'service'}"
     env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    run = subprocess.run([_PYTHON, _PROGRAM, framework, target], env=env, capture_output=True, text=True, check=False)
+    run = subprocess.run([python, _PROGRAM, framework, target], env=env, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (0, "ok\n"), run.stderr
 
 
