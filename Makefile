@@ -53,6 +53,7 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and w
 	cd proto && $(BIN)/buf breaking --against baseline.binpb
 	PYTHON=$(BIN)/python sh service/setup/check_stubs.sh
 	$(BIN)/python clients/python/generate.py --check
+	PYTHON=$(BIN)/python sh clients/go/check.sh
 
 bench: $(VENV)/.dev ## Measure what has a target, in three minutes: bench/results/latest.json
 	@$(BIN)/python -m bench
@@ -86,8 +87,10 @@ bench bench-full bench-peers eval: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/mode
 eval: model $(VENV)/.dev ## Measure how good the answers are, for every installed model (HUMMOCK_SHARED, HUMMOCK_MODELS)
 	@$(BIN)/python -m bench.eval --models-dir "$(HUMMOCK_MODELS)"
 
-proto: $(VENV)/.dev ## Write the stubs of proto/ again
+proto: $(VENV)/.dev ## Write the stubs of proto/ again, those for Go where it is there
 	PYTHON=$(BIN)/python sh proto/generate.sh
+	@if command -v go > /dev/null; then PYTHON=$(BIN)/python sh clients/go/generate.sh; \
+		else echo "clients/go is left as it is: go is missing" >&2; fi
 
 client: $(VENV)/.dev ## Write the blocking client again from the one for asyncio, and the types of `send` from the stubs
 	@$(BIN)/python clients/python/generate.py

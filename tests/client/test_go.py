@@ -1,0 +1,57 @@
+"""The client for Go: its own tests, and its examples against a real service; its documentation shows those examples."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hummock import models
+from tests.service.running import in_process
+
+_ROOT = Path(__file__).parents[2]
+_CLIENT = _ROOT / "clients/go"
+_DOCUMENTED = (_ROOT / "README.md", _ROOT / "docs/clients/go.md", _CLIENT / "README.md")
+_LIMIT_S = 900
+
+
+@pytest.fixture
+def go() -> str:
+    found = shutil.which("go")
+    if found is None:
+        if os.environ.get("REQUIRE_CLIENTS"):
+            pytest.fail("go is missing, and REQUIRE_CLIENTS is set")
+        pytest.skip("go is missing")
+    return found
+
+
+def test_its_tests_and_examples_pass_against_a_real_service(go: str, tmp_path: Path) -> None:
+    model = models.build_tiny(tmp_path / "models").name
+    with in_process(tmp_path / "service", tmp_path / "models", model) as service:
+        env = {**os.environ, "HUMMOCK_TARGET": service.target}
+        command = [go, "test", "-count=1", "-v", "./..."]
+        run = subprocess.run(command, cwd=_CLIENT, env=env, capture_output=True, text=True, timeout=_LIMIT_S)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "--- PASS: ExampleClient_WithMemory" in run.stdout
+    assert "--- SKIP" not in run.stdout
+
+
+@pytest.mark.parametrize("page", _DOCUMENTED, ids=lambda page: str(page.relative_to(_ROOT)))
+def test_each_snippet_stands_in_an_example(page: Path) -> None:
+    examples = "\n".join(_bodies((_CLIENT / "hummock/example_test.go").read_text(encoding="utf-8")))
+    snippets = re.findall(r"^```go\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert snippets
+    for snippet in snippets:
+        assert snippet in examples, f"{page.name} shows what no example of the client runs:\n{snippet}"
+
+
+def _bodies(source: str) -> Iterator[str]:
+    """What stands within each function, as it would stand by itself."""
+    for body in re.findall(r"^func [^\n]*\{\n(.*?)^\}$", source, re.MULTILINE | re.DOTALL):
+        yield textwrap.dedent(body)
