@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench import beside, deadlines, exact, index, kernels, learn, learning, load, model, recall, render, scale
+from bench import beside, clients, deadlines, exact, index, kernels, learn, learning, load, model, recall, render, scale
 from bench.command import FAILURES, RESULTS, Measure, Options, one_line, options_of, options_parser
 from bench.machine import Machine
 from bench.peers import __main__ as peers
@@ -27,6 +27,7 @@ QUICK: Mapping[str, Measure] = {
     "learn": learn.measure,
     "start": scale.measure_start,
     "model": model.measure,
+    "clients": clients.measure,
 }
 LONG: Mapping[str, Measure] = {
     "peers": peers.measure,
