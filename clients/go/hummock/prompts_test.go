@@ -103,3 +103,17 @@ func TestOptionsAreAskedFor(t *testing.T) {
 		t.Errorf("the query has %d characters", len(query))
 	}
 }
+
+func TestWarmingUpAsksForTheProjectInTheBackground(t *testing.T) {
+	sent := make(chan *hummockv1.RenderRequest, 1)
+	client := clientOf(t, &faulty{
+		render: func(_ context.Context, request *hummockv1.RenderRequest) (*hummockv1.RenderResponse, error) {
+			sent <- request
+			return &hummockv1.RenderResponse{}, nil
+		},
+	})
+	client.WarmUp("loan")
+	if request := <-sent; request.GetProject() != "loan" || !request.GetAllowMissing() {
+		t.Errorf("sent was %v", request)
+	}
+}
