@@ -87,10 +87,12 @@ bench bench-full bench-peers eval: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/mode
 eval: model $(VENV)/.dev ## Measure how good the answers are, for every installed model (HUMMOCK_SHARED, HUMMOCK_MODELS)
 	@$(BIN)/python -m bench.eval --models-dir "$(HUMMOCK_MODELS)"
 
-proto: $(VENV)/.dev ## Write the stubs of proto/ again, those for Go where it is there
+proto: $(VENV)/.dev ## Write the stubs of proto/ again, those for Go and TypeScript where their tools are
 	PYTHON=$(BIN)/python sh proto/generate.sh
 	@if command -v go > /dev/null; then PYTHON=$(BIN)/python sh clients/go/generate.sh; \
 		else echo "clients/go is left as it is: go is missing" >&2; fi
+	@if [ -d clients/typescript/node_modules ]; then sh clients/typescript/generate.sh; \
+		else echo "clients/typescript is left as it is: npm ci has not been run in it" >&2; fi
 
 client: $(VENV)/.dev ## Write the blocking client again from the one for asyncio, and the types of `send` from the stubs
 	@$(BIN)/python clients/python/generate.py
@@ -105,4 +107,5 @@ lock: ## Write the locks again (UPGRADE=1: with the newest versions)
 
 clean: ## Remove what can be made again; the demo's data and models too
 	rm -rf $(VENV) .bench .demo .eval .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf clients/typescript/node_modules clients/typescript/build clients/typescript/dist
 	find service kernels clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
