@@ -2,6 +2,6 @@
 # Runs the cases of tests/conformance; what is missing is installed and built first, quietly.
 set -eu
 cd "$(dirname "$0")"
-[ -d node_modules ] || npm ci --silent >&2
+sh install.sh >&2
 node_modules/.bin/tsc -p tsconfig.json --outDir build/cases >&2
 exec node build/cases/conformance/runner.js

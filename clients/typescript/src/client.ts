@@ -25,6 +25,8 @@ import { SessionService } from "./gen/hummock/v1/session_service_pb.js";
 import { type ChatMessage, type MemoryOptions, renderRequest, withSection } from "./prompts.js";
 
 const PROMPT_BUDGET_MS = 300;
+const WARMING_MS = 30_000;
+const WARMING_QUERY = "?";
 
 /** Options of a client. */
 export interface ClientOptions extends ConnectionOptions {
@@ -103,6 +105,16 @@ export class HummockClient {
   note(project: string, text: string, options: CallOptions & { tags?: string[] } = {}): Promise<LearnResponse> {
     const memory = { kind: MemoryKind.NOTE, content: text, tags: options.tags ?? [] };
     return this.context.learn({ project, memories: [memory] }, options);
+  }
+
+  /**
+   * Has the service read a project, and this process the code that asks it, in the background: call it early, and
+   * `withMemory` is in time from the first prompt on.
+   */
+  warmUp(project: string): void {
+    const request = renderRequest([{ role: "user", content: WARMING_QUERY }], { project });
+    // Whoever asks later hears what is wrong.
+    this.context.render(request!, { timeoutMs: WARMING_MS }).catch(() => undefined);
   }
 
   /**

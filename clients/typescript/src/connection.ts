@@ -10,6 +10,9 @@ const LARGEST_REPLY_BYTES = 16 * 1024 * 1024;
 const PING_INTERVAL_MS = 60_000;
 const PING_TIMEOUT_MS = 4_000;
 
+/** As long as gRPC's other clients try. */
+const CONNECT_TIMEOUT_MS = 20_000;
+
 /** How a service is reached. */
 export interface ConnectionOptions {
   /** `host`, `host:port`, `unix:///path`. Unset means HUMMOCK_TARGET of the environment, else 127.0.0.1:7420. */
@@ -40,7 +43,9 @@ export class Connection {
     this.name = nameOf(target);
     const baseUrl = originOf(target, isSecure);
     const pings = { pingIntervalMs: PING_INTERVAL_MS, pingTimeoutMs: PING_TIMEOUT_MS };
-    this.#sessions = new Http2SessionManager(baseUrl, pings, { createConnection: () => (this.#socket = open()) });
+    this.#sessions = new Http2SessionManager(baseUrl, pings, {
+      createConnection: () => (this.#socket = inTime(open())),
+    });
     this.transport = createGrpcTransport({
       baseUrl,
       sessionManager: this.#sessions,
@@ -87,6 +92,16 @@ function opener(target: Target, asked: boolean | { ca: string | Uint8Array }): (
   // Addresses are no names to ask for; a certificate is checked for them all the same.
   const name = net.isIP(host) ? {} : { servername: host };
   return () => tls.connect({ host, port, ALPNProtocols: ["h2"], ...authorities, ...name });
+}
+
+/** The socket, which is given up when it is not ready in time: behind it nobody may answer for ever. */
+function inTime(socket: net.Socket): net.Socket {
+  const timer = setTimeout(() => {
+    socket.destroy(Object.assign(new Error("no connection was made in time"), { code: "ETIMEDOUT" }));
+  }, CONNECT_TIMEOUT_MS);
+  const isReady = socket instanceof tls.TLSSocket ? "secureConnect" : "connect";
+  for (const event of [isReady, "close"]) socket.once(event, () => clearTimeout(timer));
+  return socket;
 }
 
 function bearing(token: string): Interceptor {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { AdminService, ContextService, HummockClient, HummockError, MemoryService } from "../src/index.js";
-import { Service } from "./service.js";
+import { deferred, Service } from "./service.js";
 
 const down = () => new ConnectError("on purpose", Code.Unavailable);
 
@@ -81,7 +81,7 @@ test("a stream is repeated as long as nothing has come of it", async () => {
 });
 
 test("leaving the loop hangs up", async () => {
-  const hungUp = deferred();
+  const hungUp = deferred<void>();
   await using service = await Service.start(router => {
     router.service(MemoryService, {
       async *watchMemories(_, { signal }) {
@@ -232,7 +232,7 @@ test("a stream that breaks is UNAVAILABLE and says where the service should be",
 });
 
 test("closing ends what is under way, and whatever comes later", async () => {
-  const begun = deferred();
+  const begun = deferred<void>();
   await using service = await Service.start(router => {
     router.service(AdminService, {
       async getStatus(_, { signal }) {
@@ -249,9 +249,3 @@ test("closing ends what is under way, and whatever comes later", async () => {
   await call;
   await assert.rejects(client.admin.getStatus({}), { code: "CANCELLED", message: "the client is closed" });
 });
-
-function deferred() {
-  let resolve!: () => void;
-  const promise = new Promise<void>(settle => (resolve = settle));
-  return { promise, resolve };
-}

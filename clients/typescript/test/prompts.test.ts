@@ -12,7 +12,7 @@ import {
   type RenderRequest,
   RenderResponseSchema,
 } from "../src/index.js";
-import { Service } from "./service.js";
+import { deferred, Service } from "./service.js";
 
 const ASKED: ChatMessage[] = [
   { role: "system", content: "You are patient." },
@@ -83,6 +83,21 @@ test("of a long message the end is asked for, and no half of a character", async
   const { asked } = await remembered([{ role: "user", content: `x${"🌊".repeat(4096)}y` }], REPLY);
   const query = asked[0]?.source.case === "recall" ? asked[0].source.value.queryText : "";
   assert.equal(query, `${"🌊".repeat(4095)}y`);
+});
+
+test("warming up asks once, and fails for nobody", async () => {
+  const asked = deferred<string>();
+  await using service = await Service.start(router => {
+    router.service(ContextService, {
+      render({ project }) {
+        asked.resolve(project);
+        throw new Error("on purpose");
+      },
+    });
+  });
+  using client = new HummockClient({ target: service.target });
+  client.warmUp("p");
+  assert.equal(await asked.promise, "p");
 });
 
 test("a service that is slow costs the budget and no more", async () => {

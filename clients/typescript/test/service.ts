@@ -37,3 +37,10 @@ export class Service {
     await once(this.#server, "close");
   }
 }
+
+/** A promise that the test settles itself. */
+export function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>(settle => (resolve = settle));
+  return { promise, resolve };
+}

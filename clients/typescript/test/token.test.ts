@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { afterEach, test } from "node:test";
 import { AdminService, HummockClient } from "../src/index.js";
 import { Service } from "./service.js";
@@ -45,6 +47,18 @@ test("a token is never sent to another machine in the clear", () => {
 test("what no header can hold is no token", () => {
   assert.throws(() => new HummockClient({ token: "two words" }), TypeError);
   assert.throws(() => new HummockClient({ token: "line\n" }), TypeError);
+});
+
+test("who never finishes a handshake is given up", async t => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  await using silent = createServer(() => t.mock.timers.tick(20_000)).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  using client = new HummockClient({ target: `127.0.0.1:${port}`, tls: true });
+  const read = async () => {
+    for await (const _ of client.context.learnStream([])) continue;
+  };
+  await assert.rejects(read(), { code: "UNAVAILABLE", message: /ETIMEDOUT/ });
 });
 
 test("TLS is not spoken over a Unix socket", () => {

@@ -1,0 +1,9 @@
+#!/bin/sh
+# Installs what package-lock.json says, unless it is there.
+set -eu
+cd "$(dirname "$0")"
+installed=node_modules/.package-lock.json
+if [ ! -e $installed ] || [ package-lock.json -nt $installed ]; then
+    npm ci --silent --ignore-scripts
+    touch $installed
+fi
