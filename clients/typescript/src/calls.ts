@@ -127,13 +127,16 @@ async function* exchange(
   timeoutMs: number | undefined,
 ) {
   const gone = new AbortController();
-  const either = signal ? AbortSignal.any([signal, gone.signal]) : gone.signal;
+  const hangUp = () => gone.abort(signal?.reason);
+  signal?.addEventListener("abort", hangUp);
+  if (signal?.aborted) hangUp();
   try {
-    const replies = await connection.transport.stream(method, either, timeoutMs, undefined, requests);
+    const replies = await connection.transport.stream(method, gone.signal, timeoutMs, undefined, requests);
     yield* { [Symbol.asyncIterator]: () => replies.message[Symbol.asyncIterator]() };
   } catch (error) {
     throw callError(error, connection, signal);
   } finally {
+    signal?.removeEventListener("abort", hangUp);
     gone.abort();
   }
 }

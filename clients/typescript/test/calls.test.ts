@@ -99,6 +99,25 @@ test("leaving the loop hangs up", async () => {
   await hungUp.promise;
 });
 
+test("a stream can be aborted", async () => {
+  await using service = await Service.start(router => {
+    router.service(MemoryService, {
+      async *watchMemories(_, { signal }) {
+        yield {};
+        await once(signal, "abort");
+      },
+    });
+  });
+  using client = new HummockClient({ target: service.target });
+  const [controller, reason] = [new AbortController(), new Error("the user left")];
+  const read = async () => {
+    for await (const _ of client.watchMemories({ project: "p" }, { signal: controller.signal }))
+      controller.abort(reason);
+  };
+  await assert.rejects(read(), { code: "CANCELLED", cause: reason });
+  await assert.rejects(read(), { code: "CANCELLED", cause: reason });
+});
+
 test("what the caller's own iterator throws comes out as it is", async () => {
   await using service = await Service.start(router => {
     router.service(ContextService, {
