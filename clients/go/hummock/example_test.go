@@ -15,7 +15,7 @@ import (
 
 var ctx = context.Background()
 
-func fits(err error) {
+func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -23,15 +23,15 @@ func fits(err error) {
 
 func Example() {
 	memory, err := hummock.New("") // HUMMOCK_TARGET, or 127.0.0.1:7420
-	fits(err)
+	check(err)
 	defer memory.Close()
 
 	_, err = memory.Learn(ctx, &hummockv1.LearnRequest{Project: "shop", Memories: []*hummockv1.Memory{
 		{Id: "dates", Content: "结算页的 parseDate 只接受 ISO 8601, other formats raise ValueError"},
 	}})
-	fits(err)
+	check(err)
 	found, err := memory.Recall(ctx, &hummockv1.RecallRequest{Project: "shop", QueryText: "which formats does parse_date take?"})
-	fits(err)
+	check(err)
 	for _, hit := range found.GetHits() {
 		fmt.Println(hit.GetMemory().GetId(), len(hit.GetMatchedTerms()))
 	}
@@ -40,18 +40,18 @@ func Example() {
 
 func ExampleNew() {
 	authority, err := os.ReadFile("testdata/authority.pem")
-	fits(err)
+	check(err)
 	memory, err := hummock.New("memory.example:7420",
 		hummock.WithRootCertificates(authority),
 		hummock.WithToken(os.Getenv("SHOP_TOKEN")),
 		hummock.WithReadTimeout(time.Second))
-	fits(err)
+	check(err)
 	defer memory.Close()
 }
 
 func ExampleError() {
 	memory, err := hummock.New("")
-	fits(err)
+	check(err)
 	defer memory.Close()
 
 	_, err = memory.GetMemory(ctx, &hummockv1.GetMemoryRequest{Project: "never", Id: "m"})
@@ -64,14 +64,14 @@ func ExampleError() {
 
 func ExampleClient_WithMemory() {
 	memory, err := hummock.New("")
-	fits(err)
+	check(err)
 	defer memory.Close()
 	memory.WarmUp("loan")
 
 	_, err = memory.Learn(ctx, &hummockv1.LearnRequest{Project: "loan", Memories: []*hummockv1.Memory{
 		{Content: "还款日是每月十五号"},
 	}})
-	fits(err)
+	check(err)
 	messages := []hummock.Message{
 		{Role: "system", Content: "You are patient."},
 		{Role: "user", Content: "还款日是哪天？"},
@@ -83,17 +83,17 @@ func ExampleClient_WithMemory() {
 
 func ExampleClient_WatchMemories() {
 	memory, err := hummock.New("")
-	fits(err)
+	check(err)
 	defer memory.Close()
 
 	request := &hummockv1.WatchMemoriesRequest{Project: "watched", AllowMissing: true}
 	for told, err := range memory.WatchMemories(ctx, request) {
-		fits(err)
+		check(err)
 		if told.GetStart() != nil {
 			_, err = memory.Learn(ctx, &hummockv1.LearnRequest{Project: "watched", Memories: []*hummockv1.Memory{
 				{Id: "lamp", Content: "a lamp on the quay"},
 			}})
-			fits(err)
+			check(err)
 		}
 		for _, event := range told.GetEvents().GetEvents() {
 			fmt.Println(event.GetChange(), event.GetId())
@@ -105,17 +105,17 @@ func ExampleClient_WatchMemories() {
 
 func ExamplePages() {
 	memory, err := hummock.New("")
-	fits(err)
+	check(err)
 	defer memory.Close()
 
 	_, err = memory.Learn(ctx, &hummockv1.LearnRequest{Project: "paged", Memories: []*hummockv1.Memory{
 		{Id: "one", Content: "a lamp on the quay"},
 		{Id: "two", Content: "二号灯"},
 	}})
-	fits(err)
+	check(err)
 	request := &hummockv1.ListMemoriesRequest{Project: "paged", PageSize: 1}
 	for page, err := range hummock.Pages(ctx, memory.ListMemories, request) {
-		fits(err)
+		check(err)
 		for _, each := range page.GetMemories() {
 			fmt.Println(each.GetId())
 		}
@@ -127,7 +127,7 @@ func ExamplePages() {
 
 func ExampleClient_LearnStream() {
 	memory, err := hummock.New("")
-	fits(err)
+	check(err)
 	defer memory.Close()
 
 	batches := func(yield func(*hummockv1.LearnStreamRequest) bool) {
@@ -139,7 +139,7 @@ func ExampleClient_LearnStream() {
 		}
 	}
 	for answer, err := range memory.LearnStream(ctx, batches) {
-		fits(err)
+		check(err)
 		if failed := hummock.FromStatus(answer.GetFailed()); failed != nil {
 			fmt.Println(answer.GetBatchIndex(), failed.Reason, failed.FieldViolations[0].Field)
 		}
