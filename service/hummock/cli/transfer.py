@@ -112,7 +112,7 @@ class _Run:
         try:
             with Meter() as meter:
                 messages = self._messages(project, parts)
-                for reply in exchange(service.channel, IMPORT, pb.ImportProjectResponse, messages, None):
+                for reply in exchange(service.channel, (), IMPORT, pb.ImportProjectResponse, messages, None):
                     self._count(reply)
                     self._show_failures(meter)
                     meter.show("lines", self.stored_line, None)
