@@ -325,6 +325,9 @@ def running_fake() -> Iterator[FakeService]:
                 "ListProjects": fake.answer(project_pb.ListProjectsResponse(), {"projects": [PROJECT]}),
                 "UpdateProject": fake.answer(project_pb.UpdateProjectResponse(), {"project": PROJECT}),
                 "GetProjectSettings": fake.answer(project_pb.GetProjectSettingsResponse(), SETTINGS),
+                "DeleteProject": fake.answer(
+                    project_pb.DeleteProjectResponse(), {"memoryCount": 3, "sessionCount": 1, "messageCount": 2}
+                ),
                 "UpdateProjectSettings": fake.answer(project_pb.UpdateProjectSettingsResponse(), SETTINGS),
             },
         ),

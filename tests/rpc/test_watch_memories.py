@@ -141,7 +141,8 @@ def test_a_watch_looks_and_pauses_in_the_same_step() -> None:
         looks.append(after)
         return EventPage(events=(), seq=after)
 
-    steps = watch_memories(FixedGarden(event_pages=pages), pb.WatchMemoriesRequest(project="loan"))
+    garden, request = FixedGarden(event_pages=pages), pb.WatchMemoriesRequest(project="loan")
+    steps = watch_memories(garden, request, lambda name: None)
     next(steps)
     for count in (1, 2, 3):
         next(steps)

@@ -25,8 +25,9 @@ from hummock.rpc.readers import LISTENING_ON
 from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory
+from hummock.v1 import project_service_pb2 as project_pb
 from hummock.v1 import recall_pb2 as recall
-from tests.service.calls import ask, await_vectors, contents, learn
+from tests.service.calls import ask, await_vectors, contents, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Process, Stubs, connected, in_process, in_thread, settings
 
@@ -96,6 +97,19 @@ def test_what_is_acknowledged_by_one_is_recalled_by_the_other(both: tuple[Stubs,
         found = ask(each, project, "还款计划 提前还清", top_k=20)
         assert {hit.memory.id for hit in found.hits} == {f"m{turn}" for turn in range(12)} - {"m3"}
         assert "提前还清" in contents(found)
+
+
+def test_a_project_that_one_deletes_is_gone_from_the_other(both: tuple[Stubs, Stubs], project: str) -> None:
+    """S0-06: also where the other had it in memory, and had answered the same question."""
+    for turn in range(6):
+        deleter, other = both if turn % 2 else both[::-1]
+        learn(other, project, note(f"the lamp on pier {turn} was lit", id=f"m{turn}"))
+        assert contents(ask(other, project, "the lamp on the pier")) == [f"the lamp on pier {turn} was lit"]
+        deleter.project.DeleteProject(project_pb.DeleteProjectRequest(project=project))
+        for each in both:
+            question = recall_request(project, "the lamp on the pier", allow_missing=False)
+            code, reason, _ = error_of(each.context.Recall, question)
+            assert (code, reason) == (grpc.StatusCode.NOT_FOUND, "PROJECT_NOT_FOUND")
 
 
 def test_what_is_said_of_a_memory_to_one_is_known_to_the_other(both: tuple[Stubs, Stubs], project: str) -> None:

@@ -18,14 +18,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hummock.ports.store import ProjectRemoval
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.lmdb.store import StoreReads
 from hummock.store.views.view import catch_up
 from hummock.store.views.view_cache import FollowingViews
-from tests.ports.asking import put
+from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers
 from tests.store.opening import EAGER, MIB, opened
 from tests.strategies import Entry, delete_request, entries
+
+
+def test_a_removed_project_and_the_next_of_its_name_are_told_apart(tmp_path: Path) -> None:
+    """What only reads knows of it with the next read, with a view of the old one in its memory or without."""
+    removal = ProjectRemoval(request_id="", fingerprint=b"")
+    with opened(tmp_path) as store, beside(store) as (reads, following):
+        for round_ in range(4):
+            put(store, "p", Entry(id=f"m{round_}", words=("tide",)))
+            assert ids(ask(reads, terms=["tide"])) == {f"m{round_}"}
+            store.remove_project("p", removal).result(30)
+            if round_ % 2:
+                assert ids(ask(reads, terms=["tide"])) == set()
+                assert reads.generation("p").seq == 0
+                assert reads.inline_generation("p") is None
+                assert following.usage()[0] == 0
 
 
 @contextmanager

@@ -291,6 +291,13 @@ class AsyncCalls:
         )
         return (await self.send(request, timeout_s=timeout_s)).project
 
+    async def delete_project(
+        self, name: str, *, request_id: str | None = None, timeout_s: float | None = None
+    ) -> projects_pb.DeleteProjectResponse:
+        """Removes a project with all that it has; the answer counts it."""
+        request = projects_pb.DeleteProjectRequest(project=name, request_id=requests.id_or_new(request_id))
+        return await self.send(request, timeout_s=timeout_s)
+
     async def settings(self, project: str, *, timeout_s: float | None = None) -> projects_pb.GetProjectSettingsResponse:
         """What a project sets for itself, and every value that applies where a request says nothing."""
         return await self.send(projects_pb.GetProjectSettingsRequest(project=project), timeout_s=timeout_s)

@@ -136,6 +136,11 @@ class Send(Protocol):
 
     @overload
     def __call__(
+        self, request: project_service_pb2.DeleteProjectRequest, *, timeout_s: float | None = None
+    ) -> project_service_pb2.DeleteProjectResponse: ...
+
+    @overload
+    def __call__(
         self, request: project_service_pb2.GetProjectSettingsRequest, *, timeout_s: float | None = None
     ) -> project_service_pb2.GetProjectSettingsResponse: ...
 
@@ -300,6 +305,11 @@ class AsyncSend(Protocol):
     def __call__(
         self, request: project_service_pb2.UpdateProjectRequest, *, timeout_s: float | None = None
     ) -> Awaitable[project_service_pb2.UpdateProjectResponse]: ...
+
+    @overload
+    def __call__(
+        self, request: project_service_pb2.DeleteProjectRequest, *, timeout_s: float | None = None
+    ) -> Awaitable[project_service_pb2.DeleteProjectResponse]: ...
 
     @overload
     def __call__(

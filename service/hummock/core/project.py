@@ -71,6 +71,15 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedProject:
+    """What a project had when it was deleted; a reply that is kept for repeats."""
+
+    memory_count: int
+    session_count: int
+    message_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
     """How full a store is. Bytes of the directory in use and allowed; bytes of the indexes in memory.
 

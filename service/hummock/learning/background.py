@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Condition, Thread
 
-from hummock.core.errors import places_of
+from hummock.core.errors import ProjectNotFound, places_of
 from hummock.core.learning import LEARNER_RULE, KeywordsLearned, KeywordUpdate, Learner, LearningState, Profile
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.core.memory import Filter, Memory, MemoryKind
@@ -172,8 +172,11 @@ class LearnKeywords:
             record(work.learning, learnt)
             return LearntReply(updates=there)
 
-        request = WriteRequest(request_id="", fingerprint=b"", reply_type=LearntReply, apply=apply)
-        return self._store.write(project, request).result().reply.updates
+        request = WriteRequest(request_id="", fingerprint=b"", reply_type=LearntReply, apply=apply, creates=False)
+        try:
+            return self._store.write(project, request).result().reply.updates
+        except ProjectNotFound:  # it was deleted while the learner was reading
+            return ()
 
 
 def _says(memory: Memory | None, content_hash: bytes) -> bool:
@@ -278,6 +281,16 @@ class BackgroundLearner:
                 self._dropped += 1
             self._lock.notify_all()
 
+    def forget(self, project: str) -> None:
+        """A project was deleted: its turn is not learnt from, and its scan ends."""
+        with self._lock:
+            self._turns.pop(project, None)
+            scan = self._scans.pop(project, None)
+            if scan is not None:
+                scan.waiting.clear()
+                scan.end = ScanEnd.DONE
+            self._lock.notify_all()
+
     def switched_on(self, project: str) -> bool:
         """Learning was switched on: a language model begins to read what has no keywords. False where there is none."""
         is_told = self._learn.learner is Learner.LLM
@@ -376,7 +389,7 @@ class BackgroundLearner:
             learnt = EntryLearnt(memory_id=memory_id, outcome=EntryOutcome.FAILED, reason=type(error).__name__)
         with self._lock:
             if learnt is not None:
-                del scan.waiting[memory_id]
+                scan.waiting.pop(memory_id, None)
                 scan.learnt.append(learnt)
             if end is None and scan.is_failing:
                 end = ScanEnd.FAILING

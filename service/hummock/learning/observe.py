@@ -154,7 +154,11 @@ class Feedback:
             return FeedbackReply(recorded=len(known), unknown_ids=unknown)
 
         request = WriteRequest(
-            request_id=command.request_id, fingerprint=command.fingerprint, reply_type=FeedbackReply, apply=apply
+            request_id=command.request_id,
+            fingerprint=command.fingerprint,
+            reply_type=FeedbackReply,
+            apply=apply,
+            creates=False,
         )
         written = self._store.write(command.project, request).result()
         return FeedbackNoted(seq=written.seq, recorded=written.reply.recorded, unknown_ids=written.reply.unknown_ids)

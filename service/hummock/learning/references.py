@@ -69,6 +69,11 @@ class Entries:
             self._remember(project, key, entries)
         return entries
 
+    def forget(self, project: str) -> None:
+        """A project was deleted."""
+        with self._lock:
+            self._cache.pop(project, None)
+
     def memories(self, project: str, *, full: bool) -> Iterator[Memory]:
         """All entries, in the order of their writes."""
         after: int | None = 0

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from msgspec.structs import replace
 
 from hummock.core.embedding import DIGEST_BYTES, Embedding
-from hummock.core.errors import places_of
+from hummock.core.errors import ProjectNotFound, places_of
 from hummock.core.memory import Memory, Origin
 from hummock.core.project import EmbeddingStatus
 from hummock.memories.learn import chunks_of
@@ -102,6 +102,12 @@ class Backfill:
                 self._projects[project] = _Waiting(failed=self._failed.get(project, set()))
             self._moves += 1
             self._condition.notify_all()
+
+    def forget(self, project: str) -> None:
+        """A project was deleted: what it waited for is nothing any more."""
+        with self._condition:
+            self._projects.pop(project, None)
+            self._failed.pop(project, None)
 
     def want(self, project: str, docs: Sequence[int]) -> None:
         """Somebody asks about these memories: they go first."""
@@ -260,8 +266,11 @@ class Backfill:
                 work.embed(memory.id, memory.fingerprint, embeddings)
             return EmbeddedReply()
 
-        request = WriteRequest(request_id="", fingerprint=b"", reply_type=EmbeddedReply, apply=apply)
-        self._store.write(project, request).result()
+        request = WriteRequest(request_id="", fingerprint=b"", reply_type=EmbeddedReply, apply=apply, creates=False)
+        try:
+            self._store.write(project, request).result()
+        except ProjectNotFound:  # it was deleted meanwhile
+            return
         with self._condition:
             self._done.append((self._clock.monotonic(), len(made)))
             self._failure = ""

@@ -115,7 +115,9 @@ class Garden:
             missing = tuple(memory_id for memory_id in unique if not work.delete(memory_id))
             return DeleteReply(deleted_count=len(unique) - len(missing), missing_ids=missing)
 
-        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=DeleteReply, apply=apply)
+        request = WriteRequest(
+            request_id=request_id, fingerprint=fingerprint, reply_type=DeleteReply, apply=apply, creates=False
+        )
         written = self._store.write(project, request).result()
         reply = written.reply
         return Deleted(seq=written.seq, deleted_count=reply.deleted_count, missing_ids=reply.missing_ids)
@@ -137,7 +139,9 @@ class Garden:
             work.put(stored, prepared.key, prepared.words.analysed().terms, embeddings)
             return UpdateReply(memory_id=memory_id)
 
-        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
+        request = WriteRequest(
+            request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply, creates=False
+        )
         written = self._store.write(project, request).result()
         # By now another call may have removed it, which does not undo what this one did.
         return Updated(memory=stored or self._existing(project, written.reply.memory_id), seq=written.seq)

@@ -218,7 +218,11 @@ class Sessions:
         apply: Callable[[UnitOfWork], Reply],
     ) -> Written[Reply]:
         request = WriteRequest(
-            request_id=asked.request_id, fingerprint=asked.fingerprint, reply_type=reply_type, apply=apply
+            request_id=asked.request_id,
+            fingerprint=asked.fingerprint,
+            reply_type=reply_type,
+            apply=apply,
+            creates=isinstance(asked, CreateSession),
         )
         return self._store.write(asked.project, request).result()
 
@@ -275,4 +279,5 @@ def _clear() -> WriteRequest[ClearReply]:
         fingerprint=b"",
         reply_type=ClearReply,
         apply=lambda work: ClearReply(is_left=work.sessions.clear(_CLEARED_AT_ONCE)),
+        creates=False,
     )

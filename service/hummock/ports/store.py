@@ -20,7 +20,7 @@ from hummock.core.learning import (
     Usage,
 )
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind, Origin, Terms
-from hummock.core.project import GivenNames, Project, ProjectInfo, StoreStatus
+from hummock.core.project import DeletedProject, GivenNames, Project, ProjectInfo, StoreStatus
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
@@ -246,12 +246,22 @@ class WriteRequest(Generic[Reply]):
             them), so that the reply can be kept for repeats: by the names of its fields, none of them `array_like`.
         apply: Makes the changes on the store's writer thread. What it raises aborts this request alone. It runs again
             when a commit that it shared with others failed, so it changes nothing but the unit of work.
+        creates: Whether a project that is not there is made; otherwise ProjectNotFound is raised.
     """
 
     request_id: str
     fingerprint: bytes
     reply_type: type[Reply]
     apply: Callable[[UnitOfWork], Reply]
+    creates: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectRemoval:
+    """The removal of a project; `request_id` and `fingerprint` as in `WriteRequest`, among all such removals."""
+
+    request_id: str
+    fingerprint: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -361,9 +371,18 @@ class Store(Recallable, Protocol):
         """Reads of sessions and messages."""
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
-        """Queues a write; creates the project. Done when it is durable and every later read sees it.
+        """Queues a write; creates the project, if it may. Done when it is durable and every later read sees it.
 
-        Raises (from the future): RequestIdReused, StorageFull, and what `apply` raises.
+        Raises (from the future): RequestIdReused, StorageFull, ProjectNotFound, and what `apply` raises.
+        """
+
+    def remove_project(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
+        """Queues the removal of a project with all that it has. Done when that is durable and no later read finds it.
+
+        What it had is cleared beside other writes, also by a later process. A project of the same name that is made
+        later is another one, whose seq, content_seq and numbers go on from those of this one.
+
+        Raises (from the future): ProjectNotFound, RequestIdReused.
         """
 
     def earlier(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from hummock.core.errors import ProjectNotFound
 from hummock.core.memory import Origin
-from hummock.core.project import EmbeddingStatus, LearnerStatus, Project, ServiceStatus
+from hummock.core.project import DeletedProject, EmbeddingStatus, LearnerStatus, Project, ServiceStatus
 from hummock.core.recall import Preset
 from hummock.core.render import PartialQuotas, Quotas, RenderForm
 from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES
@@ -22,7 +22,7 @@ from hummock.core.settings import (
     SettingsShown,
 )
 from hummock.ports.models import Clock, Embedder
-from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.ports.store import ProjectRemoval, Store, UnitOfWork, WriteRequest
 from hummock.recall.plan import PRESETS
 from hummock.render.compose import FORMS
 
@@ -33,10 +33,12 @@ class UpdateReply:
 
 
 class Projects:
-    """Reads and changes projects' information. Safe to call from several threads."""
+    """Reads, changes and deletes projects. Safe to call from several threads."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, forget: Sequence[Callable[[str], None]] = ()) -> None:
+        """`forget` is told of each project that was deleted: whoever keeps something of it in memory."""
         self._store = store
+        self._forget = forget
 
     def get(self, name: str) -> Project:
         """A project. Raises: ProjectNotFound."""
@@ -72,6 +74,17 @@ class Projects:
         request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
         self._store.write(name, request).result()
         return self.get(name)
+
+    def delete(self, name: str, request_id: str, fingerprint: bytes) -> DeletedProject:
+        """Delete a project with all that it has; what it had is answered, to a repeat as well.
+
+        Raises: ProjectNotFound, RequestIdReused.
+        """
+        removal = ProjectRemoval(request_id=request_id, fingerprint=fingerprint)
+        deleted = self._store.remove_project(name, removal).result().reply
+        for forget in self._forget:
+            forget(name)
+        return deleted
 
 
 class Settings:

@@ -284,6 +284,12 @@ class SearchTrails:
             self._trails.move_to_end((project, session_id))
             self._forget(now)
 
+    def forget(self, project: str) -> None:
+        """A project was deleted."""
+        with self._lock:
+            for key in [key for key in self._trails if key[0] == project]:
+                del self._trails[key]
+
     def _steps(self, project: str, session_id: str) -> tuple[Step, ...]:
         with self._lock:
             return self._live((project, session_id), self._monotonic())

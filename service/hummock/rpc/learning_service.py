@@ -64,6 +64,9 @@ class LearningServicer:
         shown: LearningPage | None = None
         seen: tuple[int, int] | None = None
         while True:
+            if shown is not None:
+                # It may have been deleted meanwhile.
+                project_read(request, self._require)
             # Most writes to a project are none to its learning, and a page of many entries takes long.
             version = self._learning.version(project)
             page = shown if version is not None and version == seen else self._learning.whole(project, scope)

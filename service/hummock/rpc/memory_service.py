@@ -131,14 +131,14 @@ class MemoryServicer:
     def WatchMemories(self, request: pb.WatchMemoriesRequest) -> Steps:
         """Tells what becomes of a project's memories."""
         self._project(request)
-        return watch_memories(self._garden, request)
+        return watch_memories(self._garden, request, self._require)
 
     def _project(self, request: Reading) -> str:
         return project_read(request, self._require)
 
 
-def watch_memories(garden: Garden, request: pb.WatchMemoriesRequest) -> Steps:
-    """The messages of one stream, without end."""
+def watch_memories(garden: Garden, request: pb.WatchMemoriesRequest, require: Require) -> Steps:
+    """The messages of one stream, without end. Raises: ProjectNotFound: the project was deleted meanwhile."""
     project = values.project_name("project", request.project)
     where = values.memory_filter("filter", request.filter)
     full, with_raw = values.wants_full(request.view, unset_means_full=False), values.wants_raw(request.view)
@@ -149,6 +149,7 @@ def watch_memories(garden: Garden, request: pb.WatchMemoriesRequest) -> Steps:
     while True:
         page = garden.events(project, seq, where, full=full)
         if page.is_reset:
+            project_read(request, require)
             yield pb.WatchMemoriesResponse(seq=page.seq, reset=pb.MemoryWatchReset(), caught_up=page.seq >= newest)
             told = page.seq
         elif page.events or page.seq - told >= SEQ_EVERY or told < newest <= page.seq:

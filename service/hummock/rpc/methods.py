@@ -75,6 +75,7 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
             "GetProject": Method(READ, project.GetProject),
             "ListProjects": Method(READ, project.ListProjects),
             "UpdateProject": Method(WRITE, project.UpdateProject),
+            "DeleteProject": Method(WRITE, project.DeleteProject),
             "GetProjectSettings": Method(READ, project.GetProjectSettings),
             "UpdateProjectSettings": Method(WRITE, project.UpdateProjectSettings),
             "WatchProject": Method(READ_STREAM, project.WatchProject),

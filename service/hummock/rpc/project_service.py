@@ -73,6 +73,19 @@ class ProjectServicer:
         )
         return pb.UpdateProjectResponse(project=project_message(updated, whole=False))
 
+    def DeleteProject(self, request: pb.DeleteProjectRequest) -> pb.DeleteProjectResponse:
+        """Removes a project with all that it has."""
+        deleted = self._projects.delete(
+            values.project_name("project", request.project),
+            values.request_id(request.request_id),
+            values.fingerprint(request),
+        )
+        return pb.DeleteProjectResponse(
+            memory_count=deleted.memory_count,
+            session_count=deleted.session_count,
+            message_count=deleted.message_count,
+        )
+
     def GetProjectSettings(self, request: pb.GetProjectSettingsRequest) -> pb.GetProjectSettingsResponse:
         """Returns what applies where requests say nothing."""
         shown = self._settings.get(values.project_name("project", request.project))

@@ -122,7 +122,8 @@ class SessionServicer:
         position = _first_position(request, session)
         is_first = True
         while True:
-            found = self._sessions.behind(project, session, position, _REPLY_BYTES)
+            with inside(project, self._require):
+                found = self._sessions.behind(project, session, position, _REPLY_BYTES)
             if not found and not is_first:
                 yield UNTIL_WRITTEN
                 continue

@@ -410,6 +410,64 @@ class UpdateProjectResponse(_message.Message):
 Global___UpdateProjectResponse: _TypeAlias = UpdateProjectResponse  # noqa: Y015
 
 @_typing.final
+class DeleteProjectRequest(_message.Message):
+    """Removes a project."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest: a repeat has the first answer, also where a project of that name was
+    made since, which stays. Optional.
+    """
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteProjectRequest: _TypeAlias = DeleteProjectRequest  # noqa: Y015
+
+@_typing.final
+class DeleteProjectResponse(_message.Message):
+    """What was removed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    SESSION_COUNT_FIELD_NUMBER: _builtins.int
+    MESSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    memory_count: _builtins.int
+    """Memories."""
+    session_count: _builtins.int
+    """Conversations."""
+    message_count: _builtins.int
+    """Messages of these."""
+    def __init__(
+        self,
+        *,
+        memory_count: _builtins.int = ...,
+        session_count: _builtins.int = ...,
+        message_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_count", b"memory_count", "message_count", b"message_count", "session_count", b"session_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteProjectResponse: _TypeAlias = DeleteProjectResponse  # noqa: Y015
+
+@_typing.final
 class GetProjectSettingsRequest(_message.Message):
     """Asks for a project's settings."""
 

@@ -55,6 +55,11 @@ class ProjectServiceStub:
                 request_serializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectResponse.FromString,
                 _registered_method=True)
+        self.DeleteProject = channel.unary_unary(
+                '/hummock.v1.ProjectService/DeleteProject',
+                request_serializer=hummock_dot_v1_dot_project__service__pb2.DeleteProjectRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_project__service__pb2.DeleteProjectResponse.FromString,
+                _registered_method=True)
         self.GetProjectSettings = channel.unary_unary(
                 '/hummock.v1.ProjectService/GetProjectSettings',
                 request_serializer=hummock_dot_v1_dot_project__service__pb2.GetProjectSettingsRequest.SerializeToString,
@@ -106,6 +111,15 @@ class ProjectServiceServicer:
 
     def UpdateProject(self, request, context):
         """Changes the named fields of a project's information; creates the project when it does not exist.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteProject(self, request, context):
+        """Removes a project with all that it has: memories, conversations, what was learnt, settings. It is gone when this is
+        answered: no call finds anything of it, its streams end with NOT_FOUND. A project of the same name that is learnt
+        later is another one. What it took of the disk is given back a little later. An unknown project is NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -169,6 +183,11 @@ def add_ProjectServiceServicer_to_server(servicer, server):
                     servicer.UpdateProject,
                     request_deserializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_project__service__pb2.UpdateProjectResponse.SerializeToString,
+            ),
+            'DeleteProject': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteProject,
+                    request_deserializer=hummock_dot_v1_dot_project__service__pb2.DeleteProjectRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_project__service__pb2.DeleteProjectResponse.SerializeToString,
             ),
             'GetProjectSettings': grpc.unary_unary_rpc_method_handler(
                     servicer.GetProjectSettings,
@@ -300,6 +319,33 @@ class ProjectService:
             '/hummock.v1.ProjectService/UpdateProject',
             hummock_dot_v1_dot_project__service__pb2.UpdateProjectRequest.SerializeToString,
             hummock_dot_v1_dot_project__service__pb2.UpdateProjectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteProject(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.ProjectService/DeleteProject',
+            hummock_dot_v1_dot_project__service__pb2.DeleteProjectRequest.SerializeToString,
+            hummock_dot_v1_dot_project__service__pb2.DeleteProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,

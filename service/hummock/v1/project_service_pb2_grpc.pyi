@@ -44,6 +44,11 @@ class ProjectServiceStub:
     """
     UpdateProject: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.UpdateProjectRequest, _project_service_pb2.UpdateProjectResponse]
     """Changes the named fields of a project's information; creates the project when it does not exist."""
+    DeleteProject: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.DeleteProjectRequest, _project_service_pb2.DeleteProjectResponse]
+    """Removes a project with all that it has: memories, conversations, what was learnt, settings. It is gone when this is
+    answered: no call finds anything of it, its streams end with NOT_FOUND. A project of the same name that is learnt
+    later is another one. What it took of the disk is given back a little later. An unknown project is NOT_FOUND.
+    """
     GetProjectSettings: _grpc.UnaryUnaryMultiCallable[_project_service_pb2.GetProjectSettingsRequest, _project_service_pb2.GetProjectSettingsResponse]
     """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
     is NOT_FOUND.
@@ -80,6 +85,11 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """
     UpdateProject: _aio.UnaryUnaryMultiCallable[_project_service_pb2.UpdateProjectRequest, _project_service_pb2.UpdateProjectResponse]  # type: ignore[assignment]
     """Changes the named fields of a project's information; creates the project when it does not exist."""
+    DeleteProject: _aio.UnaryUnaryMultiCallable[_project_service_pb2.DeleteProjectRequest, _project_service_pb2.DeleteProjectResponse]  # type: ignore[assignment]
+    """Removes a project with all that it has: memories, conversations, what was learnt, settings. It is gone when this is
+    answered: no call finds anything of it, its streams end with NOT_FOUND. A project of the same name that is learnt
+    later is another one. What it took of the disk is given back a little later. An unknown project is NOT_FOUND.
+    """
     GetProjectSettings: _aio.UnaryUnaryMultiCallable[_project_service_pb2.GetProjectSettingsRequest, _project_service_pb2.GetProjectSettingsResponse]  # type: ignore[assignment]
     """Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
     is NOT_FOUND.
@@ -137,6 +147,17 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_project_service_pb2.UpdateProjectResponse, _abc.Awaitable[_project_service_pb2.UpdateProjectResponse]]:
         """Changes the named fields of a project's information; creates the project when it does not exist."""
+
+    @_abc_1.abstractmethod
+    def DeleteProject(
+        self,
+        request: _project_service_pb2.DeleteProjectRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_project_service_pb2.DeleteProjectResponse, _abc.Awaitable[_project_service_pb2.DeleteProjectResponse]]:
+        """Removes a project with all that it has: memories, conversations, what was learnt, settings. It is gone when this is
+        answered: no call finds anything of it, its streams end with NOT_FOUND. A project of the same name that is learnt
+        later is another one. What it took of the disk is given back a little later. An unknown project is NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def GetProjectSettings(

@@ -160,6 +160,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         learn_with = partial(LearnKeywords, opened, entries, uncached, find_references)
         background, learner_status = stack.enter_context(_background(settings, opened, learn_with, clock, say))
         observe = Observe(opened, background.seen)
+        trails = SearchTrails(clock.monotonic)
 
         def follow(follower: Callable[[str, int], None]) -> None:
             opened.follow(follower)
@@ -170,11 +171,11 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             render=Render(recall, opened, counter, clock, render_turn),
             learn=Learn(opened, embedder, preparation, clock, backfill.wake),
             learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
-            search=Search(recall, SearchTrails(clock.monotonic)),
+            search=Search(recall, trails),
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             feedback=Feedback(opened),
             garden=Garden(opened, preparation, clock),
-            projects=Projects(opened),
+            projects=Projects(opened, (backfill.forget, background.forget, entries.forget, trails.forget)),
             export=Export(opened),
             import_parts=Import(opened, embedder, preparation, clock, backfill.wake),
             sessions=Sessions(opened, clock, make_id),

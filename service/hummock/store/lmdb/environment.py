@@ -26,6 +26,7 @@ from hummock.store.errors import (
 )
 from hummock.store.limits import MAX_READERS
 from hummock.store.lmdb import keys, record_codec
+from hummock.store.views.stored import ProjectGone
 from hummock.text.analyzer import ANALYZER_VERSION
 
 LOCK_FILE = "lock"
@@ -104,8 +105,9 @@ class Tables:
 
     Attributes:
         meta: "directory" to DirectoryRecord, "next_project" to a number, "reanalysed" to Reanalysed while terms are
-            made anew (`reanalyse.py`).
+            made anew (`reanalyse.py`), "reached" and a hash of a name to how far a removed project had come.
         project: Name to number, number to ProjectRecord.
+        project_removed: Number to nothing, of a project that is removed and left something (`project_removal.py`).
         memory: Doc to MemoryRecord.
         payload: Doc to Payload.
         vector: Chunk to float16 components.
@@ -140,6 +142,7 @@ class Tables:
 
     meta: lmdb._Database
     project: lmdb._Database
+    project_removed: lmdb._Database
     memory: lmdb._Database
     payload: lmdb._Database
     vector: lmdb._Database
@@ -214,8 +217,11 @@ class Environment:
         return self._env.begin(parent=parent, write=True)
 
     def project_record(self, txn: lmdb.Transaction[bytes], number: int) -> record_codec.ProjectRecord:
-        """What is recorded of a project that is there."""
-        return record_codec.decode_project(txn.get(keys.project_number_key(number), b"", db=self.tables.project))
+        """What is recorded of a project. Raises: ProjectGone: it was removed."""
+        value = txn.get(keys.project_number_key(number), db=self.tables.project)
+        if value is None:
+            raise ProjectGone
+        return record_codec.decode_project(value)
 
     def used_bytes(self, txn: lmdb.Transaction[bytes]) -> int:
         """Bytes of the pages in use, as the transaction sees them; freed pages do not count."""

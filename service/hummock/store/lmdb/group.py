@@ -10,13 +10,15 @@ from typing import Any
 import lmdb
 import msgspec
 
-from hummock.core.errors import InvalidRequest, StorageFull
+from hummock.core.errors import InvalidRequest, ProjectNotFound, StorageFull
+from hummock.core.project import DeletedProject
 from hummock.ports.models import Clock
-from hummock.ports.store import Reply, WriteRequest, Written
+from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.errors import DiskFull, MapFull
 from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
 from hummock.store.lmdb import idempotency, keys, op_log, record_codec, text_vectors
-from hummock.store.lmdb.environment import Environment, is_full
+from hummock.store.lmdb.environment import Environment, is_full, project_number
+from hummock.store.lmdb.project_removal import REQUESTS, first_record, remove_project
 from hummock.store.lmdb.term_dictionary import TermDictionaries
 from hummock.store.lmdb.unit_of_work import Unit
 from hummock.store.lmdb.write_batch import WriteBatch
@@ -69,7 +71,7 @@ class GroupTransaction:
         """Applies a request, or finds what it was answered before. One that fails leaves no trace in what waits."""
         self.has_begun, self.operations = False, 0
         now = self._clock.now()
-        opened = self._projects.get(project) or self._open(project, now)
+        opened = self._projects.get(project) or self._open(project, now, creates=request.creates)
         oldest = now - self._limits.request_kept_s
         earlier = idempotency.earlier(
             self._txn, self._tables, opened.number, request.request_id, request.fingerprint, oldest
@@ -92,6 +94,31 @@ class GroupTransaction:
         self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
         return Written(seq=record.seq, reply=reply)
 
+    def remove(self, project: str, request: ProjectRemoval) -> Written[DeletedProject]:
+        """Removes a project with all that waits for it, or finds what was answered before. Raises: ProjectNotFound."""
+        self.has_begun, self.operations = False, 0
+        now = self._clock.now()
+        oldest = now - self._limits.request_kept_s
+        earlier = idempotency.earlier(
+            self._txn, self._tables, REQUESTS, request.request_id, request.fingerprint, oldest
+        )
+        if earlier is not None:
+            return idempotency.written(earlier, DeletedProject)
+        number = project_number(self._txn, self._environment, project)
+        if number is None:
+            raise ProjectNotFound(project)
+        self._begin()
+        opened = self._projects.pop(project, None)
+        record = self._environment.project_record(self._txn, number) if opened is None else opened.record
+        seq, deleted = remove_project(self._environment, self._txn, number, record)
+        # Its numbers of terms are nobody's any more.
+        self._dictionaries.forget(project)
+        if request.request_id:
+            kept = record_codec.RequestRecord(request.fingerprint, seq, record_codec.encode(deleted), now)
+            idempotency.remember(self._txn, self._tables, REQUESTS, request.request_id, kept)
+        idempotency.trim(self._txn, self._tables, REQUESTS, oldest, self._limits)
+        return Written(seq=seq, reply=deleted)
+
     def finish(self) -> None:
         """Writes what waits, forgets what is outdated, and stores the records of the projects."""
         now = self._clock.now()
@@ -111,18 +138,20 @@ class GroupTransaction:
     def _begin(self) -> None:
         self.has_begun = True
 
-    def _open(self, name: str, now: float) -> _OpenProject:
-        number, record = self._number_and_record(name, now)
+    def _open(self, name: str, now: float, *, creates: bool) -> _OpenProject:
+        number, record = self._number_and_record(name, now, creates=creates)
         batch = WriteBatch(self._environment, self._txn, number, self._dictionaries.of(name))
         opened = self._projects[name] = _OpenProject(number=number, record=record, batch=batch)
         return opened
 
-    def _number_and_record(self, name: str, now: float) -> tuple[int, record_codec.ProjectRecord]:
-        """The project's number and record; a new one is made."""
+    def _number_and_record(self, name: str, now: float, *, creates: bool) -> tuple[int, record_codec.ProjectRecord]:
+        """The project's number and record; a new one is made. Raises: ProjectNotFound, where it must be there."""
         known = self._txn.get(keys.project_name_key(name), db=self._tables.project)
         if known is not None:
             number = keys.unpack_project(known)
             return number, self._environment.project_record(self._txn, number)
+        if not creates:
+            raise ProjectNotFound(name)
         if not name or len(name.encode()) > MAX_PROJECT_BYTES:
             raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
         self._begin()
@@ -130,7 +159,8 @@ class GroupTransaction:
         self._txn.put(_NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self._tables.meta)
         self._txn.put(keys.project_name_key(name), keys.pack_project(number), db=self._tables.project)
         space = self._environment.space_number
-        return number, record_codec.ProjectRecord(name=name, create_time=now, active_space=space)
+        record = record_codec.ProjectRecord(name=name, create_time=now, active_space=space)
+        return number, first_record(self._txn, self._tables, number, record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,8 +168,14 @@ class Job:
     """A write that waits for its turn."""
 
     project: str
-    request: WriteRequest[Any]
+    request: WriteRequest[Any] | ProjectRemoval
     future: Future[Written[Any]]
+
+    def apply(self, group: GroupTransaction) -> Written[Any]:
+        """Makes it a part of a transaction."""
+        if isinstance(self.request, ProjectRemoval):
+            return group.remove(self.project, self.request)
+        return group.apply(self.project, self.request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -214,7 +250,7 @@ class GroupCommit:
         outcomes: list[Outcome] = []
         for job in jobs:
             try:
-                written = group.apply(job.project, job.request)
+                written = job.apply(group)
             except Exception as error:
                 if group.has_begun:
                     raise _Spoilt(error) from error
@@ -238,7 +274,7 @@ class GroupCommit:
             try:
                 with self._environment.writing(txn) as nested:
                     group = self._group(nested)
-                    written = group.apply(job.project, job.request)
+                    written = job.apply(group)
                     self._finish(group, nested)
             except Exception as error:
                 # Numbers that an undone write gave to terms are given again, to others.

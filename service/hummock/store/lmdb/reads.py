@@ -37,7 +37,7 @@ class LmdbProjects:
             return project_number(txn, self._environment, project)
 
     def seq(self, number: int) -> int:
-        """The writes that a project has accepted."""
+        """The writes that a project has accepted. Raises: ProjectGone."""
         with self._environment.reading() as txn:
             return self._environment.project_record(txn, number).seq
 

@@ -207,6 +207,12 @@ def _fitting(
     return found
 
 
+def sessions_of(txn: lmdb.Transaction[bytes], tables: Tables, project: int) -> Iterator[Session]:
+    """All sessions of a project, in no particular order."""
+    for _, value in keys.entries(txn, tables.session_record, keys.project_prefix(project)):
+        yield decode_session(value).session
+
+
 class SessionUnit:
     """The store's SessionWork."""
 

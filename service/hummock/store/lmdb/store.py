@@ -14,10 +14,20 @@ from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory
-from hummock.core.project import NO_NAMES, GivenNames, Project, StoreStatus
+from hummock.core.project import NO_NAMES, DeletedProject, GivenNames, Project, StoreStatus
 from hummock.core.transfer import ExportPage
 from hummock.ports.models import Clock
-from hummock.ports.store import Generation, LearningReader, Neighbours, Page, Reply, TextKey, WriteRequest, Written
+from hummock.ports.store import (
+    Generation,
+    LearningReader,
+    Neighbours,
+    Page,
+    ProjectRemoval,
+    Reply,
+    TextKey,
+    WriteRequest,
+    Written,
+)
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb import keys, record_codec, text_vectors
 from hummock.store.lmdb.environment import Environment, project_number
@@ -25,6 +35,7 @@ from hummock.store.lmdb.group import GroupCommit
 from hummock.store.lmdb.idempotency import RequestReads
 from hummock.store.lmdb.learning_log import StoredLearning
 from hummock.store.lmdb.op_log import events_behind, export_behind
+from hummock.store.lmdb.project_removal import Remains
 from hummock.store.lmdb.reads import LmdbProject, LmdbProjects, doc_of, find_by_text
 from hummock.store.lmdb.reanalyse import Say, reanalyse
 from hummock.store.lmdb.sessions import SessionReads
@@ -319,7 +330,16 @@ def open_store(
         views = ViewCache(projects, memory_budget_bytes, limits)
         group = GroupCommit(environment, clock, quota_bytes, limits)
         requests = RequestReads(environment, clock, limits.request_kept_s)
-        writer = Writer(group, views.publish, views.catch_up_one, limits.group_jobs)
+        remains = Remains(environment)
+
+        def idle() -> bool:
+            return views.catch_up_one() or remains.clear_some()
+
+        def removed(project: str) -> None:
+            views.forget(project)
+            remains.come()
+
+        writer = Writer(group, views.publish, idle, limits.group_jobs, removed)
         return EmbeddedStore(environment, projects, views, writer, requests, group.quota_bytes)
     except BaseException:
         environment.close()
@@ -380,6 +400,10 @@ class EmbeddedStore(StoreReads):
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write; see `ports.Store`."""
         return self._writer.submit(project, request)
+
+    def remove_project(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
+        """Queues the removal of a project; see `ports.Store`."""
+        return self._writer.remove(project, request)
 
     def earlier(
         self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]

@@ -11,8 +11,11 @@ from threading import Lock, Thread
 from typing import Any
 
 from hummock.core.errors import Unavailable
-from hummock.ports.store import Reply, WriteRequest, Written
+from hummock.core.project import DeletedProject
+from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
 from hummock.store.lmdb.group import GroupCommit, Job, Outcome
+
+_GROUPS_A_PAUSE = 16
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +29,7 @@ class Writer:
         publish: Callable[[Mapping[str, int]], None],
         idle: Callable[[], bool],
         group_jobs: int,
+        removed: Callable[[str], None] = lambda project: None,
     ) -> None:
         """Starts the thread.
 
@@ -34,11 +38,13 @@ class Writer:
             publish: Makes committed writes visible to readers, given how many operations each project has in them.
             idle: Called while nothing is queued: does a little, or says that nothing is left to do.
             group_jobs: Jobs of one group.
+            removed: Told of a project that is gone, before what was written behind that is published.
         """
         self._group = group
         self._publish = publish
         self._idle = idle
         self._group_jobs = group_jobs
+        self._removed = removed
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._followers: tuple[Callable[[str, int], None], ...] = ()
         self._gate = Lock()
@@ -49,11 +55,13 @@ class Writer:
     def submit(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write. After `close` it fails with Unavailable."""
         future: Future[Written[Reply]] = Future()
-        with self._gate:
-            if self._why_closed is None:
-                self._queue.put(Job(project=project, request=request, future=future))
-                return future
-        future.set_exception(Unavailable(self._why_closed))
+        self._submit(Job(project=project, request=request, future=future))
+        return future
+
+    def remove(self, project: str, request: ProjectRemoval) -> Future[Written[DeletedProject]]:
+        """Queues the removal of a project, likewise."""
+        future: Future[Written[DeletedProject]] = Future()
+        self._submit(Job(project=project, request=request, future=future))
         return future
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
@@ -69,11 +77,23 @@ class Writer:
                 self._queue.put(None)
         self._thread.join()
 
+    def _submit(self, job: Job) -> None:
+        with self._gate:
+            if self._why_closed is None:
+                self._queue.put(job)
+                return
+        job.future.set_exception(Unavailable(self._why_closed))
+
     def _run(self) -> None:
         pending: list[Job] = []
+        groups = 0
         try:
             while self._fill(pending):
                 self._commit(pending)
+                groups += 1
+                # Where writes never cease, what is done beside them still gets on.
+                if groups % _GROUPS_A_PAUSE == 0:
+                    self._idle()
         except BaseException as error:
             self._fail(pending, error)
 
@@ -97,6 +117,9 @@ class Writer:
 
     def _commit(self, pending: list[Job]) -> None:
         outcomes = self._group.commit(pending)
+        for outcome in outcomes:
+            if outcome.error is None and isinstance(outcome.job.request, ProjectRemoval):
+                self._removed(outcome.job.project)
         self._publish(_operations(outcomes))
         del pending[: len(outcomes)]
         for outcome in outcomes:

@@ -28,6 +28,10 @@ class Outdated(Exception):
     """A view names what has been removed since: what was asked of it is asked again of a newer one."""
 
 
+class ProjectGone(Outdated):
+    """The project itself was removed; one of its name may be another one."""
+
+
 def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
     """What was found. Raises Outdated when something is missing."""
     present = tuple(value for value in found if value is not None)
@@ -135,10 +139,10 @@ class StoredProjects(Protocol):
         """A project's number; None when there is no such project."""
 
     def seq(self, number: int) -> int:
-        """The writes that a project has accepted."""
+        """The writes that a project has accepted. Raises: ProjectGone."""
 
     def reading(self, number: int) -> AbstractContextManager[StoredProject]:
-        """A project as it is now."""
+        """A project as it is now; what is asked of one that was removed raises ProjectGone, or finds nothing."""
 
     def last_commit(self) -> int:
         """A number that is another one whenever anything was written."""

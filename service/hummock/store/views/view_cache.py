@@ -9,7 +9,7 @@ from threading import Event, Lock, Thread
 
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
-from hummock.store.views.stored import StoredProjects
+from hummock.store.views.stored import ProjectGone, StoredProjects
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 
 _log = logging.getLogger(__name__)
@@ -72,7 +72,11 @@ class ViewCache:
             if number is None:
                 return None
             # Another reader may have loaded it, before a write that this one must see.
-            view = self._loaded(project, number) or self.loaded_view(project)
+            try:
+                view = self._loaded(project, number) or self.loaded_view(project)
+            except ProjectGone:
+                # There may be another one of its name by now.
+                self.forget(project)
         return view
 
     def loaded_view(self, project: str) -> ProjectView | None:
@@ -103,6 +107,12 @@ class ViewCache:
                 self._behind[project] = None
                 if entry.committed - entry.shown >= _MOST_BEHIND:
                     self._catch_up(entry)
+
+    def forget(self, project: str) -> None:
+        """A project was removed: who asks from now on is given nothing of it."""
+        with self._lock:
+            if project in self._entries:
+                self._forgotten(project)
 
     def catch_up_one(self) -> bool:
         """Brings a view that is behind up to date, so that no reader need do it; False when there is none."""
@@ -166,6 +176,9 @@ class ViewCache:
             try:
                 with self._projects.reading(view.number) as stored:
                     newer = catch_up(view, stored, self._limits)
+            except ProjectGone:
+                self._give_up(entry)
+                return
             except Exception:
                 # The write is durable and must be acknowledged; the next read loads the project anew.
                 self._give_up(entry)
@@ -266,7 +279,10 @@ class FollowingViews(ViewCache):
     def _is_newest(self, entry: _Entry) -> bool:
         """As the store has it: nobody counts here what the other process commits."""
         view = entry.view
-        return view is not None and self._projects.seq(view.number) == view.seq
+        try:
+            return view is not None and self._projects.seq(view.number) == view.seq
+        except ProjectGone:
+            return False
 
     def _follow(self) -> None:
         seen = self._projects.last_commit()

@@ -1,0 +1,185 @@
+"""Projects that are removed: gone in one write, and what lies under their numbers cleared slice by slice behind it.
+
+A project's number is never used again, so that nothing finds what is still to be cleared. Of its name a hash stays,
+with how far the project had come: one of the same name that is made later counts on from there, so that no seq, no
+document and no number of a session ever means two things to whoever has kept one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import islice
+
+import lmdb
+import msgspec
+
+from hummock.core.project import DeletedProject
+from hummock.store.lmdb import keys, record_codec, text_vectors
+from hummock.store.lmdb.environment import Environment, Tables
+from hummock.store.lmdb.sessions import clock_key, sessions_of
+
+_ENTRIES_AT_ONCE = 2048
+"""Of one slice: some ten milliseconds, for which a write waits at most."""
+
+REQUESTS = 0
+"""Stands for a project's number where the requests to remove projects are kept: they outlive what they removed."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Reached(msgspec.Struct, array_like=True, frozen=True):
+    """How far a project had come that was removed; `clock` is the last number that one of its sessions was given."""
+
+    seq: int
+    content_seq: int
+    next_doc: int
+    clock: bytes
+
+
+def remove_project(
+    environment: Environment, txn: lmdb.Transaction[bytes], number: int, record: record_codec.ProjectRecord
+) -> tuple[int, DeletedProject]:
+    """Makes a project disappear; what it had is left to `Remains`.
+
+    Args:
+        environment: Of the directory.
+        txn: The write's.
+        number: The project's.
+        record: The project's, as the requests before this one left it.
+
+    Returns:
+        The seq of this write, and what the project had.
+    """
+    tables, prefix = environment.tables, keys.project_prefix(number)
+    deleted = _counted(txn, tables, number, record)
+    reached = _Reached(
+        seq=record.seq + 1,
+        content_seq=record.content_seq + 1,
+        next_doc=record.next_doc,
+        clock=txn.get(clock_key(number), b"", db=tables.session_order),
+    )
+    txn.put(_reached_key(record.name), record_codec.encode(reached), db=tables.meta)
+    txn.delete(keys.project_name_key(record.name), db=tables.project)
+    txn.delete(keys.project_number_key(number), db=tables.project)
+    txn.put(prefix, b"", db=tables.project_removed)
+    return reached.seq, deleted
+
+
+def first_record(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, record: record_codec.ProjectRecord
+) -> record_codec.ProjectRecord:
+    """The record of a new project; one whose name was another's before goes on where that one ended."""
+    value = txn.get(_reached_key(record.name), db=tables.meta)
+    if value is None:
+        return record
+    reached = msgspec.msgpack.decode(value, type=_Reached)
+    if reached.clock:
+        txn.put(clock_key(number), reached.clock, db=tables.session_order)
+    return msgspec.structs.replace(
+        record,
+        seq=reached.seq,
+        content_seq=reached.content_seq,
+        next_doc=reached.next_doc,
+        ops_after=reached.seq,
+        entries_seq=reached.seq,
+    )
+
+
+def _counted(
+    txn: lmdb.Transaction[bytes], tables: Tables, number: int, record: record_codec.ProjectRecord
+) -> DeletedProject:
+    sessions = messages = 0
+    for session in sessions_of(txn, tables, number):
+        sessions += 1
+        messages += session.message_count
+    return DeletedProject(memory_count=sum(record.kinds.values()), session_count=sessions, message_count=messages)
+
+
+def _reached_key(name: str) -> bytes:
+    # The name itself is gone with its project.
+    return b"reached" + blake2b(name.encode(), digest_size=16).digest()
+
+
+class Remains:
+    """Clears what removed projects have left. The writer's alone."""
+
+    def __init__(self, environment: Environment, entries_at_once: int = _ENTRIES_AT_ONCE) -> None:
+        self._environment = environment
+        self._tables = environment.tables
+        self._entries_at_once = entries_at_once
+        self._are_any = True
+
+    def come(self) -> None:
+        """A project was removed."""
+        self._are_any = True
+
+    def clear_some(self) -> bool:
+        """Clears some entries, durably; False where there are none, and where they cannot be cleared now."""
+        if not self._are_any:
+            return False
+        try:
+            with self._environment.reading() as txn:
+                number = next(self._numbers(txn), None)
+            if number is not None:
+                with self._environment.writing() as txn:
+                    self._clear(txn, number)
+        except lmdb.PanicError:
+            raise
+        except lmdb.Error:
+            # A disk that is full takes no removal either; the next project that goes, or the next start, tries again.
+            _log.exception("what a removed project left could not be cleared; it is out of reach and takes room")
+            number = None
+        self._are_any = number is not None
+        return self._are_any
+
+    def _numbers(self, txn: lmdb.Transaction[bytes]) -> Iterator[int]:
+        return (keys.unpack_project(key) for key, _ in keys.entries(txn, self._tables.project_removed, b""))
+
+    def _clear(self, txn: lmdb.Transaction[bytes], number: int) -> None:
+        prefix = keys.project_prefix(number)
+        left = self._entries_at_once - self._clear_memories(txn, number)
+        for table in self._of_projects():
+            if left <= 0:
+                return
+            left -= _cleared(txn, table, prefix, left)
+        if left > 0:
+            txn.delete(prefix, db=self._tables.project_removed)
+
+    def _clear_memories(self, txn: lmdb.Transaction[bytes], number: int) -> int:
+        """Clears some memories, and by what texts their vectors are found; how many entries that were."""
+        space, cleared = self._environment.space_number, 0
+        found = keys.entries(txn, self._tables.memory, keys.project_prefix(number))
+        for key, value in list(islice(found, self._entries_at_once)):
+            if cleared >= self._entries_at_once:
+                break
+            doc = keys.doc_of_doc_key(key)
+            for chunk, digest in enumerate(text_vectors.split(record_codec.decode_memory(value).digests)):
+                txn.delete(digest + keys.chunk_key(number, space, doc, chunk), db=self._tables.by_digest)
+                cleared += 1
+            txn.delete(key, db=self._tables.memory)
+            cleared += 1
+        return cleared
+
+    def _of_projects(self) -> tuple[lmdb._Database, ...]:
+        """All tables whose keys begin with a project's number, but for the memories; what is counted comes first."""
+        tables = self._tables
+        return (
+            tables.pending, tables.payload, tables.vector, tables.token, tables.terms, tables.term, tables.column,
+            tables.by_id, tables.by_text, tables.session, tables.settings, tables.ops, tables.removed, tables.request,
+            tables.request_age, tables.learning, tables.event, tables.turn, tables.usage, tables.usage_scope,
+            tables.link, tables.session_record, tables.session_order, tables.session_deleted, tables.message,
+            tables.message_id,
+        )  # fmt: skip # a list of names
+
+
+def _cleared(txn: lmdb.Transaction[bytes], table: lmdb._Database, prefix: bytes, limit: int) -> int:
+    """Removes at most `limit` entries whose keys begin so; how many it were."""
+    count = 0
+    with txn.cursor(table) as cursor:
+        is_there = cursor.set_range(prefix)
+        while is_there and count < limit and cursor.key().startswith(prefix):
+            is_there = cursor.delete() and bool(cursor.key())
+            count += 1
+    return count
