@@ -89,6 +89,7 @@ class Entry:
     detail: Detail = None
     domain_names: tuple[str, ...] = field(default=())
     supersedes: tuple[str, ...] = ("older",)
+    metadata: tuple[tuple[str, str], ...] = ()
 
     @property
     def text(self) -> str:
@@ -131,6 +132,7 @@ class Entry:
             fingerprint=self.fingerprint,
             token_count=len(self.words),
             chunk_count=len(self.seeds),
+            metadata=self.metadata,
         )
 
     def terms(self) -> Terms:
@@ -140,6 +142,7 @@ class Entry:
             found.append(facets.session(self.session_id))
         if self.speaker:
             found.append(facets.speaker(self.speaker))
+        found.extend(facets.metadata(name, value) for name, value in self.metadata)
         if isinstance(self.detail, CodeFragment):
             parts = self.detail.path.split("/")
             found.extend(facets.path("/".join(parts[start:])) for start in range(len(parts)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hummock.v1 import context_service_pb2 as pb
-from hummock.v1 import memory_pb2
+from hummock.v1 import memory_pb2, memory_service_pb2
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
@@ -83,6 +83,20 @@ def test_a_refused_batch_is_reported_and_the_others_go_on(run: Run, fake: FakeSe
     said = " ".join(result.stderr.split())
     assert "memories 65 to 65 are not stored: memories[0].content: too large" in said
     assert "64 created, 1 failed" in said
+
+
+def test_metadata_is_given_by_name_and_value(run: Run, fake: FakeService) -> None:
+    assert run("learn", "the tide", "--meta", "env=prod", "--meta", "url=http://a/?b=c").exit_code == 0
+    (asked,) = [one for one in fake.asked if isinstance(one, pb.LearnRequest)]
+    assert dict(asked.memories[0].metadata) == {"env": "prod", "url": "http://a/?b=c"}
+    assert run("memories", "ls", "--meta", "env=prod").exit_code == 0
+    listed = fake.asked[-1]
+    assert isinstance(listed, memory_service_pb2.ListMemoriesRequest)
+    assert dict(listed.filter.metadata) == {"env": "prod"}
+    for wrong in ("env", "=prod"):
+        result = run("learn", "the tide", "--meta", wrong)
+        assert result.exit_code == 2
+        assert "is not NAME=VALUE" in " ".join(result.stderr.split())
 
 
 def test_an_empty_file_learns_nothing(run: Run, fake: FakeService) -> None:

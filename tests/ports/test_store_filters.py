@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,20 +23,30 @@ SPEAKERS = ("", "Ada", "小明")
 TIMES = (1_700_000_000.0, 1_700_000_050.0, 1_700_000_100.0)
 MANY_IDS = (*IDS, *(f"m{number}" for number in range(8)))
 
+FACTS = (("env", "prod"), ("env", "Prod"), ("部门", "风控"))
+
+Value = TypeVar("Value")
+
 
 def dressed() -> st.SearchStrategy[Entry]:
     """Memories with all that a filter may ask for."""
     details = st.sampled_from(PATHS).map(lambda path: CodeFragment(path=path))
 
-    def dress(entry: Entry, speaker: str, detail: CodeFragment | None, event_time: float | None) -> Entry:
+    def dress(
+        entry: Entry,
+        speaker: str,
+        detail: CodeFragment | None,
+        event_time: float | None,
+        metadata: tuple[tuple[str, str], ...],
+    ) -> Entry:
         kind = entry.kind if detail is None else MemoryKind.CODE_FRAGMENT
-        return replace(entry, speaker=speaker, detail=detail, kind=kind, event_time=event_time)
+        return replace(entry, speaker=speaker, detail=detail, kind=kind, event_time=event_time, metadata=metadata)
 
     times = st.none() | st.sampled_from(TIMES)
-    return st.builds(dress, entries(MANY_IDS), st.sampled_from(SPEAKERS), st.none() | details, times)
+    return st.builds(dress, entries(MANY_IDS), st.sampled_from(SPEAKERS), st.none() | details, times, some(FACTS))
 
 
-def some(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...]]:
+def some(values: Sequence[Value]) -> st.SearchStrategy[tuple[Value, ...]]:
     return st.just(()) | st.lists(st.sampled_from(values), max_size=2, unique=True).map(tuple)
 
 
@@ -55,6 +66,7 @@ def filters() -> st.SearchStrategy[Filter]:
         event_after=times,
         event_before=times,
         excluded_ids=some((*MANY_IDS, "unknown")),
+        metadata=some(FACTS),
     )
 
 
@@ -73,6 +85,7 @@ def passes(entry: Entry, where: Filter) -> bool:
         and (where.event_after is None or (told is not None and told >= where.event_after))
         and (where.event_before is None or (told is not None and told < where.event_before))
         and entry.id not in where.excluded_ids
+        and all(fact in entry.metadata for fact in where.metadata)
     )
 
 

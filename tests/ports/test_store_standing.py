@@ -82,6 +82,7 @@ def test_every_condition_that_it_does_not_meet_is_named(store: Store) -> None:
         excluded_ids=("a",),
         event_after=101.0,
         event_before=100.0,
+        metadata=(("env", "prod"),),
     )
     found = known(store, "a", where=where, vector=unit_vector(1))
     assert found.failed == (
@@ -94,6 +95,7 @@ def test_every_condition_that_it_does_not_meet_is_named(store: Store) -> None:
         "excluded_ids",
         "event_after",
         "event_before",
+        "metadata",
     )
     assert (found.searched, found.vector_rank) == (0, 1)
 

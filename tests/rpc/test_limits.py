@@ -38,7 +38,9 @@ def filled(kind: type[Message], name: str, size: int) -> Message:
     """A message whose field is of this size: so many elements or letters, or this number."""
     message = kind()
     field = kind.DESCRIPTOR.fields_by_name[name]
-    if field.is_repeated and field.message_type is not None:
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        getattr(message, name).update({str(number): "" for number in range(size)})
+    elif field.is_repeated and field.message_type is not None:
         for _ in range(size):
             getattr(message, name).add()
     elif field.is_repeated:
@@ -55,6 +57,20 @@ def test_a_field_breaks_its_rule_above_its_limit_and_not_at_it(kind: str, name: 
     assert name in broken(above)
     if types()[kind].DESCRIPTOR.fields_by_name[name].message_type is None:
         assert name not in broken(at)
+
+
+@pytest.mark.parametrize("kind", [memory_pb2.Memory, memory_pb2.MemoryFilter])
+def test_metadata_breaks_its_rules_by_its_names_and_its_values(kind: type[Message]) -> None:
+    """X6."""
+    for name, value, is_wrong in (
+        ("n" * 64, "v" * 512, False),
+        ("名" * 64, "值" * 512, False),
+        ("n", "", False),
+        ("", "v", True),
+        ("n" * 65, "v", True),
+        ("n", "v" * 513, True),
+    ):
+        assert broken(kind(metadata={name: value})) == ({"metadata"} if is_wrong else set())
 
 
 def test_what_no_rule_says_is_as_the_table_has_it() -> None:

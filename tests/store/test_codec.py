@@ -51,6 +51,15 @@ def test_a_memory_survives_encoding(entry: Entry) -> None:
     assert (found.memory, found.text, found.session_position) == (replace(memory, payload=None), b"key", 3)
 
 
+@given(entries(), st.sampled_from([b"", b"d" * 16]), st.sampled_from([(), (("env", "prod"),)]))
+def test_what_stands_at_the_end_survives_encoding(
+    entry: Entry, digests: bytes, metadata: tuple[tuple[str, str], ...]
+) -> None:
+    memory = replace(entry.memory(), payload=None, metadata=metadata)
+    found = record_codec.decode_memory(record_codec.encode_memory(memory, b"key", 3, digests))
+    assert (found.memory, found.digests) == (memory, digests)
+
+
 @pytest.mark.parametrize("entry", [domain("d", ("还款", "x"), ("a",)), fragment("f", "a/b.py"), record("r", "q", "a")])
 def test_every_detail_survives_encoding(entry: Entry) -> None:
     payload = entry.memory().payload

@@ -19,6 +19,7 @@ from hummock.cli.options import (
     JsonFlag,
     JsonLinesFlag,
     KindName,
+    MetaOption,
     OriginName,
     PageOption,
     ProjectOption,
@@ -27,6 +28,7 @@ from hummock.cli.options import (
     TargetOption,
     UntilOption,
     filter_of,
+    metadata_of,
     origin_value,
     unsigned,
 )
@@ -71,6 +73,9 @@ def learn(
     ] = None,
     title: Annotated[str, typer.Option("--title", help="A name for people.")] = "",
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag to give; repeatable.")] = None,
+    meta: Annotated[
+        list[str] | None, typer.Option("--meta", metavar="NAME=VALUE", help="Metadata to give; repeatable.")
+    ] = None,
     kind: Annotated[str, typer.Option("--kind", help='"note" or "entry".')] = "note",
     origin: Annotated[OriginName, typer.Option("--origin", help="Who it comes from.")] = OriginName.MANUAL,
     keep_going: Annotated[bool, typer.Option("--continue", help="Pass over lines that are wrong.")] = False,
@@ -81,8 +86,10 @@ def learn(
     if bool(text) == (file is not None):
         raise typer.BadParameter("give either TEXT or --file")
     if file is not None:
-        if title or tag or json or kind != "note" or origin is not OriginName.MANUAL:
-            raise typer.BadParameter("--title, --tag, --kind, --origin and --json go with TEXT; a line says its own")
+        if title or tag or meta or json or kind != "note" or origin is not OriginName.MANUAL:
+            raise typer.BadParameter(
+                "--title, --tag, --meta, --kind, --origin and --json go with TEXT; a line says its own"
+            )
         memories, bad_lines = _memories_of(file, keep_going=keep_going)
         with connect(target) as service:
             counts = store(service, project, memories)
@@ -90,7 +97,8 @@ def learn(
         return
     if kind not in {"note", "entry"}:
         raise typer.BadParameter(f'{kind} is not "note" or "entry"; other kinds are learnt with --file')
-    request = _learn_request(project, [_sentence(each, title, tag or [], kind, origin) for each in text or ()])
+    facts = metadata_of(meta)
+    request = _learn_request(project, [_sentence(each, title, tag or [], facts, kind, origin) for each in text or ()])
     with connect(target) as service:
         response = service.context.Learn(request, timeout=CALL_TIMEOUT_S)
     if json:
@@ -158,13 +166,16 @@ def _conclude(counts: Counter[str], bad_lines: list[BadLine]) -> None:
         raise typer.Exit(1)
 
 
-def _sentence(text: str, title: str, tags: list[str], kind: str, origin: OriginName) -> memory_pb2.Memory:
+def _sentence(
+    text: str, title: str, tags: list[str], metadata: dict[str, str], kind: str, origin: OriginName
+) -> memory_pb2.Memory:
     try:
         return memory_pb2.Memory(
             kind=memory_pb2.MEMORY_KIND_ENTRY if kind == "entry" else memory_pb2.MEMORY_KIND_NOTE,
             origin=origin_value(origin),
             title=title,
             tags=tags,
+            metadata=metadata,
             content=text,
         )
     except UnicodeEncodeError:
@@ -217,6 +228,7 @@ def ls(
     kind: KindsOption = None,
     origin: OriginsOption = None,
     tag: TagOption = None,
+    meta: MetaOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     session: Annotated[list[str] | None, typer.Option("--session", help="Of this session; repeatable.")] = None,
@@ -230,7 +242,7 @@ def ls(
     """List memories, oldest write first."""
     request = memory_service_pb2.ListMemoriesRequest(
         project=project,
-        filter=filter_of(tag, kind, origin, session, since, until),
+        filter=filter_of(tag, kind, origin, session, since, until, meta),
         page_size=limit,
         page_token=page,
         order=memory_service_pb2.LIST_ORDER_NEWEST_FIRST if newest else memory_service_pb2.LIST_ORDER_UNSPECIFIED,
@@ -352,7 +364,8 @@ def _warn_of_missing(missing_ids: list[str]) -> None:
 def _print_memory(memory: memory_pb2.Memory) -> None:
     tags = " ".join(f"#{tag}" for tag in memory.tags)
     tokens, created = f"{memory.token_count} tokens", memory.create_time.ToJsonString()
-    facts = [kind_word(memory.kind), _origin_word(memory), tokens, created, tags]
+    metadata = " ".join(f"{name}={value}" for name, value in sorted(memory.metadata.items()))
+    facts = [kind_word(memory.kind), _origin_word(memory), tokens, created, tags, metadata]
     print_line(printable(memory.id))
     print_line(printable("  " + " · ".join(fact for fact in facts if fact)))
     for text in (memory.title, memory.summary, *_body(memory)):

@@ -102,6 +102,9 @@ PageOption = Annotated[str, typer.Option("--page", help="The token that the page
 QueryArgument = Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.", callback=utf8)]
 PresetOption = Annotated[PresetName | None, typer.Option("--preset", help="The kind of caller; agent if unset.")]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", help="A tag that memories must have; repeatable.")]
+MetaOption = Annotated[
+    list[str] | None, typer.Option("--meta", metavar="NAME=VALUE", help="Metadata that memories must have; repeatable.")
+]
 SinceOption = Annotated[
     datetime | None,
     typer.Option("--since", help="Told of this day (UTC) or later: 2023-05-02, or 2023-05-02T09:30.", parser=_since),
@@ -138,6 +141,17 @@ def _timestamp(moment: datetime | None) -> Timestamp | None:
     return stamp
 
 
+def metadata_of(meta: Sequence[str] | None) -> dict[str, str]:
+    """Each NAME=VALUE. Raises: BadParameter."""
+    found: dict[str, str] = {}
+    for given in meta or ():
+        name, equals, value = given.partition("=")
+        if not (name and equals):
+            raise typer.BadParameter(f"{given!r} is not NAME=VALUE")
+        found[name] = value
+    return found
+
+
 def filter_of(
     tags: Sequence[str] | None,
     kinds: Sequence[KindName] | None = None,
@@ -145,9 +159,14 @@ def filter_of(
     sessions: Sequence[str] | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    meta: Sequence[str] | None = None,
 ) -> memory_pb2.MemoryFilter:
-    """Memories with all of these tags, told at these times, and any of each of the others; None sets no condition."""
+    """Memories with all of these tags and metadata, told at these times, and any of each of the others.
+
+    None sets no condition.
+    """
     return memory_pb2.MemoryFilter(
+        metadata=metadata_of(meta),
         event_after=_timestamp(since),
         event_before=_timestamp(until),
         tags=tags or (),

@@ -20,6 +20,10 @@ _MOST_BYTES = 4
 """Of a character in UTF-8."""
 
 
+Metadata = tuple[tuple[str, str], ...]
+"""The caller's own facts: names and values, by their names, each of which occurs once."""
+
+
 class MemoryKind(IntEnum):
     """What a memory is about."""
 
@@ -123,6 +127,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     supersedes: tuple[str, ...] = ()
     create_time: float | None = None
     source_hash: str = ""
+    metadata: Metadata = ()
 
     def __post_init__(self) -> None:
         if len(self.id) * _MOST_BYTES > MAX_ID_BYTES and len(self.id.encode()) > MAX_ID_BYTES:
@@ -172,6 +177,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True):
     token_count: int
     chunk_count: int
     payload: Payload | None
+    metadata: Metadata = ()
 
 
 def told_time(memory: Memory) -> float | None:
@@ -184,9 +190,9 @@ def told_time(memory: Memory) -> float | None:
 class Filter(Struct, frozen=True, kw_only=True):
     """Which memories may answer; conditions of different fields must all hold, empty means no condition.
 
-    `kinds`, `origins`, `session_ids`, `paths` and `speakers` ask for any of theirs, `tags` for all. A path matches
-    whole or as an end ("RepaymentService.java"). Times are Unix seconds, `created_before` and `event_before` exclusive;
-    those of events are told times (`told_time`), and a memory without one passes neither.
+    `kinds`, `origins`, `session_ids`, `paths` and `speakers` ask for any of theirs, `tags` and `metadata` for all. A
+    path matches whole or as an end ("RepaymentService.java"). Times are Unix seconds, `created_before` and
+    `event_before` exclusive; those of events are told times (`told_time`), and a memory without one passes neither.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -200,6 +206,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     excluded_ids: tuple[str, ...] = ()
     event_after: float | None = None
     event_before: float | None = None
+    metadata: Metadata = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -324,6 +331,7 @@ class Changes:
     trust: float | None = None
     supersedes: tuple[str, ...] | None = None
     source_hash: str | None = None
+    metadata: Metadata | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

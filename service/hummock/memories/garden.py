@@ -30,7 +30,7 @@ from hummock.text.template import as_draft
 
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)
 
-_PLAIN_FIELDS = ("origin", "session_id", "speaker", "emotion_label", "trust", "supersedes", "source_hash")
+_PLAIN_FIELDS = ("origin", "session_id", "speaker", "emotion_label", "trust", "supersedes", "source_hash", "metadata")
 _ATTEMPTS = 8
 """Times that an update starts again because another write changed the memory in between."""
 

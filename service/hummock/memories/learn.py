@@ -244,6 +244,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         trust=draft.trust,
         supersedes=draft.supersedes,
         source_hash=draft.source_hash,
+        metadata=draft.metadata,
         create_time=draft.create_time if draft.create_time is not None else first,
         update_time=now,
         content_hash=one.content_hash,
@@ -268,11 +269,18 @@ def _merges(draft: Draft) -> bool:
     return not is_turn and draft.origin is not Origin.INDEXER
 
 
+_LATER_FIELDS = ("metadata",)
+
+
 def _fingerprint(draft: Draft) -> bytes:
     """Hash of all fields and their parts by name. It is stored: how a payload lies on disk has no say in it."""
     payload, detail = draft.payload, draft.payload.detail
     body = asdict(payload) | {"detail": None if detail is None else asdict(detail)}
     said = asdict(draft) | {"index": asdict(draft.index), "payload": body}
+    # What is not said was no field when memories were stored that have the same fingerprint.
+    for later in _LATER_FIELDS:
+        if not said[later]:
+            del said[later]
     return blake2b(msgspec.msgpack.encode(said), digest_size=16).digest()
 
 

@@ -95,6 +95,7 @@ def _loosen(query: RecallQuery, failed: Sequence[str], memory: Memory) -> Recall
         "kinds": lambda: replace(where, kinds=where.kinds | {memory.kind}),
         "origins": lambda: replace(where, origins=(where.origins or PRESETS[query.preset].origins) | {memory.origin}),
         "tags": lambda: replace(where, tags=()),
+        "metadata": lambda: replace(where, metadata=tuple(one for one in where.metadata if one in memory.metadata)),
         "session_ids": lambda: replace(where, session_ids=_with(where.session_ids, memory.session_id)),
         "paths": lambda: replace(where, paths=_with(where.paths, _path_of(memory))),
         "speakers": lambda: replace(where, speakers=_with(where.speakers, memory.speaker)),

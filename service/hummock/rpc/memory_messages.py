@@ -24,6 +24,7 @@ from hummock.core.memory import (
     MemoryEvent,
     MemoryIndex,
     MemoryKind,
+    Metadata,
     Origin,
     Payload,
     QueryVector,
@@ -76,6 +77,7 @@ def draft(sent: memory_pb2.Memory) -> Draft:
         supersedes=values.identifiers("supersedes", sent.supersedes),
         create_time=values.time("create_time", sent, "create_time"),
         source_hash=sent.source_hash,
+        metadata=_metadata(sent),
     )
 
 
@@ -121,6 +123,8 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = 
     message.token_count = stored.token_count
     if stored.source_hash:
         message.source_hash = stored.source_hash
+    for name, value in stored.metadata:
+        message.metadata[name] = value
     message.chunk_count = stored.chunk_count
     if stored.supersedes:
         message.supersedes.extend(stored.supersedes)
@@ -235,6 +239,10 @@ def _tags(sent: memory_pb2.Memory) -> tuple[str, ...]:
     return values.tags("tags", sent.tags)
 
 
+def _metadata(sent: memory_pb2.Memory) -> Metadata:
+    return values.metadata("metadata", sent.metadata)
+
+
 def _payload(sent: memory_pb2.Memory) -> Payload:
     return Payload(content=sent.content, raw=sent.raw, detail=_detail(sent))
 
@@ -310,4 +318,5 @@ _CHANGES: dict[str, Callable[[Changes, memory_pb2.Memory], Changes]] = {
     "trust": lambda changes, sent: replace(changes, trust=_trust(sent)),
     "supersedes": lambda changes, sent: replace(changes, supersedes=values.identifiers("supersedes", sent.supersedes)),
     "source_hash": lambda changes, sent: replace(changes, source_hash=sent.source_hash),
+    "metadata": lambda changes, sent: replace(changes, metadata=_metadata(sent)),
 }

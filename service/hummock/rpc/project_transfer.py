@@ -266,6 +266,8 @@ def _fill_input(message: memory_pb2.Memory, stored: Memory) -> None:
     message.trust = stored.trust
     message.supersedes.extend(stored.supersedes)
     message.source_hash = stored.source_hash
+    for name, value in stored.metadata:
+        message.metadata[name] = value
     values.set_timestamp(message.create_time, stored.create_time)
     if stored.event_time is not None:
         values.set_timestamp(message.event_time, stored.event_time)

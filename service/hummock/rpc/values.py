@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.memory import Filter, MemoryKind, Origin, QueryVector
+from hummock.core.memory import Filter, MemoryKind, Metadata, Origin, QueryVector
 from hummock.v1 import memory_pb2
 
 # Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
@@ -84,6 +84,11 @@ def tags(field: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def metadata(field: str, given: Mapping[str, str]) -> Metadata:
+    """The caller's own facts, by their names."""
+    return tuple((identifier(field, name), given[name]) for name in sorted(given))
+
+
 @lru_cache(maxsize=4096)
 def _tag_name(value: str) -> str:
     return _MARKS.sub("", value).rstrip()
@@ -145,6 +150,7 @@ def memory_filter(field: str, sent: memory_pb2.MemoryFilter) -> Filter:
         excluded_ids=identifiers(f"{field}.excluded_ids", given.get("excluded_ids", ())),
         event_after=time(f"{field}.event_after", sent, "event_after") if "event_after" in given else None,
         event_before=time(f"{field}.event_before", sent, "event_before") if "event_before" in given else None,
+        metadata=metadata(f"{field}.metadata", sent.metadata) if "metadata" in given else (),
     )
 
 

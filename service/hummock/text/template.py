@@ -160,6 +160,7 @@ def as_draft(memory: Memory) -> Draft:
             supersedes=memory.supersedes,
             create_time=memory.create_time,
             source_hash=memory.source_hash,
+            metadata=memory.metadata,
         )
     )
 

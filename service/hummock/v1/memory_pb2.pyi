@@ -266,6 +266,26 @@ class Memory(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ID_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
@@ -292,6 +312,7 @@ class Memory(_message.Message):
     TOKEN_COUNT_FIELD_NUMBER: _builtins.int
     CHUNK_COUNT_FIELD_NUMBER: _builtins.int
     SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in its project, at most 256 bytes, for example "世界.图鉴.物品.潮汐木芯". Unset in Learn means that the server
     makes one. One that exists is overwritten.
@@ -382,6 +403,12 @@ class Memory(_message.Message):
         BatchGetMemories and ListMemories.
         """
 
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The caller's own facts, by their names: stored, given back, asked for by filters, never searched and in no prompt. At
+        most 32; a name has 1 to 64 characters, a value at most 512.
+        """
+
     def __init__(
         self,
         *,
@@ -411,10 +438,11 @@ class Memory(_message.Message):
         token_count: _builtins.int = ...,
         chunk_count: _builtins.int = ...,
         superseded_by: _abc.Iterable[_builtins.str] | None = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "code_fragment", b"code_fragment", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "event_time", b"event_time", "learning_record", b"learning_record", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "origin", b"origin", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__trust: _TypeAlias = _typing.Literal["trust"]  # noqa: Y015
     _WhichOneofArgType__trust: _TypeAlias = _typing.Literal["_trust", b"_trust"]  # noqa: Y015
@@ -433,6 +461,26 @@ class MemoryFilter(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     KINDS_FIELD_NUMBER: _builtins.int
     ORIGINS_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
@@ -444,6 +492,7 @@ class MemoryFilter(_message.Message):
     EXCLUDED_IDS_FIELD_NUMBER: _builtins.int
     EVENT_AFTER_FIELD_NUMBER: _builtins.int
     EVENT_BEFORE_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[Global___MemoryKind.ValueType]:
         """Any of these kinds. Empty means all."""
@@ -490,6 +539,10 @@ class MemoryFilter(_message.Message):
     def event_before(self) -> _timestamp_pb2.Timestamp:
         """Tells of a time before this one, counted in the same way. Unset means no condition."""
 
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Has all of these among its metadata, with these very values. Empty means no condition; at most 32."""
+
     def __init__(
         self,
         *,
@@ -504,10 +557,11 @@ class MemoryFilter(_message.Message):
         excluded_ids: _abc.Iterable[_builtins.str] | None = ...,
         event_after: _timestamp_pb2.Timestamp | None = ...,
         event_before: _timestamp_pb2.Timestamp | None = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_after", b"event_after", "event_before", b"event_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_after", b"event_after", "event_before", b"event_before", "excluded_ids", b"excluded_ids", "kinds", b"kinds", "origins", b"origins", "paths", b"paths", "session_ids", b"session_ids", "speakers", b"speakers", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_after", b"event_after", "event_before", b"event_before", "excluded_ids", b"excluded_ids", "kinds", b"kinds", "metadata", b"metadata", "origins", b"origins", "paths", b"paths", "session_ids", b"session_ids", "speakers", b"speakers", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -312,7 +312,8 @@ class UpdateMemoryRequest(_message.Message):
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """Fields to change: "title", "summary", "tags", "content", "raw", "detail" (whichever is set, or none), "origin",
-        "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash". Required.
+        "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash", "metadata" (all of it).
+        Required.
         """
 
     def __init__(

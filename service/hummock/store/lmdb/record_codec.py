@@ -163,23 +163,36 @@ decode_project = msgspec.msgpack.Decoder(ProjectRecord).decode
 decode_payload = msgspec.msgpack.Decoder(Payload).decode
 decode_request = msgspec.msgpack.Decoder(RequestRecord).decode
 
+_PAYLOAD = Memory.__struct_fields__.index("payload")
 _INDEX = Memory.__struct_fields__.index("index")
 _INDEX_END = _INDEX + len(MemoryIndex.__struct_fields__)
-_NOTED = _INDEX_END + len(Memory.__struct_fields__[_INDEX + 1 : -1])
-"""Where in a record the parts of the index begin and end, and where what the store notes begins."""
+_NOTED = _INDEX_END + len(Memory.__struct_fields__[_INDEX + 1 : _PAYLOAD])
+_LATER = _NOTED + 3
+"""Where in a record the parts of the index begin and end, where what the store notes begins, and where the fields of a
+memory stand that came later."""
 
 
 def encode_memory(memory: Memory, text: bytes, session_position: int, digests: bytes = b"") -> bytes:
     """The record of a memory; see `MemoryRecord`."""
-    values = list(astuple(memory)[:-1])
+    held = astuple(memory)
+    values = list(held[:_PAYLOAD])
     values[_INDEX : _INDEX + 1] = astuple(memory.index)
-    return encode((*values, text, session_position, digests) if digests else (*values, text, session_position))
+    # Of what stands at the end, most memories have none.
+    return encode((*values, text, session_position, *_with_something((digests, *held[_PAYLOAD + 1 :]))))
+
+
+def _with_something(values: Sequence[Any]) -> Sequence[Any]:
+    """The same without the empty ones at the end."""
+    end = len(values)
+    while end and not values[end - 1]:
+        end -= 1
+    return values[:end]
 
 
 def decode_memory(value: bytes) -> MemoryRecord:
     """Inverse of `encode_memory`."""
     values = decode_array(value)
-    return MemoryRecord(_memory(values, None), *values[_NOTED : _NOTED + 3])
+    return MemoryRecord(_memory(values, None), *values[_NOTED:_LATER])
 
 
 def memory_of(value: bytes, payload: bytes | None) -> Memory:
@@ -192,7 +205,7 @@ def memory_of(value: bytes, payload: bytes | None) -> Memory:
 
 def _memory(values: list[Any], payload: Payload | None) -> Memory:
     index = values[_INDEX:_INDEX_END]
-    return msgspec.convert([*values[:_INDEX], index, *values[_INDEX_END:_NOTED], payload], Memory)
+    return msgspec.convert([*values[:_INDEX], index, *values[_INDEX_END:_NOTED], payload, *values[_LATER:]], Memory)
 
 
 _ORIGINS = {int(origin): origin for origin in Origin}

@@ -46,6 +46,8 @@ def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
         allowed &= _told_within(view, where)
     for tag in where.tags:
         allowed &= holding(view, [facets.tag(tag)], stored)
+    for name, value in where.metadata:
+        allowed &= holding(view, [facets.metadata(name, value)], stored)
     for facet, names in (
         (facets.session, where.session_ids),
         (facets.path, where.paths),

@@ -1,0 +1,133 @@
+"""The caller's own facts of memories, through the socket."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import grpc
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import explain_pb2 as explain
+from hummock.v1 import memory_pb2 as pb
+from hummock.v1 import memory_service_pb2 as memory
+from hummock.v1 import recall_pb2 as recall
+from hummock_client.errors import FailedCall, call_error
+from tests.service.calls import ask, learn, recall_request
+from tests.service.inputs import note
+from tests.service.running import Stubs
+from tests.service.test_transfer import export, take_in
+from tests.service.test_watch import edit, told, watching
+
+
+@pytest.fixture
+def lamps(service: Stubs, project: str) -> str:
+    learn(
+        service,
+        project,
+        note("the lamp on pier one", id="one", metadata={"env": "prod", "部门": "风控"}),
+        note("the lamp on pier two", id="two", metadata={"env": "test"}),
+        note("the lamp on pier three", id="three"),
+    )
+    return project
+
+
+def wrong_field(error: FailedCall) -> str:
+    """The one field that a refusal names."""
+    (violation,) = call_error(error).field_violations
+    return violation.field
+
+
+def listed(service: Stubs, project: str, **facts: str) -> list[str]:
+    request = memory.ListMemoriesRequest(project=project, filter=pb.MemoryFilter(metadata=facts))
+    return [one.id for one in service.memory.ListMemories(request).memories]
+
+
+def test_it_is_given_back_and_asked_for(service: Stubs, lamps: str) -> None:
+    """S0-06, S4-41."""
+    got = service.memory.GetMemory(memory.GetMemoryRequest(project=lamps, id="one", view=pb.MEMORY_VIEW_INDEX)).memory
+    assert dict(got.metadata) == {"env": "prod", "部门": "风控"}
+    assert listed(service, lamps) == ["one", "two", "three"]
+    assert listed(service, lamps, env="prod") == ["one"]
+    assert listed(service, lamps, env="prod", 部门="风控") == ["one"]
+    assert listed(service, lamps, env="Prod") == []
+    assert listed(service, lamps, env="prod", 部门="运营") == []
+    assert listed(service, lamps, env="") == []
+    found = ask(service, lamps, "lamp on the pier", filter=pb.MemoryFilter(metadata={"env": "test"}))
+    assert [hit.memory.id for hit in found.hits] == ["two"]
+    assert dict(found.hits[0].memory.metadata) == {"env": "test"}
+
+
+def test_it_is_no_text(service: Stubs, lamps: str) -> None:
+    """Neither its names nor its values are searched, and no prompt shows them."""
+    for word in ("prod", "env", "风控"):
+        question = recall_request(lamps, word, paths=[recall.RECALL_PATH_KEYWORD])
+        assert not service.context.Recall(question).hits
+        request = memory.ListMemoriesRequest(project=lamps, contains=word)
+        assert not service.memory.ListMemories(request).memories
+    selection = context.MemorySelection(ids=["one"])
+    rendered = service.context.Render(context.RenderRequest(project=lamps, memories=selection))
+    assert "lamp" in rendered.text
+    assert "prod" not in rendered.text
+
+
+def test_an_edit_replaces_all_of_it_and_leaves_the_rest(service: Stubs, lamps: str) -> None:
+    with watching(service, lamps, filter=pb.MemoryFilter(metadata={"env": "prod"})) as news:
+        edit(service, lamps, pb.Memory(id="two", metadata={"env": "prod"}), "metadata")
+        assert told(next(news)) == [(memory.MEMORY_EVENT_TYPE_UPDATED, "two")]
+        edit(service, lamps, pb.Memory(id="one", metadata={"owner": "Lin"}), "metadata")
+        assert told(next(news)) == [(memory.MEMORY_EVENT_TYPE_DELETED, "one")]
+    assert listed(service, lamps, env="prod") == ["two"]
+    got = service.memory.GetMemory(memory.GetMemoryRequest(project=lamps, id="one")).memory
+    assert (got.content, dict(got.metadata)) == ("the lamp on pier one", {"owner": "Lin"})
+    edit(service, lamps, pb.Memory(id="one"), "metadata")
+    got = service.memory.GetMemory(memory.GetMemoryRequest(project=lamps, id="one")).memory
+    assert not got.metadata
+
+
+def test_other_metadata_makes_it_another_write(service: Stubs, lamps: str) -> None:
+    same = note("the lamp on pier two", id="two", metadata={"env": "test"})
+    assert learn(service, lamps, same).results[0].status == context.LEARN_STATUS_UNCHANGED
+    other = note("the lamp on pier two", id="two", metadata={"env": "stage"})
+    assert learn(service, lamps, other).results[0].status == context.LEARN_STATUS_UPDATED
+    assert listed(service, lamps, env="stage") == ["two"]
+
+
+def test_it_moves_with_its_memory(service: Stubs, lamps: str) -> None:
+    records = export(service, lamps)
+    moved = f"{lamps}-moved"
+    take_in(service, moved, records)
+    assert listed(service, moved, env="prod") == ["one"]
+    (again,) = take_in(service, moved, records)
+    assert (again.created_count, again.updated_count, again.unchanged_count) == (0, 0, 3)
+
+
+def test_explain_names_it_and_what_would_help(service: Stubs, lamps: str) -> None:
+    question = recall_request(lamps, "lamp on pier one", filter=pb.MemoryFilter(metadata={"env": "test"}))
+    explained = service.context.Explain(explain.ExplainRequest(recall=question, memory_id="one"))
+    assert list(explained.failed_conditions) == ["metadata"]
+    assert not explained.changed_recall.filter.metadata
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [
+        ({"n" * 65: "v"}, "memories[0].metadata[" + "n" * 65 + "]"),
+        ({"n": "v" * 513}, "memories[0].metadata[n]"),
+        ({str(number): "" for number in range(33)}, "memories[0].metadata"),
+        ({"a\nb": "v"}, "memories[0].metadata"),
+    ],
+)
+def test_what_is_above_a_limit_is_named(service: Stubs, project: str, metadata: dict[str, str], field: str) -> None:
+    with pytest.raises(grpc.RpcError) as error:
+        learn(service, project, note("x", metadata=metadata))
+    assert wrong_field(cast("FailedCall", error.value)) == field
+
+
+def test_a_mask_of_it_is_checked_alone(service: Stubs, lamps: str) -> None:
+    changed = pb.Memory(id="one", metadata={"n": "v" * 513})
+    request = memory.UpdateMemoryRequest(project=lamps, memory=changed, update_mask=FieldMask(paths=["metadata"]))
+    with pytest.raises(grpc.RpcError) as error:
+        service.memory.UpdateMemory(request)
+    assert wrong_field(cast("FailedCall", error.value)) == "memory.metadata[n]"
