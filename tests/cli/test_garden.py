@@ -151,3 +151,36 @@ def test_a_watch_prints_a_line_of_json_for_each_message(run: Run, fake: FakeServ
     request = fake.asked[0]
     assert isinstance(request, memory_pb.WatchMemoriesRequest)
     assert not request.HasField("after_seq")
+
+
+def removals(fake: FakeService) -> list[memory_pb.DeleteMemoriesRequest]:
+    return [asked for asked in fake.asked if isinstance(asked, memory_pb.DeleteMemoriesRequest)]
+
+
+def test_rm_by_conditions_counts_and_asks(run: Run, fake: FakeService) -> None:
+    result = run("memories", "rm", "--meta", "env=test", "--tag", "x", stdin=b"y\n")
+    assert "Remove 1 memories of 还款?" in result.stderr
+    counted, removed = removals(fake)
+    assert (counted.dry_run, removed.dry_run) == (True, False)
+    assert dict(removed.filter.metadata) == {"env": "test"}
+    assert list(removed.filter.tags) == ["x"]
+    assert (bool(counted.request_id), bool(removed.request_id)) == (False, True)
+
+
+def test_rm_by_conditions_takes_no_for_an_answer(run: Run, fake: FakeService) -> None:
+    result = run("memories", "rm", "--tag", "x", stdin=b"n\n")
+    assert result.exit_code == 1
+    assert "nothing was removed" in result.stderr
+    assert [asked.dry_run for asked in removals(fake)] == [True]
+
+
+def test_rm_counts_alone_or_does_not_ask(run: Run, fake: FakeService) -> None:
+    assert "1 would be removed" in run("memories", "rm", "--tag", "x", "--dry-run").stdout
+    assert "1 removed" in run("memories", "rm", "--tag", "x", "--yes").stdout
+    assert [asked.dry_run for asked in removals(fake)] == [True, False]
+
+
+def test_rm_takes_ids_or_conditions(run: Run, fake: FakeService) -> None:
+    for arguments in ([], ["a", "--tag", "x"], ["a", "--dry-run"]):
+        assert run("memories", "rm", *arguments).exit_code == 2
+    assert removals(fake) == []

@@ -172,6 +172,7 @@ OTHERS: dict[str, Sequence[object]] = {
         Filter(event_after=1.0),
         Filter(event_before=1.0),
         Filter(excluded_ids=("a",)),
+        Filter(metadata=(("env", "prod"),)),
     ],
     "paths": [frozenset({RecallPath.VECTOR}), frozenset({RecallPath.KEYWORD})],
     "decay_mode": [DecayMode.EXPONENTIAL, DecayMode.TRUE_HALF_LIFE],

@@ -45,6 +45,10 @@ def marked(message: Message, way: tuple[FieldDescriptor, ...]) -> str:
             setattr(message, field.name, MARK)
         return name
     inner = getattr(message, field.name)
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        (part,) = rest
+        inner.update({MARK: ""} if part.name == "key" else {"": MARK})
+        return f"{name}.{part.name}"
     return f"{name}.{marked(inner.add() if field.is_repeated else inner, tuple(rest))}"
 
 

@@ -36,7 +36,8 @@ def without_rules(file: FileDescriptorProto) -> FileDescriptorProto:
     del file.dependency[:]
     file.dependency.extend(kept)
     for message in messages(file):
-        message.ClearField("options")
+        if not message.options.map_entry:
+            message.ClearField("options")
         for part in (*message.field, *message.oneof_decl):
             part.ClearField("options")
     return file

@@ -189,7 +189,7 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
     """S4-44: rows of before sessions stood in them belong to none, ask nothing and replace nothing."""
     row = columns.pack_row(Entry(id="世界", words=("谁？",), session_id="s").memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
-    added = ("session", "traits", "name_hash", "supersedes", "speaker", "file", "helpful", "wrong")
+    added = ("session", "traits", "name_hash", "supersedes", "speaker", "file", "helpful", "wrong", "expire_time")
     before = size - sum(columns.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
     rows, ids = columns.unpack_rows([older, row])

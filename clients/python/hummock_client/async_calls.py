@@ -246,6 +246,25 @@ class AsyncCalls:
         request = memories_pb.DeleteMemoriesRequest(project=project, ids=ids, request_id=requests.id_or_new(request_id))
         return await self.send(request, timeout_s=timeout_s)
 
+    async def delete_where(
+        self,
+        project: str,
+        where: memory_pb2.MemoryFilter,
+        *,
+        dry_run: bool = False,
+        timeout_s: float | None = None,
+    ) -> int:
+        """Removes all memories that pass a filter, a few hundred a call, and says how many; or only counts them."""
+        removed = 0
+        while True:
+            request = memories_pb.DeleteMemoriesRequest(
+                project=project, filter=where, dry_run=dry_run, request_id=requests.id_or_new(None)
+            )
+            reply = await self.send(request, timeout_s=timeout_s)
+            removed += reply.deleted_count
+            if not reply.remaining_count:
+                return removed
+
     async def project(self, name: str, *, timeout_s: float | None = None) -> projects_pb.ProjectDetails:
         """One project, with the number of memories of each kind."""
         request = projects_pb.GetProjectRequest(project=name)

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock.cli.options import (
+    ExpiresOption,
     JsonFlag,
     JsonLinesFlag,
     KindName,
@@ -30,10 +31,12 @@ from hummock.cli.options import (
     filter_of,
     metadata_of,
     origin_value,
+    timestamp,
     unsigned,
 )
 from hummock.cli.output import (
     Meter,
+    confirm,
     kind_word,
     new_table,
     note,
@@ -61,6 +64,7 @@ _MARKS = {
 
 KindsOption = Annotated[list[KindName] | None, typer.Option("--kind", help="Of this kind; repeatable.")]
 OriginsOption = Annotated[list[OriginName] | None, typer.Option("--origin", help="Of this origin; repeatable.")]
+SessionsOption = Annotated[list[str] | None, typer.Option("--session", help="Of this session; repeatable.")]
 IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of memories.")]
 
 
@@ -76,6 +80,7 @@ def learn(
     meta: Annotated[
         list[str] | None, typer.Option("--meta", metavar="NAME=VALUE", help="Metadata to give; repeatable.")
     ] = None,
+    expires: ExpiresOption = None,
     kind: Annotated[str, typer.Option("--kind", help='"note" or "entry".')] = "note",
     origin: Annotated[OriginName, typer.Option("--origin", help="Who it comes from.")] = OriginName.MANUAL,
     keep_going: Annotated[bool, typer.Option("--continue", help="Pass over lines that are wrong.")] = False,
@@ -86,9 +91,9 @@ def learn(
     if bool(text) == (file is not None):
         raise typer.BadParameter("give either TEXT or --file")
     if file is not None:
-        if title or tag or meta or json or kind != "note" or origin is not OriginName.MANUAL:
+        if title or tag or meta or expires or json or kind != "note" or origin is not OriginName.MANUAL:
             raise typer.BadParameter(
-                "--title, --tag, --meta, --kind, --origin and --json go with TEXT; a line says its own"
+                "--title, --tag, --meta, --expires, --kind, --origin and --json go with TEXT; a line says its own"
             )
         memories, bad_lines = _memories_of(file, keep_going=keep_going)
         with connect(target) as service:
@@ -97,8 +102,13 @@ def learn(
         return
     if kind not in {"note", "entry"}:
         raise typer.BadParameter(f'{kind} is not "note" or "entry"; other kinds are learnt with --file')
-    facts = metadata_of(meta)
-    request = _learn_request(project, [_sentence(each, title, tag or [], facts, kind, origin) for each in text or ()])
+    common = memory_pb2.Memory(
+        kind=memory_pb2.MEMORY_KIND_ENTRY if kind == "entry" else memory_pb2.MEMORY_KIND_NOTE,
+        origin=origin_value(origin),
+        metadata=metadata_of(meta),
+        expire_time=timestamp(expires),
+    )
+    request = _learn_request(project, [_sentence(common, each, title, tag or []) for each in text or ()])
     with connect(target) as service:
         response = service.context.Learn(request, timeout=CALL_TIMEOUT_S)
     if json:
@@ -166,20 +176,13 @@ def _conclude(counts: Counter[str], bad_lines: list[BadLine]) -> None:
         raise typer.Exit(1)
 
 
-def _sentence(
-    text: str, title: str, tags: list[str], metadata: dict[str, str], kind: str, origin: OriginName
-) -> memory_pb2.Memory:
+def _sentence(common: memory_pb2.Memory, text: str, title: str, tags: list[str]) -> memory_pb2.Memory:
     try:
-        return memory_pb2.Memory(
-            kind=memory_pb2.MEMORY_KIND_ENTRY if kind == "entry" else memory_pb2.MEMORY_KIND_NOTE,
-            origin=origin_value(origin),
-            title=title,
-            tags=tags,
-            metadata=metadata,
-            content=text,
-        )
+        memory = memory_pb2.Memory(title=title, tags=tags, content=text)
     except UnicodeEncodeError:
         raise typer.BadParameter("is not valid UTF-8") from None
+    memory.MergeFrom(common)
+    return memory
 
 
 def _status_word(status: context_service_pb2.LearnStatus.ValueType) -> str:
@@ -231,7 +234,7 @@ def ls(
     meta: MetaOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    session: Annotated[list[str] | None, typer.Option("--session", help="Of this session; repeatable.")] = None,
+    session: SessionsOption = None,
     contains: Annotated[str, typer.Option("--contains", help="Only with this string in title, tags or text.")] = "",
     newest: Annotated[bool, typer.Option("--newest", help="What was written last first.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Memories of one page.")] = 100,
@@ -342,16 +345,61 @@ def edit(
 
 
 @app.command("rm")
-def rm(ids: IdsArgument, project: ProjectOption, json: JsonFlag = False, target: TargetOption = DEFAULT_TARGET) -> None:
-    """Remove memories."""
-    request = memory_service_pb2.DeleteMemoriesRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
+def rm(
+    project: ProjectOption,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of memories.")] = None,
+    kind: KindsOption = None,
+    origin: OriginsOption = None,
+    tag: TagOption = None,
+    meta: MetaOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    session: SessionsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many the conditions would remove.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Remove what meets the conditions without asking.")] = False,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Remove memories by their ids, or all that meet conditions; then it asks first."""
+    where = filter_of(tag, kind, origin, session, since, until, meta)
+    has_conditions = bool(where.ListFields())
+    if bool(ids) == has_conditions or (ids and (dry_run or yes)):
+        raise typer.BadParameter("give either ids or conditions; --dry-run and --yes go with conditions")
     with connect(target) as service:
-        response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
+        if has_conditions:
+            response = _remove_where(service, project, where, only_count=dry_run, asks=not yes)
+        else:
+            request = memory_service_pb2.DeleteMemoriesRequest(project=project, request_id=str(uuid.uuid4()), ids=ids)
+            response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
     if json:
         print_json(response)
         return
-    print_line(f"{response.deleted_count} removed")
+    print_line(f"{response.deleted_count} {'would be removed' if dry_run else 'removed'}")
     _warn_of_missing(list(response.missing_ids))
+
+
+def _remove_where(
+    service: Service, project: str, where: memory_pb2.MemoryFilter, *, only_count: bool, asks: bool
+) -> memory_service_pb2.DeleteMemoriesResponse:
+    """Counts, asks, and removes slice by slice; the last reply with the count of all. Raises: CommandFailed."""
+    request = memory_service_pb2.DeleteMemoriesRequest(project=project, filter=where, dry_run=only_count or asks)
+    if request.dry_run:
+        counted = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
+        if only_count:
+            return counted
+        confirm(
+            f"Remove {counted.deleted_count} memories of {project}?",
+            "nothing was removed; --yes removes without asking",
+        )
+        request.dry_run = False
+    removed = 0
+    while True:
+        request.request_id = str(uuid.uuid4())
+        response = service.memories.DeleteMemories(request, timeout=CALL_TIMEOUT_S)
+        removed += response.deleted_count
+        if not response.remaining_count:
+            response.deleted_count = removed
+            return response
 
 
 def _warn_of_missing(missing_ids: list[str]) -> None:
@@ -365,7 +413,8 @@ def _print_memory(memory: memory_pb2.Memory) -> None:
     tags = " ".join(f"#{tag}" for tag in memory.tags)
     tokens, created = f"{memory.token_count} tokens", memory.create_time.ToJsonString()
     metadata = " ".join(f"{name}={value}" for name, value in sorted(memory.metadata.items()))
-    facts = [kind_word(memory.kind), _origin_word(memory), tokens, created, tags, metadata]
+    ends = f"until {memory.expire_time.ToJsonString()}" if memory.HasField("expire_time") else ""
+    facts = [kind_word(memory.kind), _origin_word(memory), tokens, created, ends, tags, metadata]
     print_line(printable(memory.id))
     print_line(printable("  " + " · ".join(fact for fact in facts if fact)))
     for text in (memory.title, memory.summary, *_body(memory)):

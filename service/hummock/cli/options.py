@@ -113,6 +113,10 @@ UntilOption = Annotated[
     datetime | None,
     typer.Option("--until", help="Told of this day (UTC) or earlier; with a time of day, before it.", parser=_until),
 ]
+ExpiresOption = Annotated[
+    datetime | None,
+    typer.Option("--expires", help="Forget it at this moment (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),
+]
 TopKOption = Annotated[int | None, count_option("--top-k", "How many memories; the preset decides if unset.")]
 DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
 ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
@@ -133,7 +137,8 @@ def origin_value(name: OriginName) -> memory_pb2.Origin.ValueType:
     return memory_pb2.Origin.Value(f"ORIGIN_{name.name}")
 
 
-def _timestamp(moment: datetime | None) -> Timestamp | None:
+def timestamp(moment: datetime | None) -> Timestamp | None:
+    """The contract's value; None for None."""
     if moment is None:
         return None
     stamp = Timestamp()
@@ -167,8 +172,8 @@ def filter_of(
     """
     return memory_pb2.MemoryFilter(
         metadata=metadata_of(meta),
-        event_after=_timestamp(since),
-        event_before=_timestamp(until),
+        event_after=timestamp(since),
+        event_before=timestamp(until),
         tags=tags or (),
         kinds=[_kind_value(kind) for kind in kinds or ()],
         origins=[origin_value(origin) for origin in origins or ()],

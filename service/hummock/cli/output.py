@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Protocol, Self
 
+import typer
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from rich import box
@@ -26,6 +27,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from hummock.cli.connection import CommandFailed
 from hummock.v1 import memory_pb2
 
 _SECONDS_PER_DAY = 86_400
@@ -54,6 +56,16 @@ def one_line(text: str) -> str:
     """The text on one line, printable, at most 120 characters."""
     line = " ".join(printable(text).split())
     return line if len(line) <= _MAX_LINE_CHARACTERS else f"{line[: _MAX_LINE_CHARACTERS - 1]}…"
+
+
+def confirm(question: str, otherwise: str) -> None:
+    """Asks on stderr. Raises: CommandFailed, which says what did not happen, unless the answer is yes."""
+    try:
+        is_meant = typer.confirm(printable(question), err=True)
+    except typer.Abort:
+        is_meant = False
+    if not is_meant:
+        raise CommandFailed(otherwise)
 
 
 def print_line(text: str) -> None:

@@ -13,10 +13,11 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.json_format import ParseDict, ParseError
 from rich.text import Text
 
-from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, connect
+from hummock.cli.connection import CALL_TIMEOUT_S, connect
 from hummock.cli.options import JsonFlag, PageOption, TargetOption, utf8
 from hummock.cli.output import (
     age,
+    confirm,
     enum_word,
     new_table,
     print_json,
@@ -125,7 +126,9 @@ def delete(
     with connect(target) as service:
         if not yes:
             asked = project_service_pb2.GetProjectRequest(project=name)
-            _confirm(service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project)
+            count = service.projects.GetProject(asked, timeout=CALL_TIMEOUT_S).project.memory_count
+            question = f"Delete {name} with its {count} memories and its conversations?"
+            confirm(question, "nothing was deleted; --yes deletes without asking")
         request = project_service_pb2.DeleteProjectRequest(project=name, request_id=str(uuid.uuid4()))
         response = service.projects.DeleteProject(request, timeout=CALL_TIMEOUT_S)
     if json:
@@ -133,19 +136,6 @@ def delete(
         return
     counts = f"{response.memory_count} memories, {response.session_count} sessions, {response.message_count} messages"
     print_line(printable(f"{name} is deleted: {counts}"))
-
-
-def _confirm(project: project_service_pb2.ProjectDetails) -> None:
-    """Asks. Raises: CommandFailed: it was not meant."""
-    try:
-        is_meant = typer.confirm(
-            printable(f"Delete {project.name} with its {project.memory_count} memories and its conversations?"),
-            err=True,
-        )
-    except typer.Abort:
-        is_meant = False
-    if not is_meant:
-        raise CommandFailed("nothing was deleted; --yes deletes without asking")
 
 
 @settings.command("get")

@@ -128,6 +128,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     create_time: float | None = None
     source_hash: str = ""
     metadata: Metadata = ()
+    expire_time: float | None = None
 
     def __post_init__(self) -> None:
         if len(self.id) * _MOST_BYTES > MAX_ID_BYTES and len(self.id.encode()) > MAX_ID_BYTES:
@@ -178,6 +179,11 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True):
     chunk_count: int
     payload: Payload | None
     metadata: Metadata = ()
+    expire_time: float | None = None
+
+    def is_over(self, now: float) -> bool:
+        """Whether it has expired, at `now` in Unix seconds."""
+        return self.expire_time is not None and self.expire_time <= now
 
 
 def told_time(memory: Memory) -> float | None:
@@ -313,6 +319,7 @@ class Changes:
     Attributes:
         detail: The kind's own fields; looked at only when `detail_set`, so that None can clear them.
         event_time: Unix seconds; looked at only when `event_time_set`, so that None can clear it.
+        expire_time: Likewise, when `expire_time_set`.
     """
 
     origin: Origin | None = None
@@ -332,6 +339,8 @@ class Changes:
     supersedes: tuple[str, ...] | None = None
     source_hash: str | None = None
     metadata: Metadata | None = None
+    expire_time: float | None = None
+    expire_time_set: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,11 +353,12 @@ class Updated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What was removed: the project's seq after it, how many, and the ids that did not exist."""
+    """What was removed: the project's seq after it, how many, the ids that did not exist, and how many still pass."""
 
     seq: int
     deleted_count: int
-    missing_ids: tuple[str, ...]
+    missing_ids: tuple[str, ...] = ()
+    remaining_count: int = 0
 
 
 class MemoryEventType(IntEnum):

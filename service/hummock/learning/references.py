@@ -36,6 +36,7 @@ class _Key:
 
     entries_seq: int
     keywords_event: int
+    expired_at: float = 0.0
 
 
 class Entries:
@@ -51,16 +52,17 @@ class Entries:
 
         Those that stay what they are stay the same objects; one that was learnt of keeps its place.
         """
-        key = self._store.read_learning(project, _key)
+        generation = self._store.generation(project)
+        key = replace(self._store.read_learning(project, _key), expired_at=generation.expired_at)
         with self._lock:
             cached = self._cache.get(project)
             if cached is not None and cached[0] == key:
                 self._cache.move_to_end(project)
                 return cached[1]
         # A write that is durable is seen by all reads a moment later; what was read in that moment is not cached.
-        is_current = self._store.generation(project).seq >= key.entries_seq
+        is_current = generation.seq >= key.entries_seq
         profiles = self._store.read_learning(project, lambda learning: dict(learning.profiles()))
-        if cached is not None and cached[0].entries_seq == key.entries_seq:
+        if cached is not None and replace(cached[0], keywords_event=key.keywords_event) == key:
             # Only keywords are other ones, as after nearly every turn: there is no need to read the memories again.
             entries = tuple(_with_keywords(entry, profiles.get(entry.memory_id, NO_PROFILE)) for entry in cached[1])
         else:

@@ -23,7 +23,7 @@ from hummock.core.memory import (
     Payload,
     Updated,
 )
-from hummock.memories.learn import Preparation, make_memory
+from hummock.memories.learn import Preparation, make_memory, require_future
 from hummock.ports.models import Clock
 from hummock.ports.store import Page, Store, UnitOfWork, WriteRequest
 from hummock.text.template import as_draft
@@ -31,6 +31,9 @@ from hummock.text.template import as_draft
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)
 
 _PLAIN_FIELDS = ("origin", "session_id", "speaker", "emotion_label", "trust", "supersedes", "source_hash", "metadata")
+DELETED_AT_ONCE = 512
+"""Memories of one write, when a filter names them: others wait for some tens of milliseconds."""
+
 _ATTEMPTS = 8
 """Times that an update starts again because another write changed the memory in between."""
 
@@ -47,7 +50,8 @@ class DeleteReply:
     """What is kept of a delete for repeats of its request_id."""
 
     deleted_count: int
-    missing_ids: tuple[str, ...]
+    missing_ids: tuple[str, ...] = ()
+    remaining_count: int = 0
 
 
 class Garden:
@@ -122,6 +126,29 @@ class Garden:
         reply = written.reply
         return Deleted(seq=written.seq, deleted_count=reply.deleted_count, missing_ids=reply.missing_ids)
 
+    def delete_where(
+        self, project: str, request_id: str, where: Filter, fingerprint: bytes, *, only_count: bool
+    ) -> Deleted:
+        """Remove the first memories that pass a filter, DELETED_AT_ONCE at most, or count all of them.
+
+        Raises: ProjectNotFound, RequestIdReused.
+        """
+        ids, count = self._store.first_passing(project, where, DELETED_AT_ONCE)
+        if only_count:
+            return Deleted(seq=self.seq(project), deleted_count=count)
+
+        def apply(work: UnitOfWork) -> DeleteReply:
+            # What was changed since may pass no longer.
+            deleted = sum(_still_passes(work.get(one), where) and work.delete(one) for one in ids)
+            return DeleteReply(deleted_count=deleted, remaining_count=count - len(ids))
+
+        request = WriteRequest(
+            request_id=request_id, fingerprint=fingerprint, reply_type=DeleteReply, apply=apply, creates=False
+        )
+        written = self._store.write(project, request).result()
+        reply = written.reply
+        return Deleted(seq=written.seq, deleted_count=reply.deleted_count, remaining_count=reply.remaining_count)
+
     def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         before = self._existing(project, memory_id)
         (prepared,) = self._preparation.prepare(project, [changed(as_draft(before), changes)])
@@ -135,6 +162,7 @@ class Garden:
                 raise MemoryNotFound(memory_id)
             if existing.fingerprint != before.fingerprint:
                 raise _Changed
+            require_future("expire_time", [prepared.draft.expire_time], self._clock.now())
             stored = make_memory(prepared, existing, chunk_count=len(embeddings), now=self._clock.now())
             work.put(stored, prepared.key, prepared.words.analysed().terms, embeddings)
             return UpdateReply(memory_id=memory_id)
@@ -151,6 +179,10 @@ class Garden:
         if memory is None:
             raise MemoryNotFound(memory_id)
         return memory
+
+
+def _still_passes(memory: Memory | None, where: Filter) -> bool:
+    return memory is not None and passes(memory, where)
 
 
 class _Changed(Exception):
@@ -178,7 +210,14 @@ def changed(draft: Draft, changes: Changes) -> Draft:
     if changes.detail_set:
         payload = replace(payload, detail=changes.detail)
     event_time = changes.event_time if changes.event_time_set else draft.event_time
-    return replace(_replaced(draft, changes, _PLAIN_FIELDS), index=index, payload=payload, event_time=event_time)
+    expire_time = changes.expire_time if changes.expire_time_set else draft.expire_time
+    return replace(
+        _replaced(draft, changes, _PLAIN_FIELDS),
+        index=index,
+        payload=payload,
+        event_time=event_time,
+        expire_time=expire_time,
+    )
 
 
 def _replaced(value: Value, changes: Changes, names: Sequence[str]) -> Value:

@@ -136,6 +136,7 @@ class Learn:
         now: float,
     ) -> Future[Learned]:
         def apply(work: UnitOfWork) -> Reply:
+            require_future("memories[{}].expire_time", [one.draft.expire_time for one in prepared], now)
             results = tuple(_store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True))
             written = (LearnStatus.CREATED, LearnStatus.UPDATED)
             pending = sum(made == () and one.status in written for one, made in zip(results, vectors, strict=True))
@@ -174,6 +175,13 @@ def require_past(field: str, time: float | None, now: float) -> None:
     """Checks that a caller's time has come, by a clock that may differ from ours. Raises: InvalidRequest."""
     if time is not None and time > now + _CLOCK_SKEW_S:
         raise InvalidRequest(field, f"is {time - now:.0f} s in the future; the limit is {_CLOCK_SKEW_S:.0f} s")
+
+
+def require_future(field: str, times: Sequence[float | None], now: float) -> None:
+    """Checks that no time has passed; `field` has a place for its number. Raises: InvalidRequest."""
+    for place, time in enumerate(times):
+        if time is not None and time <= now:
+            raise InvalidRequest(field.format(place), f"has passed {now - time:.0f} s ago")
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -245,6 +253,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         supersedes=draft.supersedes,
         source_hash=draft.source_hash,
         metadata=draft.metadata,
+        expire_time=draft.expire_time,
         create_time=draft.create_time if draft.create_time is not None else first,
         update_time=now,
         content_hash=one.content_hash,
@@ -269,7 +278,7 @@ def _merges(draft: Draft) -> bool:
     return not is_turn and draft.origin is not Origin.INDEXER
 
 
-_LATER_FIELDS = ("metadata",)
+_LATER_FIELDS = ("metadata", "expire_time")
 
 
 def _fingerprint(draft: Draft) -> bytes:

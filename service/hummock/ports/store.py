@@ -296,12 +296,14 @@ class Neighbours:
 class Generation:
     """How far a project has come: writes accepted, and changes after which a recall could answer differently.
 
-    `settings` are those of that moment; a change of them is one of these changes.
+    `settings` are those of that moment; a change of them is one of these changes. `expired_at` says when the last
+    memory ended of those that have expired and are not yet removed, in Unix seconds; 0 where there is none.
     """
 
     seq: int
     content_seq: int
     settings: ProjectSettings = NO_SETTINGS
+    expired_at: float = 0.0
 
 
 class Recallable(Protocol):
@@ -364,7 +366,10 @@ class Recallable(Protocol):
 
 
 class Store(Recallable, Protocol):
-    """The memories of all projects. Safe to call from several threads; a read never waits for a write."""
+    """The memories of all projects. Safe to call from several threads; a read never waits for a write.
+
+    What has expired by the store's clock is not there for any read or write, but for those that count memories.
+    """
 
     @property
     def sessions(self) -> Sessions:
@@ -400,6 +405,12 @@ class Store(Recallable, Protocol):
 
         The follower is called on the writer's thread, so that it returns at once and raises nothing. A repeated request
         is told of again, with the seq that it had the first time.
+        """
+
+    def expired(self, limit: int) -> list[tuple[str, str]]:
+        """Projects and ids of at most `limit` memories that have expired and are still to be removed.
+
+        The one that ended first comes first. They are deleted as others are.
         """
 
     def standing(self, project: str, query: GroupQuery, memory_id: str) -> Standing | None:
@@ -442,6 +453,9 @@ class Store(Recallable, Protocol):
         Only those that hold `contains` in their title, their tags or what is searched of their payload, letters of A to
         Z in either case: to find them texts are read, and a page may end before it is full, with another one behind it.
         """
+
+    def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
+        """The ids of the first memories that pass, at most so many, by their writes; how many pass at all."""
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`: of some writes, about a MiB of memories at once.

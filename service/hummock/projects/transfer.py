@@ -257,6 +257,8 @@ def _take_in(work: UnitOfWork, part: Given, arrivals: Iterator[_Arrival], now: f
 
 def _put(work: UnitOfWork, arrival: _Arrival, now: float) -> _Outcome:
     one, given = arrival.prepared, arrival.given
+    if given.draft.expire_time is not None and given.draft.expire_time <= now:
+        return _Outcome.NOTHING
     existing = work.get(one.memory_id)
     if existing is not None and _is_as_given(existing, given, one):
         return _Outcome.UNCHANGED
@@ -282,6 +284,7 @@ def _as_told(memory: Memory) -> Memory:
         create_time=round(memory.create_time * 1e6),
         update_time=round(memory.update_time * 1e6),
         event_time=None if memory.event_time is None else round(memory.event_time * 1e6),
+        expire_time=None if memory.expire_time is None else round(memory.expire_time * 1e6),
     )
 
 

@@ -51,10 +51,11 @@ _HIT_BYTES = 2048
 class CachedRecall:
     """Answers as the recall inside does. Safe to call from several threads.
 
-    The key holds the project's content_seq and all of the request, so a recall after a write never sees an answer
-    from before it. Where the request leaves `as_of` to the clock, ages are those of the moment of asking; with decay,
-    whose scores would have to follow, the answer is used for a short while only and says its `as_of`; one that counts
-    words such as "yesterday" for as long as they mean the same. Degraded answers are not cached.
+    The key holds the project's content_seq, when its last memory expired and all of the request, so a recall after
+    a write or an expiry never sees an answer from before it. Where the request leaves `as_of` to the clock, ages
+    are those of the moment of asking; with decay, whose scores would have to follow, the answer is used for a short
+    while only and says its `as_of`; one that counts words such as "yesterday" for as long as they mean the same.
+    Degraded answers are not cached.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class CachedRecall:
         question, from_project = tuned(query, generation.settings)
         # Checked above; left in, it would keep callers apart who differ in nothing else.
         question = replace(question, min_seq=0) if query.min_seq else question
-        key = _Key(question, generation.content_seq, self._emb_space)
+        key = _Key(question, generation.content_seq, generation.expired_at, self._emb_space)
 
         def weigh(fresh: Recalled) -> int | None:
             # One of before the generation would be everybody's answer to a question about it.
@@ -171,12 +172,13 @@ class _Key:
 
     query: RecallQuery
     content_seq: int
+    expired_at: float
     emb_space: str
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Once: a look-up asks for it several times, and a request has many fields.
-        object.__setattr__(self, "_hash", hash((self.query, self.content_seq, self.emb_space)))
+        object.__setattr__(self, "_hash", hash((self.query, self.content_seq, self.expired_at, self.emb_space)))
 
     def __hash__(self) -> int:
         return self._hash

@@ -16,6 +16,7 @@ from hummock.core.memory import (
     Detail,
     DomainKnowledge,
     Draft,
+    Filter,
     LearnCommand,
     Learned,
     LearningRecord,
@@ -78,6 +79,7 @@ def draft(sent: memory_pb2.Memory) -> Draft:
         create_time=values.time("create_time", sent, "create_time"),
         source_hash=sent.source_hash,
         metadata=_metadata(sent),
+        expire_time=values.time("expire_time", sent, "expire_time"),
     )
 
 
@@ -95,6 +97,22 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest) -> tuple[str
         for path in paths:
             changes = _CHANGES[path](changes, sent)
         return values.identifier("id", sent.id), changes
+
+
+def memories_to_delete(request: memory_service_pb2.DeleteMemoriesRequest) -> tuple[tuple[str, ...], Filter | None]:
+    """The ids, or the filter that stands in their place. Raises: InvalidRequest."""
+    if not request.HasField("filter"):
+        if not request.ids:
+            raise InvalidRequest("ids", "is empty, and there is no filter; say which memories")
+        if request.dry_run:
+            raise InvalidRequest("dry_run", "goes with a filter")
+        return values.identifiers("ids", request.ids), None
+    if request.ids:
+        raise InvalidRequest("ids", "do not go with a filter; excluded_ids do")
+    where = values.memory_filter("filter", request.filter)
+    if where == Filter():
+        raise InvalidRequest("filter", "has no condition; DeleteProject removes all memories")
+    return (), where
 
 
 def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> memory_pb2.Memory:
@@ -125,6 +143,8 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = 
         message.source_hash = stored.source_hash
     for name, value in stored.metadata:
         message.metadata[name] = value
+    if stored.expire_time is not None:
+        values.set_timestamp(message.expire_time, stored.expire_time)
     message.chunk_count = stored.chunk_count
     if stored.supersedes:
         message.supersedes.extend(stored.supersedes)
@@ -201,7 +221,10 @@ def update_response(updated: Updated) -> memory_service_pb2.UpdateMemoryResponse
 def delete_response(deleted: Deleted) -> memory_service_pb2.DeleteMemoriesResponse:
     """What was removed."""
     return memory_service_pb2.DeleteMemoriesResponse(
-        seq=deleted.seq, deleted_count=deleted.deleted_count, missing_ids=deleted.missing_ids
+        seq=deleted.seq,
+        deleted_count=deleted.deleted_count,
+        missing_ids=deleted.missing_ids,
+        remaining_count=deleted.remaining_count,
     )
 
 
@@ -303,6 +326,10 @@ def _event_time(changes: Changes, sent: memory_pb2.Memory) -> Changes:
     return replace(changes, event_time=values.time("event_time", sent, "event_time"), event_time_set=True)
 
 
+def _expire_time(changes: Changes, sent: memory_pb2.Memory) -> Changes:
+    return replace(changes, expire_time=values.time("expire_time", sent, "expire_time"), expire_time_set=True)
+
+
 _CHANGES: dict[str, Callable[[Changes, memory_pb2.Memory], Changes]] = {
     "title": lambda changes, sent: replace(changes, title=sent.title),
     "summary": lambda changes, sent: replace(changes, summary=sent.summary),
@@ -319,4 +346,5 @@ _CHANGES: dict[str, Callable[[Changes, memory_pb2.Memory], Changes]] = {
     "supersedes": lambda changes, sent: replace(changes, supersedes=values.identifiers("supersedes", sent.supersedes)),
     "source_hash": lambda changes, sent: replace(changes, source_hash=sent.source_hash),
     "metadata": lambda changes, sent: replace(changes, metadata=_metadata(sent)),
+    "expire_time": _expire_time,
 }

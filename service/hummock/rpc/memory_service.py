@@ -117,15 +117,15 @@ class MemoryServicer:
         return memory_messages.update_response(updated)
 
     def DeleteMemories(self, request: pb.DeleteMemoriesRequest) -> pb.DeleteMemoriesResponse:
-        """Removes memories."""
+        """Removes memories by their ids, or some of those that pass a filter."""
+        ids, where = memory_messages.memories_to_delete(request)
         project = values.project_name("project", request.project)
         self._require(project)
-        deleted = self._garden.delete(
-            project,
-            values.request_id(request.request_id),
-            values.identifiers("ids", request.ids),
-            values.fingerprint(request),
-        )
+        request_id, fingerprint = values.request_id(request.request_id), values.fingerprint(request)
+        if where is None:
+            deleted = self._garden.delete(project, request_id, ids, fingerprint)
+        else:
+            deleted = self._garden.delete_where(project, request_id, where, fingerprint, only_count=request.dry_run)
         return memory_messages.delete_response(deleted)
 
     def WatchMemories(self, request: pb.WatchMemoriesRequest) -> Steps:

@@ -268,6 +268,8 @@ def _fill_input(message: memory_pb2.Memory, stored: Memory) -> None:
     message.source_hash = stored.source_hash
     for name, value in stored.metadata:
         message.metadata[name] = value
+    if stored.expire_time is not None:
+        values.set_timestamp(message.expire_time, stored.expire_time)
     values.set_timestamp(message.create_time, stored.create_time)
     if stored.event_time is not None:
         values.set_timestamp(message.event_time, stored.event_time)

@@ -161,6 +161,7 @@ def as_draft(memory: Memory) -> Draft:
             create_time=memory.create_time,
             source_hash=memory.source_hash,
             metadata=memory.metadata,
+            expire_time=memory.expire_time,
         )
     )
 

@@ -313,6 +313,7 @@ class Memory(_message.Message):
     CHUNK_COUNT_FIELD_NUMBER: _builtins.int
     SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in its project, at most 256 bytes, for example "世界.图鉴.物品.潮汐木芯". Unset in Learn means that the server
     makes one. One that exists is overwritten.
@@ -409,6 +410,13 @@ class Memory(_message.Message):
         most 32; a name has 1 to 64 characters, a value at most 512.
         """
 
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ends: from then on, by the service's clock and whatever as_of says, no call brings it back, and what it
+        replaced is recalled again. It is removed a moment later, which watches are told as a removal. Unset means never; in
+        requests a time that has passed is an error, and an import leaves such a memory out.
+        """
+
     def __init__(
         self,
         *,
@@ -439,10 +447,11 @@ class Memory(_message.Message):
         chunk_count: _builtins.int = ...,
         superseded_by: _abc.Iterable[_builtins.str] | None = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "code_fragment", b"code_fragment", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "event_time", b"event_time", "learning_record", b"learning_record", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "code_fragment", b"code_fragment", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "event_time", b"event_time", "expire_time", b"expire_time", "learning_record", b"learning_record", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "expire_time", b"expire_time", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__trust: _TypeAlias = _typing.Literal["trust"]  # noqa: Y015
     _WhichOneofArgType__trust: _TypeAlias = _typing.Literal["_trust", b"_trust"]  # noqa: Y015

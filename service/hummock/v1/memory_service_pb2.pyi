@@ -312,8 +312,8 @@ class UpdateMemoryRequest(_message.Message):
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """Fields to change: "title", "summary", "tags", "content", "raw", "detail" (whichever is set, or none), "origin",
-        "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash", "metadata" (all of it).
-        Required.
+        "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash", "metadata" (all of it),
+        "expire_time". Required.
         """
 
     def __init__(
@@ -362,20 +362,30 @@ Global___UpdateMemoryResponse: _TypeAlias = UpdateMemoryResponse  # noqa: Y015
 
 @_typing.final
 class DeleteMemoriesRequest(_message.Message):
-    """Removes memories."""
+    """Removes memories: those with these ids, or some of those that pass a filter."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     IDS_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     request_id: _builtins.str
     """A UUID of the caller's making, as in LearnRequest. Optional."""
+    dry_run: _builtins.bool
+    """Whether to count only: deleted_count says how many all calls with this filter would remove. With a filter alone."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """1 to 512, each at most 256 bytes."""
+        """At most 512, each at most 256 bytes. Required without a filter, forbidden with one."""
+
+    @_builtins.property
+    def filter(self) -> _memory_pb2.MemoryFilter:
+        """Which memories to remove, with one condition at least: DeleteProject removes all. One call removes 512 of them, by
+        their writes, and says how many remain: ask again, with another request_id.
+        """
 
     def __init__(
         self,
@@ -383,10 +393,12 @@ class DeleteMemoriesRequest(_message.Message):
         project: _builtins.str = ...,
         request_id: _builtins.str = ...,
         ids: _abc.Iterable[_builtins.str] | None = ...,
+        filter: _memory_pb2.MemoryFilter | None = ...,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "project", b"project", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "project", b"project", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -401,13 +413,16 @@ class DeleteMemoriesResponse(_message.Message):
     SEQ_FIELD_NUMBER: _builtins.int
     DELETED_COUNT_FIELD_NUMBER: _builtins.int
     MISSING_IDS_FIELD_NUMBER: _builtins.int
+    REMAINING_COUNT_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """The project's seq after this write."""
     deleted_count: _builtins.int
     """How many were removed."""
+    remaining_count: _builtins.int
+    """How many pass the filter that are still there."""
     @_builtins.property
     def missing_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Those that did not exist."""
+        """Those of the ids that did not exist."""
 
     def __init__(
         self,
@@ -415,10 +430,11 @@ class DeleteMemoriesResponse(_message.Message):
         seq: _builtins.int = ...,
         deleted_count: _builtins.int = ...,
         missing_ids: _abc.Iterable[_builtins.str] | None = ...,
+        remaining_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_count", b"deleted_count", "missing_ids", b"missing_ids", "seq", b"seq"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted_count", b"deleted_count", "missing_ids", b"missing_ids", "remaining_count", b"remaining_count", "seq", b"seq"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -100,7 +100,8 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteMemories(self, request, context):
-        """Removes memories, all in one write. What does not exist is listed, not an error.
+        """Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
+        an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

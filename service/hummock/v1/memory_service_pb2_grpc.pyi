@@ -42,7 +42,9 @@ class MemoryServiceStub:
     UpdateMemory: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]
     """Changes the named fields of a memory; a changed text is embedded again."""
     DeleteMemories: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.DeleteMemoriesRequest, _memory_service_pb2.DeleteMemoriesResponse]
-    """Removes memories, all in one write. What does not exist is listed, not an error."""
+    """Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
+    an error.
+    """
     WatchMemories: _grpc.UnaryStreamMultiCallable[_memory_service_pb2.WatchMemoriesRequest, _memory_service_pb2.WatchMemoriesResponse]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
     keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -65,7 +67,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     UpdateMemory: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.UpdateMemoryRequest, _memory_service_pb2.UpdateMemoryResponse]  # type: ignore[assignment]
     """Changes the named fields of a memory; a changed text is embedded again."""
     DeleteMemories: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.DeleteMemoriesRequest, _memory_service_pb2.DeleteMemoriesResponse]  # type: ignore[assignment]
-    """Removes memories, all in one write. What does not exist is listed, not an error."""
+    """Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
+    an error.
+    """
     WatchMemories: _aio.UnaryStreamMultiCallable[_memory_service_pb2.WatchMemoriesRequest, _memory_service_pb2.WatchMemoriesResponse]  # type: ignore[assignment]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
     keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -115,7 +119,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.DeleteMemoriesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.DeleteMemoriesResponse, _abc.Awaitable[_memory_service_pb2.DeleteMemoriesResponse]]:
-        """Removes memories, all in one write. What does not exist is listed, not an error."""
+        """Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
+        an error.
+        """
 
     @_abc_1.abstractmethod
     def WatchMemories(

@@ -70,6 +70,7 @@ def _answer(
             store.open_reads(
                 settings.data_dir,
                 space=embedder.space,
+                clock=SystemClock(),
                 map_bytes=storage.map_bytes,
                 memory_budget_bytes=storage.memory_budget_bytes,
             )

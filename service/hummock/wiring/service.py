@@ -29,6 +29,7 @@ from hummock.learning.offline import LearnOffline
 from hummock.learning.references import Entries, ProjectReferences
 from hummock.learning.state import Learning
 from hummock.memories.backfill import Backfill
+from hummock.memories.expiry import Expiry
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn, Preparation
 from hummock.memories.learn_turn import LearnTurn
@@ -154,6 +155,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
         backfill = stack.enter_context(closing(Backfill(opened, embedder, clock, settings.workers)))
         backfill.start()
+        stack.enter_context(closing(Expiry(opened))).start()
         uncached, recall = stack.enter_context(recalling(settings, opened, embedder, clock, say, backfill.want))
         entries, find_references = Entries(opened), ProjectReferences()
         render_turn = RenderTurn(opened, entries, find_references)

@@ -121,6 +121,7 @@ class Tables:
         by_id: Memory id to doc.
         by_text: Text key and doc to nothing.
         session: Session id to the number of memories it has had.
+        expiry: When a memory ends, and its doc, to nothing (`expiry.py`).
         pending: Doc to nothing, where the vectors of a memory are still to be made.
         settings: Project to ProjectSettings (`record_codec.py`).
         ops: Seq and number to an operation (`op_log.py`).
@@ -156,6 +157,7 @@ class Tables:
     by_id: lmdb._Database
     by_text: lmdb._Database
     session: lmdb._Database
+    expiry: lmdb._Database
     pending: lmdb._Database
     settings: lmdb._Database
     ops: lmdb._Database

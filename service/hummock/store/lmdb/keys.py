@@ -136,6 +136,17 @@ def time_of_age_key(key: bytes) -> float:
     return float(_AGE.unpack(key)[1]) / 1000
 
 
+def expiry_key(time_s: float, project: int, doc: int) -> bytes:
+    """A memory by when it ends, of all projects; whole milliseconds, the first comes first."""
+    return _NUMBER.pack(max(int(time_s * 1000), 0)) + doc_key(project, doc)
+
+
+def of_expiry_key(key: bytes) -> tuple[float, int, int]:
+    """The time, Unix seconds, the project and the document in an `expiry_key`."""
+    project, doc = _DOC.unpack(key[_NUMBER.size :])
+    return _NUMBER.unpack(key[: _NUMBER.size])[0] / 1000, int(project), int(doc)
+
+
 def event_key(project: int, number: int) -> bytes:
     """An event of the learning log; older events come first."""
     return _DOC.pack(project, number)

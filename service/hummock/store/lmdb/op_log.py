@@ -112,10 +112,14 @@ def export_behind(
     number: int,
     after: int,
     after_seq: int,
+    now: float,
     *,
     with_vectors: bool,
 ) -> ExportPage:
-    """The memories behind the document `after`, until they fill a page, and what was removed of those before it."""
+    """The memories behind the document `after`, until they fill a page, and what was removed of those before it.
+
+    What has expired at `now`, in Unix seconds, is not among them.
+    """
     record = environment.project_record(txn, number)
     removed_ids = _removed(environment, txn, number, record, after, after_seq)
     if removed_ids is None:
@@ -127,8 +131,10 @@ def export_behind(
         if read_bytes >= EXPORT_PAGE_BYTES:
             return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
         last = keys.doc_of_doc_key(key)
-        payload = txn.get(key, b"", db=environment.tables.payload)
         stored = record_codec.decode_memory(value)
+        if stored.memory.is_over(now):
+            continue
+        payload = txn.get(key, b"", db=environment.tables.payload)
         embeddings = _embeddings(environment, txn, number, record.active_space, last) if with_vectors else ()
         memories.append(
             ExportedMemory(
@@ -184,9 +190,12 @@ _KEY_BYTES = 64
 
 
 def events_behind(
-    environment: Environment, txn: lmdb.Transaction[bytes], number: int, after: int, *, full: bool
+    environment: Environment, txn: lmdb.Transaction[bytes], number: int, after: int, now: float, *, full: bool
 ) -> EventPage:
-    """The events of the first writes behind `after`; whole writes, until they fill a page."""
+    """The events of the first writes behind `after`; whole writes, until they fill a page.
+
+    What has expired at `now`, in Unix seconds, is told of when it is removed.
+    """
     record = environment.project_record(txn, number)
     if not record.ops_after <= after <= record.seq:
         return EventPage(events=(), seq=record.seq, is_reset=True)
@@ -201,7 +210,8 @@ def events_behind(
         if action in (_EMBED, _JUDGE):  # what the memory says is what it said
             continue
         if action == _PUT:
-            told.put(seq, doc, *_memory(environment, txn, number, doc, full=full))
+            memory, size = _memory(environment, txn, number, doc, full=full)
+            told.put(seq, doc, None if memory is None or memory.is_over(now) else memory, size)
             continue
         memory_id = txn.get(key, db=environment.tables.removed)
         if memory_id is None:  # written by a version that did not keep it

@@ -155,7 +155,11 @@ class Remains:
             if cleared >= self._entries_at_once:
                 break
             doc = keys.doc_of_doc_key(key)
-            for chunk, digest in enumerate(text_vectors.split(record_codec.decode_memory(value).digests)):
+            stored = record_codec.decode_memory(value)
+            if stored.memory.expire_time is not None:
+                ends = keys.expiry_key(stored.memory.expire_time, number, doc)
+                cleared += txn.delete(ends, db=self._tables.expiry)
+            for chunk, digest in enumerate(text_vectors.split(stored.digests)):
                 txn.delete(digest + keys.chunk_key(number, space, doc, chunk), db=self._tables.by_digest)
                 cleared += 1
             txn.delete(key, db=self._tables.memory)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
@@ -27,8 +27,10 @@ from hummock.store.views.stored import Changes, Progress, Records, StoredMemorie
 class LmdbProjects:
     """The `StoredProjects` of an environment."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, now: Callable[[], float]) -> None:
+        """Args are the open directory, and what tells Unix seconds: what has expired by then is not there."""
         self._environment = environment
+        self.now = now
         self._term_numbers = TermNumbers(environment.tables)
 
     def number_of(self, project: str) -> int | None:
@@ -45,14 +47,16 @@ class LmdbProjects:
     def reading(self, number: int) -> Iterator[LmdbProject]:
         """A project as it is now, to be left soon: meanwhile no page is reused."""
         with self._environment.reading() as txn:
-            yield LmdbProject(self._environment, txn, number, self._term_numbers)
+            yield LmdbProject(self._environment, txn, number, self._term_numbers, self.now)
 
     @contextmanager
     def reading_by_name(self, project: str) -> Iterator[LmdbProject | None]:
         """The same; None when there is no such project."""
         with self._environment.reading() as txn:
             number = project_number(txn, self._environment, project)
-            yield None if number is None else LmdbProject(self._environment, txn, number, self._term_numbers)
+            yield (
+                None if number is None else LmdbProject(self._environment, txn, number, self._term_numbers, self.now)
+            )
 
     def last_commit(self) -> int:
         """The number of the newest transaction, of whatever process."""
@@ -62,11 +66,17 @@ class LmdbProjects:
 class LmdbProject:
     """A `StoredProject`; it lives no longer than its transaction."""
 
-    __slots__ = ("_environment", "_known_record", "_tables", "_term_numbers", "number", "txn")
+    __slots__ = ("_environment", "_known_record", "_now", "_tables", "_term_numbers", "number", "txn")
 
     def __init__(
-        self, environment: Environment, txn: lmdb.Transaction[bytes], number: int, term_numbers: TermNumbers
+        self,
+        environment: Environment,
+        txn: lmdb.Transaction[bytes],
+        number: int,
+        term_numbers: TermNumbers,
+        now: Callable[[], float],
     ) -> None:
+        self._now = now
         self.txn = txn
         self.number = number
         self._environment = environment
@@ -143,9 +153,12 @@ class LmdbProject:
         return {key[len(begin) :].decode(): int.from_bytes(value, "little") for key, value in entries}
 
     def memory(self, doc: int, *, full: bool) -> Memory | None:
-        """A memory, with its payload if it is asked for in full; None where there is none."""
+        """A memory, with its payload if it is asked for in full; None where there is none, or it has expired."""
         memory, payload = self.records(doc, full=full)
-        return record_codec.memory_of(memory, payload if full else None) if memory else None
+        if not memory:
+            return None
+        found = record_codec.memory_of(memory, payload if full else None)
+        return None if found.expire_time is not None and found.is_over(self._now()) else found
 
     def records(self, doc: int, *, full: bool) -> Records:
         """A memory and, if it is asked for in full, its payload; nothing of one that was removed."""

@@ -81,6 +81,8 @@ class ProjectRecord(msgspec.Struct, array_like=True):
     """Memories whose vectors are still to be made."""
     has_superseding: bool = False
     """Whether a memory was ever put that says that it replaces others."""
+    has_expiring: bool = False
+    """Whether a memory was ever put that ends some time."""
 
 
 class MemoryRecord(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ from hummock.ports.store import (
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb import keys, record_codec, text_vectors
 from hummock.store.lmdb.environment import Environment, project_number
+from hummock.store.lmdb.expiry import expired
 from hummock.store.lmdb.group import GroupCommit
 from hummock.store.lmdb.idempotency import RequestReads
 from hummock.store.lmdb.learning_log import StoredLearning
@@ -102,6 +103,8 @@ class StoreReads:
                 return None
             ordinals = view.columns.ordinals(np.array([doc], np.int64))
             if not len(ordinals):
+                if stored.memory(doc, full=False) is None:
+                    return None
                 raise Outdated
             return Search(view, stored, self._halves).standing(query, int(ordinals[0]))
 
@@ -158,7 +161,10 @@ class StoreReads:
             if stored is None:
                 return []
             waiting = keys.entries(stored.txn, self._tables.pending, keys.project_prefix(stored.number))
-            return [keys.doc_of_doc_key(key) for key, _ in islice(waiting, limit)]
+            docs = (keys.doc_of_doc_key(key) for key, _ in waiting)
+            if stored.record().has_expiring:
+                docs = (doc for doc in docs if stored.memory(doc, full=False) is not None)
+            return list(islice(docs, limit))
 
     def vectors(self, digests: Sequence[bytes]) -> list[Embedding | None]:
         """What texts were embedded as, in any project; see `ports.Store`."""
@@ -197,20 +203,31 @@ class StoreReads:
         found = self._read(project, read) if limit > 0 else None
         return found or Page(memories=(), next_after=None)
 
+    def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
+        """The ids of the first memories that pass, and how many do; see `ports.Store`."""
+
+        def read(view: ProjectView, stored: LmdbProject) -> tuple[tuple[str, ...], int]:
+            found = np.flatnonzero(passing(view, where, stored))
+            return tuple(view.columns.ids[ordinal] for ordinal in found[:limit].tolist()), len(found)
+
+        return self._read(project, read) or ((), 0)
+
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """What happened to memories behind the write `after`; see `ports.Store`."""
         with self._projects.reading_by_name(project) as stored:
             if stored is None:
                 return EventPage(events=(), seq=0, is_reset=after > 0)
-            return events_behind(self._environment, stored.txn, stored.number, after, full=full)
+            now = self._projects.now()
+            return events_behind(self._environment, stored.txn, stored.number, after, now, full=full)
 
     def export(self, project: str, after: int, after_seq: int, *, with_vectors: bool) -> ExportPage:
         """All memories whole, page by page; see `ports.Store`."""
         with self._projects.reading_by_name(project) as stored:
             if stored is None:
                 return ExportPage(memories=(), removed_ids=(), next_after=None, seq=0, is_reset=after_seq > 0)
+            now = self._projects.now()
             return export_behind(
-                self._environment, stored.txn, stored.number, after, after_seq, with_vectors=with_vectors
+                self._environment, stored.txn, stored.number, after, after_seq, now, with_vectors=with_vectors
             )
 
     def inline_generation(self, project: str) -> Generation | None:
@@ -219,7 +236,7 @@ class StoreReads:
         # Where an index is worth its while, a search keeps a core busy beside others; it is better off on a thread.
         if view is None or view.row_doc.size >= view.plans.sign_rows:
             return None
-        return Generation(seq=view.seq, content_seq=view.content_seq, settings=view.settings)
+        return _generation(view.at(self._projects.now()))
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         """Whether the project has one of these terms; see `ports.Store`."""
@@ -231,6 +248,7 @@ class StoreReads:
         view = self._views.view(project)
         if view is None:
             return NO_NAMES
+        view = view.at(self._projects.now())
         known = view.given_names.known
         if known is not None:
             return known
@@ -240,13 +258,15 @@ class StoreReads:
     def generation(self, project: str) -> Generation:
         """A project's newest generation; see `ports.Store`."""
         view = self._views.loaded_view(project)
-        if view is not None:
-            return Generation(seq=view.seq, content_seq=view.content_seq, settings=view.settings)
-        with self._projects.reading_by_name(project) as stored:
-            if stored is None:
-                return Generation(seq=0, content_seq=0)
-            record = stored.record()
-            return Generation(seq=record.seq, content_seq=record.content_seq, settings=stored.settings())
+        if view is None:
+            with self._projects.reading_by_name(project) as stored:
+                if stored is None:
+                    return Generation(seq=0, content_seq=0)
+                record = stored.record()
+                if not record.has_expiring:
+                    return Generation(seq=record.seq, content_seq=record.content_seq, settings=stored.settings())
+            view = self._views.view(project)
+        return Generation(seq=0, content_seq=0) if view is None else _generation(view.at(self._projects.now()))
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """What is read of a project's learning at one moment."""
@@ -283,14 +303,19 @@ class StoreReads:
             if view is None:
                 return None
             try:
+                timely = view.at(self._projects.now())
                 with self._projects.reading(view.number) as stored:
-                    return read(view, stored)
+                    return read(timely, stored)
             except Outdated:
                 self._views.newer_view(project)
         raise Unavailable(f"project {project} is being changed all the time; try again")
 
     def _project(self, record: record_codec.ProjectRecord) -> Project:
         return record_codec.project_of(record, self._environment.space.id)
+
+
+def _generation(view: ProjectView) -> Generation:
+    return Generation(seq=view.seq, content_seq=view.content_seq, settings=view.settings, expired_at=view.expired_at)
 
 
 def _require_seq(min_seq: int, seq: int) -> None:
@@ -326,7 +351,7 @@ def open_store(
     environment = Environment(directory, space, map_bytes)
     try:
         reanalyse(environment, say)
-        projects = LmdbProjects(environment)
+        projects = LmdbProjects(environment, clock.now)
         views = ViewCache(projects, memory_budget_bytes, limits)
         group = GroupCommit(environment, clock, quota_bytes, limits)
         requests = RequestReads(environment, clock, limits.request_kept_s)
@@ -350,6 +375,7 @@ def open_reads(
     directory: Path,
     *,
     space: EmbeddingSpace,
+    clock: Clock,
     map_bytes: int = MAP_BYTES,
     memory_budget_bytes: int,
     limits: StoreLimits = DEFAULT_LIMITS,
@@ -359,6 +385,7 @@ def open_reads(
     Args:
         directory: Where that store is.
         space: Of all its vectors.
+        clock: The time.
         map_bytes: As that process has it.
         memory_budget_bytes: For projects in memory; the one last read may be larger alone.
         limits: As that process has them.
@@ -366,7 +393,7 @@ def open_reads(
     Raises: StartError: the directory is unusable, or of another space.
     """
     environment = Environment(directory, space, map_bytes, is_read_only=True)
-    projects = LmdbProjects(environment)
+    projects = LmdbProjects(environment, clock.now)
     return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits))
 
 
@@ -414,6 +441,11 @@ class EmbeddedStore(StoreReads):
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Tells of every write from now on; see `ports.Store`."""
         self._writer.follow(follower)
+
+    def expired(self, limit: int) -> list[tuple[str, str]]:
+        """Memories that have expired and are to be removed; see `ports.Store`."""
+        with self._environment.reading() as txn:
+            return expired(txn, self._environment, self._projects.now(), limit)
 
     def status(self) -> StoreStatus:
         """How full the store is."""

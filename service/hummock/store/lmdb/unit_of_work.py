@@ -59,7 +59,7 @@ class Unit:
         self.sessions = SessionUnit(txn, tables, number, begin)
 
     def get(self, memory_id: str) -> Memory | None:
-        """The memory as this unit of work sees it, with its payload."""
+        """The memory as this unit of work sees it, with its payload; None of one that has expired."""
         waiting = self._waiting.ids.get(memory_id) or self._batch.waiting.ids.get(memory_id)
         if waiting is not None:
             return waiting.memory
@@ -67,11 +67,14 @@ class Unit:
         if doc is None:
             return None
         payload = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.payload)
-        return record_codec.memory_of(self._stored(doc), payload)
+        memory = record_codec.memory_of(self._stored(doc), payload)
+        return None if memory.is_over(self._now) else memory
 
     def find_by_text(self, key: TextKey) -> str | None:
         """The id of the oldest memory that was put with this key."""
         stored = find_by_text(self._txn, self._tables, self._number, key)
+        if stored is not None and self._record.has_expiring and self.get(stored) is None:
+            stored = None
         text = keys.text_bytes(key)
         return stored or self._batch.waiting.texts.get(text) or self._waiting.texts.get(text)
 
@@ -105,6 +108,7 @@ class Unit:
         self._note(op_log.pack_put(doc))
         self.has_put = True
         self._record.has_superseding |= bool(memory.supersedes)
+        self._record.has_expiring |= memory.expire_time is not None
         self.put_bytes += len(payload) + sum(2 * len(one.vector) + one.tokens.size for one in embeddings)
 
     def embed(self, memory_id: str, fingerprint: bytes, embeddings: Sequence[Embedding]) -> bool:
@@ -120,16 +124,17 @@ class Unit:
         return True
 
     def delete(self, memory_id: str) -> bool:
-        """Removes a memory. False when there is none."""
+        """Removes a memory. False when there is none; also of one that has expired, which goes all the same."""
         doc = self._doc(memory_id)
         if doc is None:
             return False
         self._begin()
-        is_entry = self._memory(doc).memory.kind is MemoryKind.ENTRY
+        memory = self._memory(doc).memory
+        is_entry = memory.kind is MemoryKind.ENTRY
         self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
         self._remove(doc)
         self._learning.forget(memory_id, is_entry=is_entry)
-        return True
+        return not memory.is_over(self._now)
 
     @property
     def learning(self) -> LearningUnit:
@@ -246,6 +251,8 @@ class Unit:
             self._txn.delete(chunk_key, db=self._tables.token)
         if record.text:
             self._txn.delete(keys.text_key(self._number, record.text, doc), db=self._tables.by_text)
+        if record.memory.expire_time is not None:
+            self._txn.delete(keys.expiry_key(record.memory.expire_time, self._number, doc), db=self._tables.expiry)
         self._count(record.memory.kind, -1)
         self._removed.append((self._op_key(), record.memory.id.encode()))
         self._note(op_log.pack_removal(doc, forward_list))

@@ -41,6 +41,8 @@ def move_doc(
                 txn.put(new_chunk, part, db=table)
     if record.text:
         txn.put(keys.text_key(number, record.text, new), b"", db=tables.by_text)
+    if record.memory.expire_time is not None:
+        txn.put(keys.expiry_key(record.memory.expire_time, number, new), b"", db=tables.expiry)
     return record.memory
 
 
@@ -157,6 +159,12 @@ class WriteBatch:
         record.pending += len(pending)
         ids = sorted((keys.name_key(number, put.memory.id), packed(put.doc)) for put in puts)
         self.put(tables.by_id, ids)
+        ends = sorted(
+            keys.expiry_key(put.memory.expire_time, number, put.doc)
+            for put in puts
+            if put.memory.expire_time is not None
+        )
+        self.put(tables.expiry, [(key, b"") for key in ends])
         texts = sorted(keys.text_key(number, put.text, put.doc) for put in puts if put.text)
         self.put(tables.by_text, [(key, b"") for key in texts])
 

@@ -84,6 +84,7 @@ ROW = np.dtype(
         ("file", "<u4"),
         ("helpful", "u1"),
         ("wrong", "u1"),
+        ("expire_time", "<f8"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
@@ -91,10 +92,10 @@ ROW = np.dtype(
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
-_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBB")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBBd")
 _CHUNKS = struct.Struct("<H")
 _CHUNKS_AT = struct.calcsize("<HqdddQQIi")
-_VERDICTS_AT = _ROW.size - 2
+_VERDICTS_AT = struct.calcsize("<HqdddQQIiHBBQBQBII")
 
 NOBODY = (0, 0)
 """Voices that said of a memory that it was HELPFUL, and WRONG."""
@@ -130,6 +131,7 @@ def pack_row(
         speaker_hash(memory.speaker),
         file_hash(memory),
         *verdicts,
+        memory.expire_time or 0.0,
     )
     return row + memory.id.encode()
 
@@ -225,6 +227,7 @@ class Columns:
         file: uint32 of the path of code, 0 of all else.
         helpful: uint8, voices that said so of its text. Copied, like those of `wrong`, when it changes.
         wrong: uint8, likewise.
+        expire_time: float64 Unix seconds, 0 where it never ends.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -234,6 +237,7 @@ class Columns:
         live_length: Sum of their lengths.
         pending: How many of them have no vectors yet.
         has_verdicts: Whether anything was ever said of one of the memories.
+        first_expiry: No memory that is there ends before that, in Unix seconds; infinite where none ends.
     """
 
     doc: Growing[np.int64]
@@ -254,6 +258,7 @@ class Columns:
     file: Growing[np.uint32]
     helpful: Growing[np.uint8]
     wrong: Growing[np.uint8]
+    expire_time: Growing[np.float64]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]
@@ -263,6 +268,7 @@ class Columns:
     live_length: int = 0
     pending: int = 0
     has_verdicts: bool = False
+    first_expiry: float = math.inf
 
     @classmethod
     def empty(cls) -> Columns:
@@ -292,6 +298,7 @@ class Columns:
             live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
             pending=self.pending + int(np.count_nonzero(chunk_count == 0)),
             has_verdicts=self.has_verdicts or bool((rows["helpful"] | rows["wrong"]).any()),
+            first_expiry=min(self.first_expiry, _first(rows["expire_time"])),
         )
 
     def judged(self, ordinals: NDArray[np.int64], rows: NDArray[np.void]) -> Columns:
@@ -326,6 +333,11 @@ class Columns:
             pending=self.pending - int(np.count_nonzero(self.chunk_count.values[ordinals] == 0)),
         )
 
+    def expiring(self) -> NDArray[np.int64]:
+        """Ordinals of the memories that are there and end some time."""
+        found: NDArray[np.int64] = np.flatnonzero((self.expire_time.values > 0) & (self.alive.values != 0))
+        return found
+
     def compacted(self) -> Columns:
         """The memories that are not removed, in new places."""
         kept = np.flatnonzero(self.alive.values)
@@ -356,3 +368,8 @@ class Columns:
 
     def _columns(self) -> list[tuple[str, Growing[Any]]]:
         return [(name, getattr(self, name)) for name in _COLUMNS]
+
+
+def _first(expire_times: NDArray[np.float64]) -> float:
+    """The earliest of these times; infinite where there is none."""
+    return float(expire_times[expire_times > 0].min(initial=math.inf))

@@ -80,6 +80,34 @@ class KeptMarks:
 _NOT_READ = np.int8(2)
 
 
+class KeptMoment:
+    """One view without what has expired, kept until the next memory does. Safe to use from several threads."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: tuple[float, float, ProjectView | None] | None = None
+
+    def of(self, view: ProjectView, now: float) -> ProjectView:
+        """The view as it is at `now`, in Unix seconds."""
+        kept = self._kept
+        if kept is None or not kept[0] <= now < kept[1]:
+            kept = self._kept = _at(view, now)
+        return kept[2] or view
+
+
+def _at(view: ProjectView, now: float) -> tuple[float, float, ProjectView | None]:
+    """From when until when it is so, and the view; None where nothing has expired."""
+    expiring = view.columns.expiring()
+    times = view.columns.expire_time.values[expiring]
+    is_over = times <= now
+    since, until = float(times[is_over].max(initial=0.0)), float(times[~is_over].min(initial=np.inf))
+    if not is_over.any():
+        return -np.inf, until, None
+    columns = view.columns.without(expiring[is_over])
+    return since, until, replace(view, columns=columns, given_names=LazyGivenNames(), expired_at=since)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProjectView:
     """A project's memories, searchable.
@@ -102,6 +130,7 @@ class ProjectView:
         told_times: Finds memories by when what they tell happened; of the lineage.
         kept_flags: Of filters; every view begins without any.
         kept_marks: Of token vectors; likewise.
+        expired_at: When the last of the memories ended that the view leaves out for that; 0 where it leaves out none.
     """
 
     number: int
@@ -121,7 +150,13 @@ class ProjectView:
     told_times: ToldTimes = field(default_factory=ToldTimes)
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
     kept_marks: KeptMarks = field(default_factory=KeptMarks, init=False)
+    expired_at: float = 0.0
     _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
+    _moment: KeptMoment = field(default_factory=KeptMoment, init=False)
+
+    def at(self, now: float) -> ProjectView:
+        """The view without what has expired at `now`, in Unix seconds; operations are followed from the view itself."""
+        return self if now < self.columns.first_expiry else self._moment.of(self, now)
 
     def superseded(self, stored: StoredProject) -> Superseded | None:
         """The memories that others replace; None where there are none. Raises: Outdated.
