@@ -120,6 +120,8 @@ class Settings(BaseModel):
     """Port to listen on; 0 takes a free one."""
     unix_socket: Directory | None = None
     """Path of a Unix socket to listen on instead of host and port."""
+    http_port: int | None = Field(default=None, ge=0, le=65535)
+    """Port of loopback on which calls are answered as JSON over HTTP too; 0 takes a free one, unset means none."""
     allow_remote_plaintext: bool = False
     """Whether it may listen where other machines can reach it, without encryption."""
     model: str = Field(default="auto", min_length=1)

@@ -33,6 +33,12 @@ def serve(
     host: Annotated[str | None, typer.Option("--host", help="Address to listen on, 127.0.0.1 if unset.")] = None,
     port: Annotated[int | None, typer.Option("--port", help="Port, 7420 if unset; 0 takes a free one.")] = None,
     unix_socket: Annotated[Path | None, typer.Option("--unix-socket", help="Listen on this socket instead.")] = None,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            "--http", metavar="PORT", help="Answer JSON over HTTP on this port of loopback too; 0: a free one."
+        ),
+    ] = None,
     allow_remote_plaintext: Annotated[
         bool | None,
         typer.Option("--allow-remote-plaintext", help="Let other machines in although nothing is encrypted."),
@@ -57,6 +63,7 @@ def serve(
             "host": host,
             "port": port,
             "unix_socket": unix_socket,
+            "http_port": http,
             "allow_remote_plaintext": allow_remote_plaintext,
             "model": model,
             "models_dir": models,
@@ -70,6 +77,9 @@ def serve(
     warm()
     with packages_of("server"):
         from hummock.wiring import service
+    if settings.http_port is not None:
+        with packages_of("http"):
+            import hummock.rpc.json_http  # noqa: F401 # what is missing is said before anything starts
     service.serve(settings, note, lambda address: print_line(f"{SERVING_ON}{address}"))
 
 

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from threadpoolctl import threadpool_limits
 
@@ -52,6 +53,9 @@ from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, llm, recalling
 from hummock.wiring.parts import warm as warm_texts
 
+if TYPE_CHECKING:
+    from hummock.rpc.json_http import JsonHttp
+
 WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
 
@@ -71,11 +75,19 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
     address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
 
     def listening(bound: Address) -> None:
+        if http is not None:
+            http.start(bound)
+            say(f"JSON over HTTP on http://127.0.0.1:{http.port}")
         on_listening(bound)
         # Few recalls need it, so that a start need not wait for it; the first Learn would.
         Thread(target=warm_texts, name="warm", daemon=True).start()
 
-    with _run_readers(settings) as readers, open_use_cases(settings, say) as use_cases, _lanes(settings) as lanes:
+    with (
+        _json_http(settings) as http,
+        _run_readers(settings) as readers,
+        open_use_cases(settings, say) as use_cases,
+        _lanes(settings) as lanes,
+    ):
         collect_garbage_seldom()
         asyncio.run(
             serve_calls(
@@ -88,6 +100,19 @@ def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None])
                 on_listening=listening,
             )
         )
+
+
+@contextmanager
+def _json_http(settings: Settings) -> Iterator[JsonHttp | None]:
+    """What answers over HTTP, where the settings want it; it listens already. Raises: StartError."""
+    if settings.http_port is None:
+        yield None
+        return
+    # Of an extra that few have.
+    from hummock.rpc.json_http import JsonHttp
+
+    with closing(JsonHttp("127.0.0.1", settings.http_port)) as http:
+        yield http
 
 
 @contextmanager

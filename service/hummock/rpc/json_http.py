@@ -1,0 +1,262 @@
+"""HTTP with JSON beside gRPC, for scripts and pages: unary calls as the Connect protocol has them.
+
+A call is handed to the service's own gRPC address, so that admission, rules and statuses are those of every other call.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import socket
+from collections.abc import Mapping
+from threading import Thread
+from typing import Any
+
+import grpc
+import uvicorn
+from google.protobuf import json_format
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from google.rpc import status_pb2
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from hummock.core.errors import StartError
+from hummock.rpc.dispatch import name_of
+from hummock.rpc.listening import CORE_RECEIVE_BYTES, SERVICES, Address, UnixAddress
+from hummock.rpc.status import MAX_REPLY_BYTES
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""JSON takes more than the 4 MiB that a message may have; what is above that is refused by the service."""
+
+_DRAIN_S = 5
+_BACKLOG = 128
+_DETAILS = "grpc-status-details-bin"
+
+_HTTP_STATUS = {
+    grpc.StatusCode.CANCELLED: 499,
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.ALREADY_EXISTS: 409,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.ABORTED: 409,
+    grpc.StatusCode.OUT_OF_RANGE: 400,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
+    grpc.StatusCode.UNAVAILABLE: 503,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+}
+"""As Connect has them; all others are 500."""
+
+
+class Refused(Exception):
+    """A request that does not become a call."""
+
+    def __init__(self, code: grpc.StatusCode, message: str, http_status: int | None = None) -> None:
+        super().__init__(message)
+        self.response = error_response(code, message, (), http_status)
+
+
+class JsonHttp:
+    """Answers over HTTP for the service at an address, on a thread of its own. Loopback alone."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Listens; port 0 takes a free one. Raises: StartError."""
+        self._listener = _listen(host, port)
+        self._channel: grpc.Channel | None = None
+        self._server: uvicorn.Server | None = None
+        self._thread: Thread | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._listener.getsockname()[1])
+
+    def start(self, service: Address) -> None:
+        """Begins to answer; the service lets calls in."""
+        self._channel = grpc.insecure_channel(
+            _target(service),
+            options=[
+                ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
+                ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
+            ],
+        )
+        config = uvicorn.Config(
+            app_of(self._channel, _names(self.port)),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_DRAIN_S,
+        )
+        self._server = uvicorn.Server(config)
+        # Not on the main thread, so that it leaves signals to the service.
+        self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, name="http", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Lets what runs end, and closes."""
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join()
+        if self._channel is not None:
+            self._channel.close()
+        self._listener.close()
+
+
+def app_of(channel: grpc.Channel, names: frozenset[str]) -> Starlette:
+    """Answers each unary method of the contract.
+
+    Args:
+        channel: To the service.
+        names: What the Host of a request may be: a page whose own name resolves to this machine is told apart by it.
+    """
+    methods = {name_of(method): method for service in SERVICES for method in service.methods}
+
+    async def answer(request: Request) -> Response:
+        try:
+            _check_caller(request.headers, names)
+            method = _method(methods, request)
+            body = await _body(request)
+            sent = await run_in_threadpool(_parsed, method, body)
+            reply = await run_in_threadpool(_call, channel, method, sent, request.headers)
+        except Refused as refused:
+            return refused.response
+        except grpc.RpcError as error:
+            return _failed(error)
+        return Response(json_format.MessageToJson(reply, indent=None), media_type="application/json")
+
+    return Starlette(routes=[Route("/{path:path}", answer, methods=["POST"])])
+
+
+def error_response(
+    code: grpc.StatusCode, message: str, details: tuple[Any, ...], http_status: int | None = None
+) -> JSONResponse:
+    """An error as Connect writes it."""
+    said: dict[str, Any] = {"code": _code_word(code), "message": message}
+    if details:
+        said["details"] = [_detail(one) for one in details]
+    return JSONResponse(said, status_code=http_status or _HTTP_STATUS.get(code, 500))
+
+
+def _code_word(code: grpc.StatusCode) -> str:
+    return "canceled" if code is grpc.StatusCode.CANCELLED else code.name.lower()
+
+
+def _detail(packed: Any) -> dict[str, Any]:
+    """The packed message, and beside it the same to be read."""
+    shown = json_format.MessageToDict(packed)
+    shown.pop("@type", None)
+    value = base64.b64encode(packed.value).decode("ascii").rstrip("=")
+    return {"type": packed.TypeName(), "value": value, "debug": shown}
+
+
+def _failed(error: Any) -> JSONResponse:
+    status = status_pb2.Status()
+    for key, value in error.trailing_metadata() or ():
+        if key == _DETAILS:
+            status.ParseFromString(value)
+    return error_response(error.code(), error.details() or "", tuple(status.details))
+
+
+def _check_caller(headers: Mapping[str, str], names: frozenset[str]) -> None:
+    """Raises: Refused: it was not sent to this machine, or comes from a page of another."""
+    origin = headers.get("origin")
+    if headers.get("host", "").lower() not in names:
+        raise Refused(
+            grpc.StatusCode.PERMISSION_DENIED, "the Host is not this service's; call it as 127.0.0.1 or localhost"
+        )
+    if origin is not None and origin.lower().removeprefix("http://") not in names:
+        raise Refused(grpc.StatusCode.PERMISSION_DENIED, "pages of other origins may not call")
+
+
+def _method(methods: Mapping[str, MethodDescriptor], request: Request) -> MethodDescriptor:
+    """Raises: Refused."""
+    method = methods.get(request.url.path)
+    if method is None:
+        raise Refused(grpc.StatusCode.UNIMPLEMENTED, f"{request.url.path} is no method of the contract", 404)
+    if method.client_streaming or method.server_streaming:
+        raise Refused(grpc.StatusCode.UNIMPLEMENTED, f"{method.name} is a stream; those are for gRPC alone")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(grpc.StatusCode.INVALID_ARGUMENT, "the Content-Type must be application/json", 415)
+    return method
+
+
+async def _body(request: Request) -> bytes:
+    """Raises: Refused: it is too large."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY_BYTES:
+            raise Refused(grpc.StatusCode.RESOURCE_EXHAUSTED, f"the body is above {MAX_BODY_BYTES} bytes", 413)
+    return bytes(body)
+
+
+def _parsed(method: MethodDescriptor, body: bytes) -> Message:
+    """Raises: Refused."""
+    message: Message = GetMessageClass(method.input_type)()
+    try:
+        json_format.Parse(body.decode("utf-8"), message)
+    except (json_format.ParseError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(grpc.StatusCode.INVALID_ARGUMENT, f"the body is no {method.input_type.name}: {error}") from error
+    return message
+
+
+def _call(channel: grpc.Channel, method: MethodDescriptor, sent: Message, headers: Mapping[str, str]) -> Message:
+    """Raises: Refused, grpc.RpcError."""
+    token = headers.get("authorization")
+    call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(name_of(method))
+    reply: Message = GetMessageClass(method.output_type)()
+    reply.ParseFromString(
+        call(
+            sent.SerializeToString(),
+            timeout=_timeout_s(headers),
+            metadata=() if token is None else (("authorization", token),),
+        )
+    )
+    return reply
+
+
+def _timeout_s(headers: Mapping[str, str]) -> float | None:
+    """Raises: Refused."""
+    given = headers.get("connect-timeout-ms")
+    if given is None:
+        return None
+    if not (given.isascii() and given.isdecimal() and len(given) <= 10):
+        raise Refused(grpc.StatusCode.INVALID_ARGUMENT, "Connect-Timeout-Ms is not a number of milliseconds")
+    return int(given) / 1000
+
+
+def _names(port: int) -> frozenset[str]:
+    return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+
+
+def _target(service: Address) -> str:
+    return f"unix:{service.path}" if isinstance(service, UnixAddress) else str(service)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Raises: StartError."""
+    address = "127.0.0.1" if host == "localhost" else host
+    try:
+        is_loopback = ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        raise StartError(f"HTTP is answered on loopback alone; {host} can be reached by other machines")
+    listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise StartError(f"HTTP cannot listen on {host}:{port}: {error.strerror}; choose another http_port") from error
+    return listener
