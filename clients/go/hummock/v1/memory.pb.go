@@ -554,7 +554,14 @@ type Memory struct {
 	ChunkCount uint32 `protobuf:"varint,25,opt,name=chunk_count,json=chunkCount,proto3" json:"chunk_count,omitempty"`
 	// Output only. Ids of the memories that replace it in meaning, so that no recall brings it back. Set by GetMemory,
 	// BatchGetMemories and ListMemories.
-	SupersededBy  []string `protobuf:"bytes,26,rep,name=superseded_by,json=supersededBy,proto3" json:"superseded_by,omitempty"`
+	SupersededBy []string `protobuf:"bytes,26,rep,name=superseded_by,json=supersededBy,proto3" json:"superseded_by,omitempty"`
+	// The caller's own facts, by their names: stored, given back, asked for by filters, never searched and in no prompt. At
+	// most 32; a name has 1 to 64 characters, a value at most 512.
+	Metadata map[string]string `protobuf:"bytes,27,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// When it ends: from then on, by the service's clock and whatever as_of says, no call brings it back, and what it
+	// replaced is recalled again. It is removed a moment later, which watches are told as a removal. Unset means never; in
+	// requests a time that has passed is an error, and an import leaves such a memory out.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -784,6 +791,20 @@ func (x *Memory) GetSupersededBy() []string {
 	return nil
 }
 
+func (x *Memory) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
+func (x *Memory) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
 type isMemory_Detail interface {
 	isMemory_Detail()
 }
@@ -834,7 +855,9 @@ type MemoryFilter struct {
 	// memory without either does not pass. Unset means no condition.
 	EventAfter *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=event_after,json=eventAfter,proto3" json:"event_after,omitempty"`
 	// Tells of a time before this one, counted in the same way. Unset means no condition.
-	EventBefore   *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=event_before,json=eventBefore,proto3" json:"event_before,omitempty"`
+	EventBefore *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=event_before,json=eventBefore,proto3" json:"event_before,omitempty"`
+	// Has all of these among its metadata, with these very values. Empty means no condition; at most 32.
+	Metadata      map[string]string `protobuf:"bytes,12,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -946,6 +969,13 @@ func (x *MemoryFilter) GetEventBefore() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *MemoryFilter) GetMetadata() map[string]string {
+	if x != nil {
+		return x.Metadata
+	}
+	return nil
+}
+
 var File_hummock_v1_memory_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_memory_proto_rawDesc = "" +
@@ -970,7 +1000,7 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\x06symbol\x18\x05 \x01(\tR\x06symbol\"@\n" +
 	"\tEmbedding\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\fR\x06values\x12\x1b\n" +
-	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\x82\b\n" +
+	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xba\t\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.hummock.v1.MemoryKindR\x04kind\x12*\n" +
@@ -1007,9 +1037,15 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"tokenCount\x12\x1f\n" +
 	"\vchunk_count\x18\x19 \x01(\rR\n" +
 	"chunkCount\x12#\n" +
-	"\rsuperseded_by\x18\x1a \x03(\tR\fsupersededByB\b\n" +
+	"\rsuperseded_by\x18\x1a \x03(\tR\fsupersededBy\x12<\n" +
+	"\bmetadata\x18\x1b \x03(\v2 .hummock.v1.Memory.MetadataEntryR\bmetadata\x12;\n" +
+	"\vexpire_time\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
 	"\x06detailB\b\n" +
-	"\x06_trust\"\xf4\x03\n" +
+	"\x06_trust\"\xf5\x04\n" +
 	"\fMemoryFilter\x12,\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x16.hummock.v1.MemoryKindR\x05kinds\x12,\n" +
 	"\aorigins\x18\x02 \x03(\x0e2\x12.hummock.v1.OriginR\aorigins\x12\x12\n" +
@@ -1024,7 +1060,11 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\vevent_after\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"eventAfter\x12=\n" +
-	"\fevent_before\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\veventBefore*\xb8\x01\n" +
+	"\fevent_before\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\veventBefore\x12B\n" +
+	"\bmetadata\x18\f \x03(\v2&.hummock.v1.MemoryFilter.MetadataEntryR\bmetadata\x1a;\n" +
+	"\rMetadataEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xb8\x01\n" +
 	"\n" +
 	"MemoryKind\x12\x1b\n" +
 	"\x17MEMORY_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
@@ -1061,7 +1101,7 @@ func file_hummock_v1_memory_proto_rawDescGZIP() []byte {
 }
 
 var file_hummock_v1_memory_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_hummock_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_hummock_v1_memory_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_hummock_v1_memory_proto_goTypes = []any{
 	(MemoryKind)(0),               // 0: hummock.v1.MemoryKind
 	(Origin)(0),                   // 1: hummock.v1.Origin
@@ -1072,7 +1112,9 @@ var file_hummock_v1_memory_proto_goTypes = []any{
 	(*Embedding)(nil),             // 6: hummock.v1.Embedding
 	(*Memory)(nil),                // 7: hummock.v1.Memory
 	(*MemoryFilter)(nil),          // 8: hummock.v1.MemoryFilter
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	nil,                           // 9: hummock.v1.Memory.MetadataEntry
+	nil,                           // 10: hummock.v1.MemoryFilter.MetadataEntry
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 }
 var file_hummock_v1_memory_proto_depIdxs = []int32{
 	0,  // 0: hummock.v1.Memory.kind:type_name -> hummock.v1.MemoryKind
@@ -1080,21 +1122,24 @@ var file_hummock_v1_memory_proto_depIdxs = []int32{
 	3,  // 2: hummock.v1.Memory.learning_record:type_name -> hummock.v1.LearningRecord
 	4,  // 3: hummock.v1.Memory.domain_knowledge:type_name -> hummock.v1.DomainKnowledge
 	5,  // 4: hummock.v1.Memory.code_fragment:type_name -> hummock.v1.CodeFragment
-	9,  // 5: hummock.v1.Memory.event_time:type_name -> google.protobuf.Timestamp
-	9,  // 6: hummock.v1.Memory.create_time:type_name -> google.protobuf.Timestamp
+	11, // 5: hummock.v1.Memory.event_time:type_name -> google.protobuf.Timestamp
+	11, // 6: hummock.v1.Memory.create_time:type_name -> google.protobuf.Timestamp
 	6,  // 7: hummock.v1.Memory.vector:type_name -> hummock.v1.Embedding
-	9,  // 8: hummock.v1.Memory.update_time:type_name -> google.protobuf.Timestamp
-	0,  // 9: hummock.v1.MemoryFilter.kinds:type_name -> hummock.v1.MemoryKind
-	1,  // 10: hummock.v1.MemoryFilter.origins:type_name -> hummock.v1.Origin
-	9,  // 11: hummock.v1.MemoryFilter.created_after:type_name -> google.protobuf.Timestamp
-	9,  // 12: hummock.v1.MemoryFilter.created_before:type_name -> google.protobuf.Timestamp
-	9,  // 13: hummock.v1.MemoryFilter.event_after:type_name -> google.protobuf.Timestamp
-	9,  // 14: hummock.v1.MemoryFilter.event_before:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	11, // 8: hummock.v1.Memory.update_time:type_name -> google.protobuf.Timestamp
+	9,  // 9: hummock.v1.Memory.metadata:type_name -> hummock.v1.Memory.MetadataEntry
+	11, // 10: hummock.v1.Memory.expire_time:type_name -> google.protobuf.Timestamp
+	0,  // 11: hummock.v1.MemoryFilter.kinds:type_name -> hummock.v1.MemoryKind
+	1,  // 12: hummock.v1.MemoryFilter.origins:type_name -> hummock.v1.Origin
+	11, // 13: hummock.v1.MemoryFilter.created_after:type_name -> google.protobuf.Timestamp
+	11, // 14: hummock.v1.MemoryFilter.created_before:type_name -> google.protobuf.Timestamp
+	11, // 15: hummock.v1.MemoryFilter.event_after:type_name -> google.protobuf.Timestamp
+	11, // 16: hummock.v1.MemoryFilter.event_before:type_name -> google.protobuf.Timestamp
+	10, // 17: hummock.v1.MemoryFilter.metadata:type_name -> hummock.v1.MemoryFilter.MetadataEntry
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_memory_proto_init() }
@@ -1113,7 +1158,7 @@ func file_hummock_v1_memory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_memory_proto_rawDesc), len(file_hummock_v1_memory_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

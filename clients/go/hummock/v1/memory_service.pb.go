@@ -575,7 +575,8 @@ type UpdateMemoryRequest struct {
 	// Holds the id of the memory and the new values. Required; only the fields that update_mask names are looked at.
 	Memory *Memory `protobuf:"bytes,3,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Fields to change: "title", "summary", "tags", "content", "raw", "detail" (whichever is set, or none), "origin",
-	// "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash". Required.
+	// "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash", "metadata" (all of it),
+	// "expire_time". Required.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -694,15 +695,20 @@ func (x *UpdateMemoryResponse) GetSeq() uint64 {
 	return 0
 }
 
-// Removes memories.
+// Removes memories: those with these ids, or some of those that pass a filter.
 type DeleteMemoriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required, 1 to 256 characters.
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// A UUID of the caller's making, as in LearnRequest. Optional.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// 1 to 512, each at most 256 bytes.
-	Ids           []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// At most 512, each at most 256 bytes. Required without a filter, forbidden with one.
+	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Which memories to remove, with one condition at least: DeleteProject removes all. One call removes 512 of them, by
+	// their writes, and says how many remain: ask again, with another request_id.
+	Filter *MemoryFilter `protobuf:"bytes,4,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Whether to count only: deleted_count says how many all calls with this filter would remove. With a filter alone.
+	DryRun        bool `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -758,6 +764,20 @@ func (x *DeleteMemoriesRequest) GetIds() []string {
 	return nil
 }
 
+func (x *DeleteMemoriesRequest) GetFilter() *MemoryFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *DeleteMemoriesRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
 // What was removed.
 type DeleteMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -765,10 +785,12 @@ type DeleteMemoriesResponse struct {
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	// How many were removed.
 	DeletedCount uint32 `protobuf:"varint,2,opt,name=deleted_count,json=deletedCount,proto3" json:"deleted_count,omitempty"`
-	// Those that did not exist.
-	MissingIds    []string `protobuf:"bytes,3,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Those of the ids that did not exist.
+	MissingIds []string `protobuf:"bytes,3,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
+	// How many pass the filter that are still there.
+	RemainingCount uint32 `protobuf:"varint,4,opt,name=remaining_count,json=remainingCount,proto3" json:"remaining_count,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DeleteMemoriesResponse) Reset() {
@@ -820,6 +842,13 @@ func (x *DeleteMemoriesResponse) GetMissingIds() []string {
 		return x.MissingIds
 	}
 	return nil
+}
+
+func (x *DeleteMemoriesResponse) GetRemainingCount() uint32 {
+	if x != nil {
+		return x.RemainingCount
+	}
+	return 0
 }
 
 // Asks what becomes of a project's memories.
@@ -1269,17 +1298,20 @@ const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"updateMask\"T\n" +
 	"\x14UpdateMemoryResponse\x12*\n" +
 	"\x06memory\x18\x01 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\"b\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\xad\x01\n" +
 	"\x15DeleteMemoriesRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x10\n" +
-	"\x03ids\x18\x03 \x03(\tR\x03ids\"p\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\x120\n" +
+	"\x06filter\x18\x04 \x01(\v2\x18.hummock.v1.MemoryFilterR\x06filter\x12\x17\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"\x99\x01\n" +
 	"\x16DeleteMemoriesResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12#\n" +
 	"\rdeleted_count\x18\x02 \x01(\rR\fdeletedCount\x12\x1f\n" +
 	"\vmissing_ids\x18\x03 \x03(\tR\n" +
-	"missingIds\"\xe3\x01\n" +
+	"missingIds\x12'\n" +
+	"\x0fremaining_count\x18\x04 \x01(\rR\x0eremainingCount\"\xe3\x01\n" +
 	"\x14WatchMemoriesRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12 \n" +
 	"\tafter_seq\x18\x02 \x01(\x04H\x00R\bafterSeq\x88\x01\x01\x120\n" +
@@ -1372,31 +1404,32 @@ var file_hummock_v1_memory_service_proto_depIdxs = []int32{
 	19, // 8: hummock.v1.UpdateMemoryRequest.memory:type_name -> hummock.v1.Memory
 	21, // 9: hummock.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
 	19, // 10: hummock.v1.UpdateMemoryResponse.memory:type_name -> hummock.v1.Memory
-	20, // 11: hummock.v1.WatchMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	18, // 12: hummock.v1.WatchMemoriesRequest.view:type_name -> hummock.v1.MemoryView
-	14, // 13: hummock.v1.WatchMemoriesResponse.start:type_name -> hummock.v1.MemoryWatchStart
-	15, // 14: hummock.v1.WatchMemoriesResponse.events:type_name -> hummock.v1.MemoryEvents
-	16, // 15: hummock.v1.WatchMemoriesResponse.reset:type_name -> hummock.v1.MemoryWatchReset
-	17, // 16: hummock.v1.MemoryEvents.events:type_name -> hummock.v1.MemoryEvent
-	1,  // 17: hummock.v1.MemoryEvent.change:type_name -> hummock.v1.MemoryEventType
-	19, // 18: hummock.v1.MemoryEvent.memory:type_name -> hummock.v1.Memory
-	2,  // 19: hummock.v1.MemoryService.GetMemory:input_type -> hummock.v1.GetMemoryRequest
-	4,  // 20: hummock.v1.MemoryService.BatchGetMemories:input_type -> hummock.v1.BatchGetMemoriesRequest
-	6,  // 21: hummock.v1.MemoryService.ListMemories:input_type -> hummock.v1.ListMemoriesRequest
-	8,  // 22: hummock.v1.MemoryService.UpdateMemory:input_type -> hummock.v1.UpdateMemoryRequest
-	10, // 23: hummock.v1.MemoryService.DeleteMemories:input_type -> hummock.v1.DeleteMemoriesRequest
-	12, // 24: hummock.v1.MemoryService.WatchMemories:input_type -> hummock.v1.WatchMemoriesRequest
-	3,  // 25: hummock.v1.MemoryService.GetMemory:output_type -> hummock.v1.GetMemoryResponse
-	5,  // 26: hummock.v1.MemoryService.BatchGetMemories:output_type -> hummock.v1.BatchGetMemoriesResponse
-	7,  // 27: hummock.v1.MemoryService.ListMemories:output_type -> hummock.v1.ListMemoriesResponse
-	9,  // 28: hummock.v1.MemoryService.UpdateMemory:output_type -> hummock.v1.UpdateMemoryResponse
-	11, // 29: hummock.v1.MemoryService.DeleteMemories:output_type -> hummock.v1.DeleteMemoriesResponse
-	13, // 30: hummock.v1.MemoryService.WatchMemories:output_type -> hummock.v1.WatchMemoriesResponse
-	25, // [25:31] is the sub-list for method output_type
-	19, // [19:25] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	20, // 11: hummock.v1.DeleteMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	20, // 12: hummock.v1.WatchMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	18, // 13: hummock.v1.WatchMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	14, // 14: hummock.v1.WatchMemoriesResponse.start:type_name -> hummock.v1.MemoryWatchStart
+	15, // 15: hummock.v1.WatchMemoriesResponse.events:type_name -> hummock.v1.MemoryEvents
+	16, // 16: hummock.v1.WatchMemoriesResponse.reset:type_name -> hummock.v1.MemoryWatchReset
+	17, // 17: hummock.v1.MemoryEvents.events:type_name -> hummock.v1.MemoryEvent
+	1,  // 18: hummock.v1.MemoryEvent.change:type_name -> hummock.v1.MemoryEventType
+	19, // 19: hummock.v1.MemoryEvent.memory:type_name -> hummock.v1.Memory
+	2,  // 20: hummock.v1.MemoryService.GetMemory:input_type -> hummock.v1.GetMemoryRequest
+	4,  // 21: hummock.v1.MemoryService.BatchGetMemories:input_type -> hummock.v1.BatchGetMemoriesRequest
+	6,  // 22: hummock.v1.MemoryService.ListMemories:input_type -> hummock.v1.ListMemoriesRequest
+	8,  // 23: hummock.v1.MemoryService.UpdateMemory:input_type -> hummock.v1.UpdateMemoryRequest
+	10, // 24: hummock.v1.MemoryService.DeleteMemories:input_type -> hummock.v1.DeleteMemoriesRequest
+	12, // 25: hummock.v1.MemoryService.WatchMemories:input_type -> hummock.v1.WatchMemoriesRequest
+	3,  // 26: hummock.v1.MemoryService.GetMemory:output_type -> hummock.v1.GetMemoryResponse
+	5,  // 27: hummock.v1.MemoryService.BatchGetMemories:output_type -> hummock.v1.BatchGetMemoriesResponse
+	7,  // 28: hummock.v1.MemoryService.ListMemories:output_type -> hummock.v1.ListMemoriesResponse
+	9,  // 29: hummock.v1.MemoryService.UpdateMemory:output_type -> hummock.v1.UpdateMemoryResponse
+	11, // 30: hummock.v1.MemoryService.DeleteMemories:output_type -> hummock.v1.DeleteMemoriesResponse
+	13, // 31: hummock.v1.MemoryService.WatchMemories:output_type -> hummock.v1.WatchMemoriesResponse
+	26, // [26:32] is the sub-list for method output_type
+	20, // [20:26] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_memory_service_proto_init() }

@@ -43,7 +43,8 @@ type MemoryServiceClient interface {
 	ListMemories(ctx context.Context, in *ListMemoriesRequest, opts ...grpc.CallOption) (*ListMemoriesResponse, error)
 	// Changes the named fields of a memory; a changed text is embedded again.
 	UpdateMemory(ctx context.Context, in *UpdateMemoryRequest, opts ...grpc.CallOption) (*UpdateMemoryResponse, error)
-	// Removes memories, all in one write. What does not exist is listed, not an error.
+	// Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
+	// an error.
 	DeleteMemories(ctx context.Context, in *DeleteMemoriesRequest, opts ...grpc.CallOption) (*DeleteMemoriesResponse, error)
 	// Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
 	// keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -144,7 +145,8 @@ type MemoryServiceServer interface {
 	ListMemories(context.Context, *ListMemoriesRequest) (*ListMemoriesResponse, error)
 	// Changes the named fields of a memory; a changed text is embedded again.
 	UpdateMemory(context.Context, *UpdateMemoryRequest) (*UpdateMemoryResponse, error)
-	// Removes memories, all in one write. What does not exist is listed, not an error.
+	// Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
+	// an error.
 	DeleteMemories(context.Context, *DeleteMemoriesRequest) (*DeleteMemoriesResponse, error)
 	// Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
 	// keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces

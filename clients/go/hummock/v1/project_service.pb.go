@@ -796,6 +796,126 @@ func (x *UpdateProjectResponse) GetProject() *ProjectDetails {
 	return nil
 }
 
+// Removes a project.
+type DeleteProjectRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, 1 to 256 characters.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// A UUID of the caller's making, as in LearnRequest: a repeat has the first answer, also where a project of that name was
+	// made since, which stays. Optional.
+	RequestId     string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteProjectRequest) Reset() {
+	*x = DeleteProjectRequest{}
+	mi := &file_hummock_v1_project_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteProjectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteProjectRequest) ProtoMessage() {}
+
+func (x *DeleteProjectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_project_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteProjectRequest.ProtoReflect.Descriptor instead.
+func (*DeleteProjectRequest) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DeleteProjectRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *DeleteProjectRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+// What was removed.
+type DeleteProjectResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Memories.
+	MemoryCount uint32 `protobuf:"varint,1,opt,name=memory_count,json=memoryCount,proto3" json:"memory_count,omitempty"`
+	// Conversations.
+	SessionCount uint32 `protobuf:"varint,2,opt,name=session_count,json=sessionCount,proto3" json:"session_count,omitempty"`
+	// Messages of these.
+	MessageCount  uint32 `protobuf:"varint,3,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteProjectResponse) Reset() {
+	*x = DeleteProjectResponse{}
+	mi := &file_hummock_v1_project_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteProjectResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteProjectResponse) ProtoMessage() {}
+
+func (x *DeleteProjectResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_project_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteProjectResponse.ProtoReflect.Descriptor instead.
+func (*DeleteProjectResponse) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DeleteProjectResponse) GetMemoryCount() uint32 {
+	if x != nil {
+		return x.MemoryCount
+	}
+	return 0
+}
+
+func (x *DeleteProjectResponse) GetSessionCount() uint32 {
+	if x != nil {
+		return x.SessionCount
+	}
+	return 0
+}
+
+func (x *DeleteProjectResponse) GetMessageCount() uint32 {
+	if x != nil {
+		return x.MessageCount
+	}
+	return 0
+}
+
 // Asks for a project's settings.
 type GetProjectSettingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -807,7 +927,7 @@ type GetProjectSettingsRequest struct {
 
 func (x *GetProjectSettingsRequest) Reset() {
 	*x = GetProjectSettingsRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[12]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +939,7 @@ func (x *GetProjectSettingsRequest) String() string {
 func (*GetProjectSettingsRequest) ProtoMessage() {}
 
 func (x *GetProjectSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[12]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +952,7 @@ func (x *GetProjectSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProjectSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetProjectSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{12}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetProjectSettingsRequest) GetProject() string {
@@ -859,7 +979,7 @@ type GetProjectSettingsResponse struct {
 
 func (x *GetProjectSettingsResponse) Reset() {
 	*x = GetProjectSettingsResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[13]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +991,7 @@ func (x *GetProjectSettingsResponse) String() string {
 func (*GetProjectSettingsResponse) ProtoMessage() {}
 
 func (x *GetProjectSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[13]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +1004,7 @@ func (x *GetProjectSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProjectSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetProjectSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{13}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetProjectSettingsResponse) GetSettings() *ProjectSettings {
@@ -932,7 +1052,7 @@ type UpdateProjectSettingsRequest struct {
 
 func (x *UpdateProjectSettingsRequest) Reset() {
 	*x = UpdateProjectSettingsRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[14]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1064,7 @@ func (x *UpdateProjectSettingsRequest) String() string {
 func (*UpdateProjectSettingsRequest) ProtoMessage() {}
 
 func (x *UpdateProjectSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[14]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1077,7 @@ func (x *UpdateProjectSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProjectSettingsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateProjectSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{14}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UpdateProjectSettingsRequest) GetProject() string {
@@ -1005,7 +1125,7 @@ type UpdateProjectSettingsResponse struct {
 
 func (x *UpdateProjectSettingsResponse) Reset() {
 	*x = UpdateProjectSettingsResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[15]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1137,7 @@ func (x *UpdateProjectSettingsResponse) String() string {
 func (*UpdateProjectSettingsResponse) ProtoMessage() {}
 
 func (x *UpdateProjectSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[15]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1150,7 @@ func (x *UpdateProjectSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProjectSettingsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateProjectSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{15}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateProjectSettingsResponse) GetSettings() *ProjectSettings {
@@ -1074,7 +1194,7 @@ type ExportProjectRequest struct {
 
 func (x *ExportProjectRequest) Reset() {
 	*x = ExportProjectRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1206,7 @@ func (x *ExportProjectRequest) String() string {
 func (*ExportProjectRequest) ProtoMessage() {}
 
 func (x *ExportProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1219,7 @@ func (x *ExportProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportProjectRequest.ProtoReflect.Descriptor instead.
 func (*ExportProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{16}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ExportProjectRequest) GetProject() string {
@@ -1129,7 +1249,7 @@ type ExportProjectResponse struct {
 
 func (x *ExportProjectResponse) Reset() {
 	*x = ExportProjectResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1261,7 @@ func (x *ExportProjectResponse) String() string {
 func (*ExportProjectResponse) ProtoMessage() {}
 
 func (x *ExportProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1274,7 @@ func (x *ExportProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportProjectResponse.ProtoReflect.Descriptor instead.
 func (*ExportProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{17}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExportProjectResponse) GetRecords() []*TransferRecord {
@@ -1184,7 +1304,7 @@ type ImportProjectRequest struct {
 
 func (x *ImportProjectRequest) Reset() {
 	*x = ImportProjectRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1316,7 @@ func (x *ImportProjectRequest) String() string {
 func (*ImportProjectRequest) ProtoMessage() {}
 
 func (x *ImportProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1329,7 @@ func (x *ImportProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportProjectRequest.ProtoReflect.Descriptor instead.
 func (*ImportProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{18}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ImportProjectRequest) GetProject() string {
@@ -1239,7 +1359,7 @@ type ImportLine struct {
 
 func (x *ImportLine) Reset() {
 	*x = ImportLine{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[19]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1371,7 @@ func (x *ImportLine) String() string {
 func (*ImportLine) ProtoMessage() {}
 
 func (x *ImportLine) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[19]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1384,7 @@ func (x *ImportLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportLine.ProtoReflect.Descriptor instead.
 func (*ImportLine) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{19}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ImportLine) GetNumber() uint32 {
@@ -1308,7 +1428,7 @@ type ImportProjectResponse struct {
 
 func (x *ImportProjectResponse) Reset() {
 	*x = ImportProjectResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[20]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1440,7 @@ func (x *ImportProjectResponse) String() string {
 func (*ImportProjectResponse) ProtoMessage() {}
 
 func (x *ImportProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[20]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1453,7 @@ func (x *ImportProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportProjectResponse.ProtoReflect.Descriptor instead.
 func (*ImportProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{20}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ImportProjectResponse) GetSeq() uint64 {
@@ -1412,7 +1532,7 @@ type ImportFailure struct {
 
 func (x *ImportFailure) Reset() {
 	*x = ImportFailure{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[21]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1544,7 @@ func (x *ImportFailure) String() string {
 func (*ImportFailure) ProtoMessage() {}
 
 func (x *ImportFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[21]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1557,7 @@ func (x *ImportFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportFailure.ProtoReflect.Descriptor instead.
 func (*ImportFailure) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{21}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ImportFailure) GetNumber() uint32 {
@@ -1516,7 +1636,15 @@ const file_hummock_v1_project_service_proto_rawDesc = "" +
 	"updateMask\x12*\n" +
 	"\x06origin\x18\x05 \x01(\x0e2\x12.hummock.v1.OriginR\x06origin\"M\n" +
 	"\x15UpdateProjectResponse\x124\n" +
-	"\aproject\x18\x01 \x01(\v2\x1a.hummock.v1.ProjectDetailsR\aproject\"5\n" +
+	"\aproject\x18\x01 \x01(\v2\x1a.hummock.v1.ProjectDetailsR\aproject\"O\n" +
+	"\x14DeleteProjectRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\x84\x01\n" +
+	"\x15DeleteProjectResponse\x12!\n" +
+	"\fmemory_count\x18\x01 \x01(\rR\vmemoryCount\x12#\n" +
+	"\rsession_count\x18\x02 \x01(\rR\fsessionCount\x12#\n" +
+	"\rmessage_count\x18\x03 \x01(\rR\fmessageCount\"5\n" +
 	"\x19GetProjectSettingsRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\"\xea\x01\n" +
 	"\x1aGetProjectSettingsResponse\x127\n" +
@@ -1562,13 +1690,14 @@ const file_hummock_v1_project_service_proto_rawDesc = "" +
 	"\rmessage_count\x18\t \x01(\rR\fmessageCount\"S\n" +
 	"\rImportFailure\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12*\n" +
-	"\x06status\x18\x02 \x01(\v2\x12.google.rpc.StatusR\x06status2\xf9\x05\n" +
+	"\x06status\x18\x02 \x01(\v2\x12.google.rpc.StatusR\x06status2\xcf\x06\n" +
 	"\x0eProjectService\x12P\n" +
 	"\n" +
 	"GetProject\x12\x1d.hummock.v1.GetProjectRequest\x1a\x1e.hummock.v1.GetProjectResponse\"\x03\x90\x02\x01\x12V\n" +
 	"\fListProjects\x12\x1f.hummock.v1.ListProjectsRequest\x1a .hummock.v1.ListProjectsResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\fWatchProject\x12\x1f.hummock.v1.WatchProjectRequest\x1a .hummock.v1.WatchProjectResponse\"\x03\x90\x02\x010\x01\x12T\n" +
-	"\rUpdateProject\x12 .hummock.v1.UpdateProjectRequest\x1a!.hummock.v1.UpdateProjectResponse\x12h\n" +
+	"\rUpdateProject\x12 .hummock.v1.UpdateProjectRequest\x1a!.hummock.v1.UpdateProjectResponse\x12T\n" +
+	"\rDeleteProject\x12 .hummock.v1.DeleteProjectRequest\x1a!.hummock.v1.DeleteProjectResponse\x12h\n" +
 	"\x12GetProjectSettings\x12%.hummock.v1.GetProjectSettingsRequest\x1a&.hummock.v1.GetProjectSettingsResponse\"\x03\x90\x02\x01\x12l\n" +
 	"\x15UpdateProjectSettings\x12(.hummock.v1.UpdateProjectSettingsRequest\x1a).hummock.v1.UpdateProjectSettingsResponse\x12[\n" +
 	"\rExportProject\x12 .hummock.v1.ExportProjectRequest\x1a!.hummock.v1.ExportProjectResponse\"\x03\x90\x02\x010\x01\x12X\n" +
@@ -1587,7 +1716,7 @@ func file_hummock_v1_project_service_proto_rawDescGZIP() []byte {
 	return file_hummock_v1_project_service_proto_rawDescData
 }
 
-var file_hummock_v1_project_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_hummock_v1_project_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_hummock_v1_project_service_proto_goTypes = []any{
 	(*ProjectInfo)(nil),                   // 0: hummock.v1.ProjectInfo
 	(*KindCount)(nil),                     // 1: hummock.v1.KindCount
@@ -1601,71 +1730,75 @@ var file_hummock_v1_project_service_proto_goTypes = []any{
 	(*WatchProjectResponse)(nil),          // 9: hummock.v1.WatchProjectResponse
 	(*UpdateProjectRequest)(nil),          // 10: hummock.v1.UpdateProjectRequest
 	(*UpdateProjectResponse)(nil),         // 11: hummock.v1.UpdateProjectResponse
-	(*GetProjectSettingsRequest)(nil),     // 12: hummock.v1.GetProjectSettingsRequest
-	(*GetProjectSettingsResponse)(nil),    // 13: hummock.v1.GetProjectSettingsResponse
-	(*UpdateProjectSettingsRequest)(nil),  // 14: hummock.v1.UpdateProjectSettingsRequest
-	(*UpdateProjectSettingsResponse)(nil), // 15: hummock.v1.UpdateProjectSettingsResponse
-	(*ExportProjectRequest)(nil),          // 16: hummock.v1.ExportProjectRequest
-	(*ExportProjectResponse)(nil),         // 17: hummock.v1.ExportProjectResponse
-	(*ImportProjectRequest)(nil),          // 18: hummock.v1.ImportProjectRequest
-	(*ImportLine)(nil),                    // 19: hummock.v1.ImportLine
-	(*ImportProjectResponse)(nil),         // 20: hummock.v1.ImportProjectResponse
-	(*ImportFailure)(nil),                 // 21: hummock.v1.ImportFailure
-	(Origin)(0),                           // 22: hummock.v1.Origin
-	(MemoryKind)(0),                       // 23: hummock.v1.MemoryKind
-	(*timestamppb.Timestamp)(nil),         // 24: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),           // 25: google.protobuf.Duration
-	(*fieldmaskpb.FieldMask)(nil),         // 26: google.protobuf.FieldMask
-	(*ProjectSettings)(nil),               // 27: hummock.v1.ProjectSettings
-	(*TransferRecord)(nil),                // 28: hummock.v1.TransferRecord
-	(*status.Status)(nil),                 // 29: google.rpc.Status
+	(*DeleteProjectRequest)(nil),          // 12: hummock.v1.DeleteProjectRequest
+	(*DeleteProjectResponse)(nil),         // 13: hummock.v1.DeleteProjectResponse
+	(*GetProjectSettingsRequest)(nil),     // 14: hummock.v1.GetProjectSettingsRequest
+	(*GetProjectSettingsResponse)(nil),    // 15: hummock.v1.GetProjectSettingsResponse
+	(*UpdateProjectSettingsRequest)(nil),  // 16: hummock.v1.UpdateProjectSettingsRequest
+	(*UpdateProjectSettingsResponse)(nil), // 17: hummock.v1.UpdateProjectSettingsResponse
+	(*ExportProjectRequest)(nil),          // 18: hummock.v1.ExportProjectRequest
+	(*ExportProjectResponse)(nil),         // 19: hummock.v1.ExportProjectResponse
+	(*ImportProjectRequest)(nil),          // 20: hummock.v1.ImportProjectRequest
+	(*ImportLine)(nil),                    // 21: hummock.v1.ImportLine
+	(*ImportProjectResponse)(nil),         // 22: hummock.v1.ImportProjectResponse
+	(*ImportFailure)(nil),                 // 23: hummock.v1.ImportFailure
+	(Origin)(0),                           // 24: hummock.v1.Origin
+	(MemoryKind)(0),                       // 25: hummock.v1.MemoryKind
+	(*timestamppb.Timestamp)(nil),         // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),           // 27: google.protobuf.Duration
+	(*fieldmaskpb.FieldMask)(nil),         // 28: google.protobuf.FieldMask
+	(*ProjectSettings)(nil),               // 29: hummock.v1.ProjectSettings
+	(*TransferRecord)(nil),                // 30: hummock.v1.TransferRecord
+	(*status.Status)(nil),                 // 31: google.rpc.Status
 }
 var file_hummock_v1_project_service_proto_depIdxs = []int32{
-	22, // 0: hummock.v1.ProjectInfo.tech_stack_origin:type_name -> hummock.v1.Origin
-	22, // 1: hummock.v1.ProjectInfo.path_origin:type_name -> hummock.v1.Origin
-	23, // 2: hummock.v1.KindCount.kind:type_name -> hummock.v1.MemoryKind
+	24, // 0: hummock.v1.ProjectInfo.tech_stack_origin:type_name -> hummock.v1.Origin
+	24, // 1: hummock.v1.ProjectInfo.path_origin:type_name -> hummock.v1.Origin
+	25, // 2: hummock.v1.KindCount.kind:type_name -> hummock.v1.MemoryKind
 	0,  // 3: hummock.v1.ProjectDetails.info:type_name -> hummock.v1.ProjectInfo
 	1,  // 4: hummock.v1.ProjectDetails.kinds:type_name -> hummock.v1.KindCount
-	24, // 5: hummock.v1.ProjectDetails.create_time:type_name -> google.protobuf.Timestamp
+	26, // 5: hummock.v1.ProjectDetails.create_time:type_name -> google.protobuf.Timestamp
 	2,  // 6: hummock.v1.ProjectDetails.feedback:type_name -> hummock.v1.FeedbackCounts
 	3,  // 7: hummock.v1.GetProjectResponse.project:type_name -> hummock.v1.ProjectDetails
 	3,  // 8: hummock.v1.ListProjectsResponse.projects:type_name -> hummock.v1.ProjectDetails
-	25, // 9: hummock.v1.WatchProjectResponse.time_left:type_name -> google.protobuf.Duration
+	27, // 9: hummock.v1.WatchProjectResponse.time_left:type_name -> google.protobuf.Duration
 	0,  // 10: hummock.v1.UpdateProjectRequest.info:type_name -> hummock.v1.ProjectInfo
-	26, // 11: hummock.v1.UpdateProjectRequest.update_mask:type_name -> google.protobuf.FieldMask
-	22, // 12: hummock.v1.UpdateProjectRequest.origin:type_name -> hummock.v1.Origin
+	28, // 11: hummock.v1.UpdateProjectRequest.update_mask:type_name -> google.protobuf.FieldMask
+	24, // 12: hummock.v1.UpdateProjectRequest.origin:type_name -> hummock.v1.Origin
 	3,  // 13: hummock.v1.UpdateProjectResponse.project:type_name -> hummock.v1.ProjectDetails
-	27, // 14: hummock.v1.GetProjectSettingsResponse.settings:type_name -> hummock.v1.ProjectSettings
-	27, // 15: hummock.v1.GetProjectSettingsResponse.effective:type_name -> hummock.v1.ProjectSettings
-	27, // 16: hummock.v1.GetProjectSettingsResponse.defaults:type_name -> hummock.v1.ProjectSettings
-	27, // 17: hummock.v1.UpdateProjectSettingsRequest.settings:type_name -> hummock.v1.ProjectSettings
-	26, // 18: hummock.v1.UpdateProjectSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
-	27, // 19: hummock.v1.UpdateProjectSettingsResponse.settings:type_name -> hummock.v1.ProjectSettings
-	27, // 20: hummock.v1.UpdateProjectSettingsResponse.effective:type_name -> hummock.v1.ProjectSettings
-	27, // 21: hummock.v1.UpdateProjectSettingsResponse.defaults:type_name -> hummock.v1.ProjectSettings
-	28, // 22: hummock.v1.ExportProjectResponse.records:type_name -> hummock.v1.TransferRecord
-	19, // 23: hummock.v1.ImportProjectRequest.lines:type_name -> hummock.v1.ImportLine
-	28, // 24: hummock.v1.ImportLine.record:type_name -> hummock.v1.TransferRecord
-	21, // 25: hummock.v1.ImportProjectResponse.failures:type_name -> hummock.v1.ImportFailure
-	29, // 26: hummock.v1.ImportFailure.status:type_name -> google.rpc.Status
+	29, // 14: hummock.v1.GetProjectSettingsResponse.settings:type_name -> hummock.v1.ProjectSettings
+	29, // 15: hummock.v1.GetProjectSettingsResponse.effective:type_name -> hummock.v1.ProjectSettings
+	29, // 16: hummock.v1.GetProjectSettingsResponse.defaults:type_name -> hummock.v1.ProjectSettings
+	29, // 17: hummock.v1.UpdateProjectSettingsRequest.settings:type_name -> hummock.v1.ProjectSettings
+	28, // 18: hummock.v1.UpdateProjectSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	29, // 19: hummock.v1.UpdateProjectSettingsResponse.settings:type_name -> hummock.v1.ProjectSettings
+	29, // 20: hummock.v1.UpdateProjectSettingsResponse.effective:type_name -> hummock.v1.ProjectSettings
+	29, // 21: hummock.v1.UpdateProjectSettingsResponse.defaults:type_name -> hummock.v1.ProjectSettings
+	30, // 22: hummock.v1.ExportProjectResponse.records:type_name -> hummock.v1.TransferRecord
+	21, // 23: hummock.v1.ImportProjectRequest.lines:type_name -> hummock.v1.ImportLine
+	30, // 24: hummock.v1.ImportLine.record:type_name -> hummock.v1.TransferRecord
+	23, // 25: hummock.v1.ImportProjectResponse.failures:type_name -> hummock.v1.ImportFailure
+	31, // 26: hummock.v1.ImportFailure.status:type_name -> google.rpc.Status
 	4,  // 27: hummock.v1.ProjectService.GetProject:input_type -> hummock.v1.GetProjectRequest
 	6,  // 28: hummock.v1.ProjectService.ListProjects:input_type -> hummock.v1.ListProjectsRequest
 	8,  // 29: hummock.v1.ProjectService.WatchProject:input_type -> hummock.v1.WatchProjectRequest
 	10, // 30: hummock.v1.ProjectService.UpdateProject:input_type -> hummock.v1.UpdateProjectRequest
-	12, // 31: hummock.v1.ProjectService.GetProjectSettings:input_type -> hummock.v1.GetProjectSettingsRequest
-	14, // 32: hummock.v1.ProjectService.UpdateProjectSettings:input_type -> hummock.v1.UpdateProjectSettingsRequest
-	16, // 33: hummock.v1.ProjectService.ExportProject:input_type -> hummock.v1.ExportProjectRequest
-	18, // 34: hummock.v1.ProjectService.ImportProject:input_type -> hummock.v1.ImportProjectRequest
-	5,  // 35: hummock.v1.ProjectService.GetProject:output_type -> hummock.v1.GetProjectResponse
-	7,  // 36: hummock.v1.ProjectService.ListProjects:output_type -> hummock.v1.ListProjectsResponse
-	9,  // 37: hummock.v1.ProjectService.WatchProject:output_type -> hummock.v1.WatchProjectResponse
-	11, // 38: hummock.v1.ProjectService.UpdateProject:output_type -> hummock.v1.UpdateProjectResponse
-	13, // 39: hummock.v1.ProjectService.GetProjectSettings:output_type -> hummock.v1.GetProjectSettingsResponse
-	15, // 40: hummock.v1.ProjectService.UpdateProjectSettings:output_type -> hummock.v1.UpdateProjectSettingsResponse
-	17, // 41: hummock.v1.ProjectService.ExportProject:output_type -> hummock.v1.ExportProjectResponse
-	20, // 42: hummock.v1.ProjectService.ImportProject:output_type -> hummock.v1.ImportProjectResponse
-	35, // [35:43] is the sub-list for method output_type
-	27, // [27:35] is the sub-list for method input_type
+	12, // 31: hummock.v1.ProjectService.DeleteProject:input_type -> hummock.v1.DeleteProjectRequest
+	14, // 32: hummock.v1.ProjectService.GetProjectSettings:input_type -> hummock.v1.GetProjectSettingsRequest
+	16, // 33: hummock.v1.ProjectService.UpdateProjectSettings:input_type -> hummock.v1.UpdateProjectSettingsRequest
+	18, // 34: hummock.v1.ProjectService.ExportProject:input_type -> hummock.v1.ExportProjectRequest
+	20, // 35: hummock.v1.ProjectService.ImportProject:input_type -> hummock.v1.ImportProjectRequest
+	5,  // 36: hummock.v1.ProjectService.GetProject:output_type -> hummock.v1.GetProjectResponse
+	7,  // 37: hummock.v1.ProjectService.ListProjects:output_type -> hummock.v1.ListProjectsResponse
+	9,  // 38: hummock.v1.ProjectService.WatchProject:output_type -> hummock.v1.WatchProjectResponse
+	11, // 39: hummock.v1.ProjectService.UpdateProject:output_type -> hummock.v1.UpdateProjectResponse
+	13, // 40: hummock.v1.ProjectService.DeleteProject:output_type -> hummock.v1.DeleteProjectResponse
+	15, // 41: hummock.v1.ProjectService.GetProjectSettings:output_type -> hummock.v1.GetProjectSettingsResponse
+	17, // 42: hummock.v1.ProjectService.UpdateProjectSettings:output_type -> hummock.v1.UpdateProjectSettingsResponse
+	19, // 43: hummock.v1.ProjectService.ExportProject:output_type -> hummock.v1.ExportProjectResponse
+	22, // 44: hummock.v1.ProjectService.ImportProject:output_type -> hummock.v1.ImportProjectResponse
+	36, // [36:45] is the sub-list for method output_type
+	27, // [27:36] is the sub-list for method input_type
 	27, // [27:27] is the sub-list for extension type_name
 	27, // [27:27] is the sub-list for extension extendee
 	0,  // [0:27] is the sub-list for field type_name
@@ -1685,7 +1818,7 @@ func file_hummock_v1_project_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_project_service_proto_rawDesc), len(file_hummock_v1_project_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	ProjectService_ListProjects_FullMethodName          = "/hummock.v1.ProjectService/ListProjects"
 	ProjectService_WatchProject_FullMethodName          = "/hummock.v1.ProjectService/WatchProject"
 	ProjectService_UpdateProject_FullMethodName         = "/hummock.v1.ProjectService/UpdateProject"
+	ProjectService_DeleteProject_FullMethodName         = "/hummock.v1.ProjectService/DeleteProject"
 	ProjectService_GetProjectSettings_FullMethodName    = "/hummock.v1.ProjectService/GetProjectSettings"
 	ProjectService_UpdateProjectSettings_FullMethodName = "/hummock.v1.ProjectService/UpdateProjectSettings"
 	ProjectService_ExportProject_FullMethodName         = "/hummock.v1.ProjectService/ExportProject"
@@ -47,6 +48,10 @@ type ProjectServiceClient interface {
 	WatchProject(ctx context.Context, in *WatchProjectRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchProjectResponse], error)
 	// Changes the named fields of a project's information; creates the project when it does not exist.
 	UpdateProject(ctx context.Context, in *UpdateProjectRequest, opts ...grpc.CallOption) (*UpdateProjectResponse, error)
+	// Removes a project with all that it has: memories, conversations, what was learnt, settings. It is gone when this is
+	// answered: no call finds anything of it, its streams end with NOT_FOUND. A project of the same name that is learnt
+	// later is another one. What it took of the disk is given back a little later. An unknown project is NOT_FOUND.
+	DeleteProject(ctx context.Context, in *DeleteProjectRequest, opts ...grpc.CallOption) (*DeleteProjectResponse, error)
 	// Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
 	// is NOT_FOUND.
 	GetProjectSettings(ctx context.Context, in *GetProjectSettingsRequest, opts ...grpc.CallOption) (*GetProjectSettingsResponse, error)
@@ -122,6 +127,16 @@ func (c *projectServiceClient) UpdateProject(ctx context.Context, in *UpdateProj
 	return out, nil
 }
 
+func (c *projectServiceClient) DeleteProject(ctx context.Context, in *DeleteProjectRequest, opts ...grpc.CallOption) (*DeleteProjectResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteProjectResponse)
+	err := c.cc.Invoke(ctx, ProjectService_DeleteProject_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *projectServiceClient) GetProjectSettings(ctx context.Context, in *GetProjectSettingsRequest, opts ...grpc.CallOption) (*GetProjectSettingsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetProjectSettingsResponse)
@@ -190,6 +205,10 @@ type ProjectServiceServer interface {
 	WatchProject(*WatchProjectRequest, grpc.ServerStreamingServer[WatchProjectResponse]) error
 	// Changes the named fields of a project's information; creates the project when it does not exist.
 	UpdateProject(context.Context, *UpdateProjectRequest) (*UpdateProjectResponse, error)
+	// Removes a project with all that it has: memories, conversations, what was learnt, settings. It is gone when this is
+	// answered: no call finds anything of it, its streams end with NOT_FOUND. A project of the same name that is learnt
+	// later is another one. What it took of the disk is given back a little later. An unknown project is NOT_FOUND.
+	DeleteProject(context.Context, *DeleteProjectRequest) (*DeleteProjectResponse, error)
 	// Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
 	// is NOT_FOUND.
 	GetProjectSettings(context.Context, *GetProjectSettingsRequest) (*GetProjectSettingsResponse, error)
@@ -227,6 +246,9 @@ func (UnimplementedProjectServiceServer) WatchProject(*WatchProjectRequest, grpc
 }
 func (UnimplementedProjectServiceServer) UpdateProject(context.Context, *UpdateProjectRequest) (*UpdateProjectResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateProject not implemented")
+}
+func (UnimplementedProjectServiceServer) DeleteProject(context.Context, *DeleteProjectRequest) (*DeleteProjectResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteProject not implemented")
 }
 func (UnimplementedProjectServiceServer) GetProjectSettings(context.Context, *GetProjectSettingsRequest) (*GetProjectSettingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetProjectSettings not implemented")
@@ -326,6 +348,24 @@ func _ProjectService_UpdateProject_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ProjectService_DeleteProject_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteProjectRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProjectServiceServer).DeleteProject(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ProjectService_DeleteProject_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProjectServiceServer).DeleteProject(ctx, req.(*DeleteProjectRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ProjectService_GetProjectSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetProjectSettingsRequest)
 	if err := dec(in); err != nil {
@@ -398,6 +438,10 @@ var ProjectService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateProject",
 			Handler:    _ProjectService_UpdateProject_Handler,
+		},
+		{
+			MethodName: "DeleteProject",
+			Handler:    _ProjectService_DeleteProject_Handler,
 		},
 		{
 			MethodName: "GetProjectSettings",

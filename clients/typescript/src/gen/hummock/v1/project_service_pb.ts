@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/project_service.proto.
  */
 export const file_hummock_v1_project_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBodW1tb2NrL3YxL3Byb2plY3Rfc2VydmljZS5wcm90bxIKaHVtbW9jay52MSKHAQoLUHJvamVjdEluZm8SEgoKdGVjaF9zdGFjaxgBIAMoCRIMCgRwYXRoGAIgASgJEi0KEXRlY2hfc3RhY2tfb3JpZ2luGAMgASgOMhIuaHVtbW9jay52MS5PcmlnaW4SJwoLcGF0aF9vcmlnaW4YBCABKA4yEi5odW1tb2NrLnYxLk9yaWdpbiJACglLaW5kQ291bnQSJAoEa2luZBgBIAEoDjIWLmh1bW1vY2sudjEuTWVtb3J5S2luZBINCgVjb3VudBgCIAEoDSJFCg5GZWVkYmFja0NvdW50cxIPCgdoZWxwZnVsGAEgASgNEhMKC25vdF9oZWxwZnVsGAIgASgNEg0KBXdyb25nGAMgASgNIqwCCg5Qcm9qZWN0RGV0YWlscxIMCgRuYW1lGAEgASgJEiUKBGluZm8YAiABKAsyFy5odW1tb2NrLnYxLlByb2plY3RJbmZvEhQKDG1lbW9yeV9jb3VudBgDIAEoDRIkCgVraW5kcxgEIAMoCzIVLmh1bW1vY2sudjEuS2luZENvdW50EgsKA3NlcRgFIAEoBBITCgtjb250ZW50X3NlcRgGIAEoBBIRCgllbWJfc3BhY2UYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGZlZWRiYWNrGAkgASgLMhouaHVtbW9jay52MS5GZWVkYmFja0NvdW50cxIVCg1wZW5kaW5nX2NvdW50GAogASgNIiQKEUdldFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkiQQoSR2V0UHJvamVjdFJlc3BvbnNlEisKB3Byb2plY3QYASABKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzIjwKE0xpc3RQcm9qZWN0c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgNEhIKCnBhZ2VfdG9rZW4YAiABKAkiXQoUTGlzdFByb2plY3RzUmVzcG9uc2USLAoIcHJvamVjdHMYASADKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSImChNXYXRjaFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkifwoUV2F0Y2hQcm9qZWN0UmVzcG9uc2USFAoMbWVtb3J5X2NvdW50GAEgASgNEhUKDXBlbmRpbmdfY291bnQYAiABKA0SDAoEcmF0ZRgDIAEoARIsCgl0aW1lX2xlZnQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24itwEKFFVwZGF0ZVByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIlCgRpbmZvGAMgASgLMhcuaHVtbW9jay52MS5Qcm9qZWN0SW5mbxIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSIgoGb3JpZ2luGAUgASgOMhIuaHVtbW9jay52MS5PcmlnaW4iRAoVVXBkYXRlUHJvamVjdFJlc3BvbnNlEisKB3Byb2plY3QYASABKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzIiwKGUdldFByb2plY3RTZXR0aW5nc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCSK/AQoaR2V0UHJvamVjdFNldHRpbmdzUmVzcG9uc2USLQoIc2V0dGluZ3MYASABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxIuCgllZmZlY3RpdmUYAiABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxItCghkZWZhdWx0cxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEhMKC2NvbnRlbnRfc2VxGAQgASgEIqMBChxVcGRhdGVQcm9qZWN0U2V0dGluZ3NSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRItCghzZXR0aW5ncxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayK6AQodVXBkYXRlUHJvamVjdFNldHRpbmdzUmVzcG9uc2USLQoIc2V0dGluZ3MYASABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxIuCgllZmZlY3RpdmUYAiABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxItCghkZWZhdWx0cxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEgsKA3NlcRgEIAEoBCI9ChRFeHBvcnRQcm9qZWN0UmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhQKDHdpdGhfdmVjdG9ycxgCIAEoCCJaChVFeHBvcnRQcm9qZWN0UmVzcG9uc2USKwoHcmVjb3JkcxgBIAMoCzIaLmh1bW1vY2sudjEuVHJhbnNmZXJSZWNvcmQSFAoMbWVtb3J5X2NvdW50GAIgASgNIk4KFEltcG9ydFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSJQoFbGluZXMYAiADKAsyFi5odW1tb2NrLnYxLkltcG9ydExpbmUiSAoKSW1wb3J0TGluZRIOCgZudW1iZXIYASABKA0SKgoGcmVjb3JkGAIgASgLMhouaHVtbW9jay52MS5UcmFuc2ZlclJlY29yZCL1AQoVSW1wb3J0UHJvamVjdFJlc3BvbnNlEgsKA3NlcRgBIAEoBBIVCg1jcmVhdGVkX2NvdW50GAIgASgNEhUKDXVwZGF0ZWRfY291bnQYAyABKA0SFwoPdW5jaGFuZ2VkX2NvdW50GAQgASgNEhUKDXJlbW92ZWRfY291bnQYBSABKA0SFgoOZW1iZWRkZWRfY291bnQYBiABKA0SKwoIZmFpbHVyZXMYByADKAsyGS5odW1tb2NrLnYxLkltcG9ydEZhaWx1cmUSFQoNc2Vzc2lvbl9jb3VudBgIIAEoDRIVCg1tZXNzYWdlX2NvdW50GAkgASgNIkMKDUltcG9ydEZhaWx1cmUSDgoGbnVtYmVyGAEgASgNEiIKBnN0YXR1cxgCIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzMvkFCg5Qcm9qZWN0U2VydmljZRJQCgpHZXRQcm9qZWN0Eh0uaHVtbW9jay52MS5HZXRQcm9qZWN0UmVxdWVzdBoeLmh1bW1vY2sudjEuR2V0UHJvamVjdFJlc3BvbnNlIgOQAgESVgoMTGlzdFByb2plY3RzEh8uaHVtbW9jay52MS5MaXN0UHJvamVjdHNSZXF1ZXN0GiAuaHVtbW9jay52MS5MaXN0UHJvamVjdHNSZXNwb25zZSIDkAIBElgKDFdhdGNoUHJvamVjdBIfLmh1bW1vY2sudjEuV2F0Y2hQcm9qZWN0UmVxdWVzdBogLmh1bW1vY2sudjEuV2F0Y2hQcm9qZWN0UmVzcG9uc2UiA5ACATABElQKDVVwZGF0ZVByb2plY3QSIC5odW1tb2NrLnYxLlVwZGF0ZVByb2plY3RSZXF1ZXN0GiEuaHVtbW9jay52MS5VcGRhdGVQcm9qZWN0UmVzcG9uc2USaAoSR2V0UHJvamVjdFNldHRpbmdzEiUuaHVtbW9jay52MS5HZXRQcm9qZWN0U2V0dGluZ3NSZXF1ZXN0GiYuaHVtbW9jay52MS5HZXRQcm9qZWN0U2V0dGluZ3NSZXNwb25zZSIDkAIBEmwKFVVwZGF0ZVByb2plY3RTZXR0aW5ncxIoLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFNldHRpbmdzUmVxdWVzdBopLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFNldHRpbmdzUmVzcG9uc2USWwoNRXhwb3J0UHJvamVjdBIgLmh1bW1vY2sudjEuRXhwb3J0UHJvamVjdFJlcXVlc3QaIS5odW1tb2NrLnYxLkV4cG9ydFByb2plY3RSZXNwb25zZSIDkAIBMAESWAoNSW1wb3J0UHJvamVjdBIgLmh1bW1vY2sudjEuSW1wb3J0UHJvamVjdFJlcXVlc3QaIS5odW1tb2NrLnYxLkltcG9ydFByb2plY3RSZXNwb25zZSgBMAFCTAoOZGV2Lmh1bW1vY2sudjFCE1Byb2plY3RTZXJ2aWNlUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_google_rpc_status, file_hummock_v1_memory, file_hummock_v1_settings, file_hummock_v1_transfer]);
+  fileDesc("CiBodW1tb2NrL3YxL3Byb2plY3Rfc2VydmljZS5wcm90bxIKaHVtbW9jay52MSKHAQoLUHJvamVjdEluZm8SEgoKdGVjaF9zdGFjaxgBIAMoCRIMCgRwYXRoGAIgASgJEi0KEXRlY2hfc3RhY2tfb3JpZ2luGAMgASgOMhIuaHVtbW9jay52MS5PcmlnaW4SJwoLcGF0aF9vcmlnaW4YBCABKA4yEi5odW1tb2NrLnYxLk9yaWdpbiJACglLaW5kQ291bnQSJAoEa2luZBgBIAEoDjIWLmh1bW1vY2sudjEuTWVtb3J5S2luZBINCgVjb3VudBgCIAEoDSJFCg5GZWVkYmFja0NvdW50cxIPCgdoZWxwZnVsGAEgASgNEhMKC25vdF9oZWxwZnVsGAIgASgNEg0KBXdyb25nGAMgASgNIqwCCg5Qcm9qZWN0RGV0YWlscxIMCgRuYW1lGAEgASgJEiUKBGluZm8YAiABKAsyFy5odW1tb2NrLnYxLlByb2plY3RJbmZvEhQKDG1lbW9yeV9jb3VudBgDIAEoDRIkCgVraW5kcxgEIAMoCzIVLmh1bW1vY2sudjEuS2luZENvdW50EgsKA3NlcRgFIAEoBBITCgtjb250ZW50X3NlcRgGIAEoBBIRCgllbWJfc3BhY2UYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGZlZWRiYWNrGAkgASgLMhouaHVtbW9jay52MS5GZWVkYmFja0NvdW50cxIVCg1wZW5kaW5nX2NvdW50GAogASgNIiQKEUdldFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkiQQoSR2V0UHJvamVjdFJlc3BvbnNlEisKB3Byb2plY3QYASABKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzIjwKE0xpc3RQcm9qZWN0c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgNEhIKCnBhZ2VfdG9rZW4YAiABKAkiXQoUTGlzdFByb2plY3RzUmVzcG9uc2USLAoIcHJvamVjdHMYASADKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSImChNXYXRjaFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkifwoUV2F0Y2hQcm9qZWN0UmVzcG9uc2USFAoMbWVtb3J5X2NvdW50GAEgASgNEhUKDXBlbmRpbmdfY291bnQYAiABKA0SDAoEcmF0ZRgDIAEoARIsCgl0aW1lX2xlZnQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24itwEKFFVwZGF0ZVByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIlCgRpbmZvGAMgASgLMhcuaHVtbW9jay52MS5Qcm9qZWN0SW5mbxIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSIgoGb3JpZ2luGAUgASgOMhIuaHVtbW9jay52MS5PcmlnaW4iRAoVVXBkYXRlUHJvamVjdFJlc3BvbnNlEisKB3Byb2plY3QYASABKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzIjsKFERlbGV0ZVByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJbChVEZWxldGVQcm9qZWN0UmVzcG9uc2USFAoMbWVtb3J5X2NvdW50GAEgASgNEhUKDXNlc3Npb25fY291bnQYAiABKA0SFQoNbWVzc2FnZV9jb3VudBgDIAEoDSIsChlHZXRQcm9qZWN0U2V0dGluZ3NSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkivwEKGkdldFByb2plY3RTZXR0aW5nc1Jlc3BvbnNlEi0KCHNldHRpbmdzGAEgASgLMhsuaHVtbW9jay52MS5Qcm9qZWN0U2V0dGluZ3MSLgoJZWZmZWN0aXZlGAIgASgLMhsuaHVtbW9jay52MS5Qcm9qZWN0U2V0dGluZ3MSLQoIZGVmYXVsdHMYAyABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxITCgtjb250ZW50X3NlcRgEIAEoBCKjAQocVXBkYXRlUHJvamVjdFNldHRpbmdzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSLQoIc2V0dGluZ3MYAyABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siugEKHVVwZGF0ZVByb2plY3RTZXR0aW5nc1Jlc3BvbnNlEi0KCHNldHRpbmdzGAEgASgLMhsuaHVtbW9jay52MS5Qcm9qZWN0U2V0dGluZ3MSLgoJZWZmZWN0aXZlGAIgASgLMhsuaHVtbW9jay52MS5Qcm9qZWN0U2V0dGluZ3MSLQoIZGVmYXVsdHMYAyABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxILCgNzZXEYBCABKAQiPQoURXhwb3J0UHJvamVjdFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIUCgx3aXRoX3ZlY3RvcnMYAiABKAgiWgoVRXhwb3J0UHJvamVjdFJlc3BvbnNlEisKB3JlY29yZHMYASADKAsyGi5odW1tb2NrLnYxLlRyYW5zZmVyUmVjb3JkEhQKDG1lbW9yeV9jb3VudBgCIAEoDSJOChRJbXBvcnRQcm9qZWN0UmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEiUKBWxpbmVzGAIgAygLMhYuaHVtbW9jay52MS5JbXBvcnRMaW5lIkgKCkltcG9ydExpbmUSDgoGbnVtYmVyGAEgASgNEioKBnJlY29yZBgCIAEoCzIaLmh1bW1vY2sudjEuVHJhbnNmZXJSZWNvcmQi9QEKFUltcG9ydFByb2plY3RSZXNwb25zZRILCgNzZXEYASABKAQSFQoNY3JlYXRlZF9jb3VudBgCIAEoDRIVCg11cGRhdGVkX2NvdW50GAMgASgNEhcKD3VuY2hhbmdlZF9jb3VudBgEIAEoDRIVCg1yZW1vdmVkX2NvdW50GAUgASgNEhYKDmVtYmVkZGVkX2NvdW50GAYgASgNEisKCGZhaWx1cmVzGAcgAygLMhkuaHVtbW9jay52MS5JbXBvcnRGYWlsdXJlEhUKDXNlc3Npb25fY291bnQYCCABKA0SFQoNbWVzc2FnZV9jb3VudBgJIAEoDSJDCg1JbXBvcnRGYWlsdXJlEg4KBm51bWJlchgBIAEoDRIiCgZzdGF0dXMYAiABKAsyEi5nb29nbGUucnBjLlN0YXR1czLPBgoOUHJvamVjdFNlcnZpY2USUAoKR2V0UHJvamVjdBIdLmh1bW1vY2sudjEuR2V0UHJvamVjdFJlcXVlc3QaHi5odW1tb2NrLnYxLkdldFByb2plY3RSZXNwb25zZSIDkAIBElYKDExpc3RQcm9qZWN0cxIfLmh1bW1vY2sudjEuTGlzdFByb2plY3RzUmVxdWVzdBogLmh1bW1vY2sudjEuTGlzdFByb2plY3RzUmVzcG9uc2UiA5ACARJYCgxXYXRjaFByb2plY3QSHy5odW1tb2NrLnYxLldhdGNoUHJvamVjdFJlcXVlc3QaIC5odW1tb2NrLnYxLldhdGNoUHJvamVjdFJlc3BvbnNlIgOQAgEwARJUCg1VcGRhdGVQcm9qZWN0EiAuaHVtbW9jay52MS5VcGRhdGVQcm9qZWN0UmVxdWVzdBohLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFJlc3BvbnNlElQKDURlbGV0ZVByb2plY3QSIC5odW1tb2NrLnYxLkRlbGV0ZVByb2plY3RSZXF1ZXN0GiEuaHVtbW9jay52MS5EZWxldGVQcm9qZWN0UmVzcG9uc2USaAoSR2V0UHJvamVjdFNldHRpbmdzEiUuaHVtbW9jay52MS5HZXRQcm9qZWN0U2V0dGluZ3NSZXF1ZXN0GiYuaHVtbW9jay52MS5HZXRQcm9qZWN0U2V0dGluZ3NSZXNwb25zZSIDkAIBEmwKFVVwZGF0ZVByb2plY3RTZXR0aW5ncxIoLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFNldHRpbmdzUmVxdWVzdBopLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFNldHRpbmdzUmVzcG9uc2USWwoNRXhwb3J0UHJvamVjdBIgLmh1bW1vY2sudjEuRXhwb3J0UHJvamVjdFJlcXVlc3QaIS5odW1tb2NrLnYxLkV4cG9ydFByb2plY3RSZXNwb25zZSIDkAIBMAESWAoNSW1wb3J0UHJvamVjdBIgLmh1bW1vY2sudjEuSW1wb3J0UHJvamVjdFJlcXVlc3QaIS5odW1tb2NrLnYxLkltcG9ydFByb2plY3RSZXNwb25zZSgBMAFCTAoOZGV2Lmh1bW1vY2sudjFCE1Byb2plY3RTZXJ2aWNlUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_google_rpc_status, file_hummock_v1_memory, file_hummock_v1_settings, file_hummock_v1_transfer]);
 
 /**
  * What a prompt says of a project.
@@ -446,6 +446,70 @@ export const UpdateProjectResponseSchema: GenMessage<UpdateProjectResponse> = /*
   messageDesc(file_hummock_v1_project_service, 11);
 
 /**
+ * Removes a project.
+ *
+ * @generated from message hummock.v1.DeleteProjectRequest
+ */
+export type DeleteProjectRequest = Message<"hummock.v1.DeleteProjectRequest"> & {
+  /**
+   * Required, 1 to 256 characters.
+   *
+   * @generated from field: string project = 1;
+   */
+  project: string;
+
+  /**
+   * A UUID of the caller's making, as in LearnRequest: a repeat has the first answer, also where a project of that name was
+   * made since, which stays. Optional.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message hummock.v1.DeleteProjectRequest.
+ * Use `create(DeleteProjectRequestSchema)` to create a new message.
+ */
+export const DeleteProjectRequestSchema: GenMessage<DeleteProjectRequest> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_project_service, 12);
+
+/**
+ * What was removed.
+ *
+ * @generated from message hummock.v1.DeleteProjectResponse
+ */
+export type DeleteProjectResponse = Message<"hummock.v1.DeleteProjectResponse"> & {
+  /**
+   * Memories.
+   *
+   * @generated from field: uint32 memory_count = 1;
+   */
+  memoryCount: number;
+
+  /**
+   * Conversations.
+   *
+   * @generated from field: uint32 session_count = 2;
+   */
+  sessionCount: number;
+
+  /**
+   * Messages of these.
+   *
+   * @generated from field: uint32 message_count = 3;
+   */
+  messageCount: number;
+};
+
+/**
+ * Describes the message hummock.v1.DeleteProjectResponse.
+ * Use `create(DeleteProjectResponseSchema)` to create a new message.
+ */
+export const DeleteProjectResponseSchema: GenMessage<DeleteProjectResponse> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_project_service, 13);
+
+/**
  * Asks for a project's settings.
  *
  * @generated from message hummock.v1.GetProjectSettingsRequest
@@ -464,7 +528,7 @@ export type GetProjectSettingsRequest = Message<"hummock.v1.GetProjectSettingsRe
  * Use `create(GetProjectSettingsRequestSchema)` to create a new message.
  */
 export const GetProjectSettingsRequestSchema: GenMessage<GetProjectSettingsRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 12);
+  messageDesc(file_hummock_v1_project_service, 14);
 
 /**
  * A project's settings.
@@ -506,7 +570,7 @@ export type GetProjectSettingsResponse = Message<"hummock.v1.GetProjectSettingsR
  * Use `create(GetProjectSettingsResponseSchema)` to create a new message.
  */
 export const GetProjectSettingsResponseSchema: GenMessage<GetProjectSettingsResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 13);
+  messageDesc(file_hummock_v1_project_service, 15);
 
 /**
  * Changes a project's settings.
@@ -548,7 +612,7 @@ export type UpdateProjectSettingsRequest = Message<"hummock.v1.UpdateProjectSett
  * Use `create(UpdateProjectSettingsRequestSchema)` to create a new message.
  */
 export const UpdateProjectSettingsRequestSchema: GenMessage<UpdateProjectSettingsRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 14);
+  messageDesc(file_hummock_v1_project_service, 16);
 
 /**
  * The changed settings.
@@ -590,7 +654,7 @@ export type UpdateProjectSettingsResponse = Message<"hummock.v1.UpdateProjectSet
  * Use `create(UpdateProjectSettingsResponseSchema)` to create a new message.
  */
 export const UpdateProjectSettingsResponseSchema: GenMessage<UpdateProjectSettingsResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 15);
+  messageDesc(file_hummock_v1_project_service, 17);
 
 /**
  * Asks for all of a project.
@@ -618,7 +682,7 @@ export type ExportProjectRequest = Message<"hummock.v1.ExportProjectRequest"> & 
  * Use `create(ExportProjectRequestSchema)` to create a new message.
  */
 export const ExportProjectRequestSchema: GenMessage<ExportProjectRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 16);
+  messageDesc(file_hummock_v1_project_service, 18);
 
 /**
  * Some records of a project.
@@ -646,7 +710,7 @@ export type ExportProjectResponse = Message<"hummock.v1.ExportProjectResponse"> 
  * Use `create(ExportProjectResponseSchema)` to create a new message.
  */
 export const ExportProjectResponseSchema: GenMessage<ExportProjectResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 17);
+  messageDesc(file_hummock_v1_project_service, 19);
 
 /**
  * Some records to be taken in.
@@ -674,7 +738,7 @@ export type ImportProjectRequest = Message<"hummock.v1.ImportProjectRequest"> & 
  * Use `create(ImportProjectRequestSchema)` to create a new message.
  */
 export const ImportProjectRequestSchema: GenMessage<ImportProjectRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 18);
+  messageDesc(file_hummock_v1_project_service, 20);
 
 /**
  * A record and where it comes from.
@@ -702,7 +766,7 @@ export type ImportLine = Message<"hummock.v1.ImportLine"> & {
  * Use `create(ImportLineSchema)` to create a new message.
  */
 export const ImportLineSchema: GenMessage<ImportLine> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 19);
+  messageDesc(file_hummock_v1_project_service, 21);
 
 /**
  * What became of the records of one message.
@@ -779,7 +843,7 @@ export type ImportProjectResponse = Message<"hummock.v1.ImportProjectResponse"> 
  * Use `create(ImportProjectResponseSchema)` to create a new message.
  */
 export const ImportProjectResponseSchema: GenMessage<ImportProjectResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 20);
+  messageDesc(file_hummock_v1_project_service, 22);
 
 /**
  * A record that was not taken in.
@@ -807,7 +871,7 @@ export type ImportFailure = Message<"hummock.v1.ImportFailure"> & {
  * Use `create(ImportFailureSchema)` to create a new message.
  */
 export const ImportFailureSchema: GenMessage<ImportFailure> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 21);
+  messageDesc(file_hummock_v1_project_service, 23);
 
 /**
  * Information about projects. A project is created by the first Learn or Update that names it.
@@ -856,6 +920,18 @@ export const ProjectService: GenService<{
     methodKind: "unary";
     input: typeof UpdateProjectRequestSchema;
     output: typeof UpdateProjectResponseSchema;
+  },
+  /**
+   * Removes a project with all that it has: memories, conversations, what was learnt, settings. It is gone when this is
+   * answered: no call finds anything of it, its streams end with NOT_FOUND. A project of the same name that is learnt
+   * later is another one. What it took of the disk is given back a little later. An unknown project is NOT_FOUND.
+   *
+   * @generated from rpc hummock.v1.ProjectService.DeleteProject
+   */
+  deleteProject: {
+    methodKind: "unary";
+    input: typeof DeleteProjectRequestSchema;
+    output: typeof DeleteProjectResponseSchema;
   },
   /**
    * Returns what a project sets for itself, and every value that applies where a request says nothing. An unknown project
