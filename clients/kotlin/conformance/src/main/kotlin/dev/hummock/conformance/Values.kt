@@ -1,0 +1,35 @@
+package dev.hummock.conformance
+
+import com.google.gson.JsonArray
+import com.google.gson.JsonElement
+import com.google.gson.JsonObject
+import com.google.gson.JsonPrimitive
+
+private val SAVED = Regex("""\$\{(\w+)}""")
+
+/** What earlier steps have saved by name, and what is made of a case's JSON with it. */
+class Values(project: String) {
+    private val saved = mutableMapOf("project" to project)
+
+    /** The value with what was saved in place of `${name}`, and long strings written out. */
+    fun filled(value: JsonElement): JsonElement = when {
+        value is JsonArray -> JsonArray().apply { value.forEach { add(filled(it)) } }
+        value is JsonObject && value.has("\$repeat") -> {
+            val (text, times) = value.getAsJsonArray("\$repeat").toList()
+            JsonPrimitive(text.asString.repeat(times.asInt))
+        }
+        value is JsonObject -> JsonObject().apply { value.entrySet().forEach { (key, one) -> add(key, filled(one)) } }
+        value is JsonPrimitive && value.isString ->
+            JsonPrimitive(SAVED.replace(value.asString) { saved.getValue(it.groupValues[1]) })
+        else -> value
+    }
+
+    /** Saves what JSON pointers into the reply point to, a number as a string. */
+    fun save(pointers: JsonObject, reply: JsonElement) {
+        for ((name, pointer) in pointers.entrySet()) {
+            saved[name] = pointer.asString.split("/").drop(1).fold(reply) { at, part ->
+                if (at is JsonArray) at[part.toInt()] else at.asJsonObject[part]
+            }.asString
+        }
+    }
+}

@@ -1,0 +1,75 @@
+"""What Kotlin and Java are shown: a plugin's system prompt with memory, and the documentation's snippets."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hummock import models
+from tests.service.running import in_process
+
+_ROOT = Path(__file__).parents[2]
+_GOLDEN = _ROOT / "tests/golden/client/system_prompt.zh.md"
+_PAGES = ("README.md", "clients/kotlin/README.md", "docs/clients/kotlin.md")
+_SOURCES = _ROOT / "clients/kotlin/example/src/main"
+_LIMIT_S = 900
+"""The first time Maven builds it, and fetches what it is built of."""
+_SNIPPET = re.compile(r"^```(kotlin|java)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[str]:
+    """A service's, where there is Maven."""
+    if not shutil.which("mvn"):
+        said = "mvn is missing, without which the examples in Kotlin and Java cannot be built"
+        assert os.environ.get("REQUIRE_CLIENTS") != "1", said
+        pytest.skip(said)
+    models_dir = tmp_path / "models"
+    model = models.build_tiny(models_dir).name
+    with in_process(tmp_path / "data", models_dir, model) as service:
+        yield service.target
+
+
+def test_a_plugin_in_kotlin_prints_its_system_prompt_with_memory(target: str) -> None:
+    """S0-27: the section stands behind the plugin's own prompt, below a line of dashes. S0-28: in the system prompt."""
+    printed = _run(target, "MainKt")
+    if os.environ.get("UPDATE_GOLDEN") == "1":
+        _GOLDEN.write_bytes(printed)
+    assert printed == _GOLDEN.read_bytes()
+
+
+def test_what_the_pages_show_in_kotlin_and_java_runs(target: str) -> None:
+    printed = _run(target, "SnippetsKt").decode()
+    assert "先本后息" in printed
+    assert "not there: {" in printed
+    printed = _run(target, "JavaSnippets").decode()
+    assert "先本后息" in printed
+    assert "2 messages" in printed
+
+
+def test_what_the_pages_show_in_kotlin_and_java_is_what_runs() -> None:
+    """Line by line, whatever stands before a line."""
+    sources = {"kotlin": _lines_of("*.kt"), "java": _lines_of("*.java")}
+    shown = [found.groups() for page in _PAGES for found in _SNIPPET.finditer((_ROOT / page).read_text("utf-8"))]
+    assert len(shown) >= 10
+    assert [snippet for language, snippet in shown if _lines(snippet) not in sources[language]] == []
+
+
+def _run(target: str, name: str) -> bytes:
+    command, environ = ["sh", "clients/kotlin/example.sh", name], {**os.environ, "HUMMOCK_TARGET": target}
+    run = subprocess.run(command, cwd=_ROOT, env=environ, stdout=subprocess.PIPE, timeout=_LIMIT_S, check=True)
+    return run.stdout
+
+
+def _lines_of(pattern: str) -> str:
+    return "\n".join(_lines(file.read_text(encoding="utf-8")) for file in sorted(_SOURCES.rglob(pattern)))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(line.strip() for line in text.splitlines()) + "\n"
