@@ -1,4 +1,4 @@
-"""What Kotlin and Java are shown: a plugin's system prompt with memory, and the documentation's snippets."""
+"""The client for Kotlin and Java: its own tests, a plugin's system prompt with memory, the documentation's snippets."""
 
 from __future__ import annotations
 
@@ -24,16 +24,29 @@ _SNIPPET = re.compile(r"^```(kotlin|java)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Iterator[str]:
-    """A service's, where there is Maven."""
-    if not shutil.which("mvn"):
-        said = "mvn is missing, without which the examples in Kotlin and Java cannot be built"
+def maven() -> str:
+    """Where Maven is; skips, aloud, where it is not."""
+    found = shutil.which("mvn")
+    if not found:
+        said = "mvn is missing, without which the client in Kotlin cannot be built"
         assert os.environ.get("REQUIRE_CLIENTS") != "1", said
         pytest.skip(said)
+    return found
+
+
+@pytest.fixture
+def target(maven: str, tmp_path: Path) -> Iterator[str]:
+    """A service's."""
     models_dir = tmp_path / "models"
     model = models.build_tiny(models_dir).name
     with in_process(tmp_path / "data", models_dir, model) as service:
         yield service.target
+
+
+def test_the_clients_own_tests_pass(maven: str) -> None:
+    subprocess.run(
+        [maven, "-B", "-q", "-f", "clients/kotlin", "-pl", "client", "test"], cwd=_ROOT, timeout=_LIMIT_S, check=True
+    )
 
 
 def test_a_plugin_in_kotlin_prints_its_system_prompt_with_memory(target: str) -> None:
