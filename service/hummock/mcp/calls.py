@@ -19,6 +19,9 @@ Answer = TypeVar("Answer")
 _ENDING_S = 1.0
 """A service that ends may still take connections for so long."""
 
+_READY_S = 20.0
+"""So long one that was started, and listens, has to answer."""
+
 
 class ProjectCalls:
     """The memories of one project. Every call raises Refused when it comes to nothing."""
@@ -92,8 +95,11 @@ class ProjectCalls:
             raise failure(describe(error, self._client.target)) from error
 
     async def _reached_again(self) -> bool:
-        """Whether something was done about a service that does not answer."""
-        if await self._reach():
-            return True
-        await asyncio.sleep(_ENDING_S)
-        return await self._reach()
+        """Whether something was done about a service that did not answer; it does then."""
+        if not await self._reach():
+            await asyncio.sleep(_ENDING_S)
+            if not await self._reach():
+                return False
+        # A connection that was refused is not tried again at once, unless somebody waits for it.
+        await self._client.wait_until_ready(_READY_S)
+        return True
