@@ -1,0 +1,81 @@
+"""Secrets are found in the surroundings in which people leave them, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hummock.text import credentials
+from hummock.text.credentials import KEYS, redacted
+from tests.text.secret_samples import KEYS as FORMS
+from tests.text.secret_samples import samples
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = samples(61, 440)
+
+
+@pytest.mark.parametrize("kind", [*FORMS, "password", "assigned", "address"])
+def test_98_of_100_secrets_of_each_kind_are_taken_out(kind: str) -> None:
+    """X6."""
+    of_kind = [one for one in SAMPLES if one.kind == kind]
+    kept = [one for one in of_kind if one.secret in redacted(one.text).text]
+    assert len(kept) <= len(of_kind) // 50, kept[:3]
+
+
+@pytest.mark.parametrize("folder", ["service/hummock/rpc", "service/hummock/cli", "docs", "kernels"])
+def test_less_than_one_line_of_100_is_taken_for_a_secret(folder: str) -> None:
+    """X6."""
+    paths = [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".md"}]
+    lines = [line for path in paths for line in path.read_text().split("\n") if line.strip()]
+    taken = [line for line in lines if redacted(line).kinds]
+    assert lines
+    assert len(taken) <= len(lines) // 100, taken[:3]
+
+
+def test_what_was_taken_out_is_named_and_counted() -> None:
+    """X6."""
+    found = redacted("a = 'AKIAABCDEFGHIJKLMNOP'\npassword: hunter2\n密码：hunter3")
+    assert found.text == "a = '[redacted: cloud key]'\npassword: [redacted: password]\n密码：[redacted: password]"
+    assert found.kinds == {"cloud key": 1, "password": 2}
+
+
+def test_a_private_key_that_was_cut_off_goes_to_its_end() -> None:
+    assert redacted("x\n-----BEGIN PRIVATE KEY-----\nMIIE\nabc").text == "x\n[redacted: private key]"
+
+
+def test_of_an_address_the_password_alone_goes() -> None:
+    found = redacted("postgres://app:s3cr3t!@db:5432/x")
+    assert found.text == "postgres://app:[redacted: password in an address]@db:5432/x"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "password: str", 'password = getpass("Password: ")', "def f(password, token): ...", "max_tokens: 4096",
+        "token = next(tokens)", 'api_key="YOUR-API-KEY"', "password=${DB_PASSWORD}", "self.token = token",
+        "secret = os.environ['SECRET']", "key: value", "https://example.test/path?x=1", "token_count: 12",
+        "postgres://user:password@localhost/x", "the password is wrong", "密码是必填项", "git@host:group/project.git",
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "password: '********'",
+    ],
+)  # fmt: skip
+def test_what_only_speaks_of_secrets_stays(line: str) -> None:
+    assert redacted(line).text == line
+
+
+def test_taking_out_twice_changes_nothing() -> None:
+    for one in SAMPLES:
+        once = redacted(one.text).text
+        assert redacted(once).text == once
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [*(one.pattern for one in KEYS), credentials._ADDRESS, credentials._QUOTED, credentials._BARE, credentials._BEARER],
+    ids=lambda pattern: pattern.pattern[:24],
+)
+def test_no_pattern_repeats_without_a_bound(pattern: re.Pattern[str]) -> None:
+    """X10: what is bounded, or never gives back what it took, takes time that grows with the text's length alone."""
+    plain = re.sub(r"\[(?:\\.|[^\]\\])*\]", "c", pattern.pattern)
+    assert not re.search(r"(?<!\\)[*+]", plain.replace("*+", "").replace("}+", "}"))
