@@ -1,0 +1,123 @@
+"""The audit log: a line of JSON for each write and each call that administers, in a chain that shows what was removed.
+
+Each line holds the SHA-256 of the whole line before it, whatever that is; the first line of a file that of the last one
+of the file before. Nothing of a memory's content is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import structlog
+
+from hummock.access.chain import FILE_NAME, KEPT_FILES, files_of, hash_of, last_link
+from hummock.access.tokens import shown_time
+from hummock.core.errors import NotReady, StartError
+
+MAX_FILE_BYTES = 16 << 20
+_log = structlog.get_logger("hummock.access")
+
+
+class AuditFailed(NotReady):
+    """The audit log cannot be written."""
+
+    reason = "AUDIT_FAILED"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"the audit log cannot be written ({problem}), and what administers is not done without; make room, or "
+            "mend the rights of the data directory"
+        )
+        self.problem = problem
+
+
+class AuditLog:
+    """Appends lines. May be used by several threads."""
+
+    def __init__(self, data_dir: Path, max_file_bytes: int = MAX_FILE_BYTES) -> None:
+        """Goes on behind the last line that is there. Raises: StartError."""
+        self._path = data_dir / FILE_NAME
+        self._max_file_bytes = max_file_bytes
+        self._lock = Lock()
+        self._file = -1
+        try:
+            data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._number, self._head = last_link(data_dir)
+            self._open()
+        except OSError as error:
+            raise StartError(
+                f"{self._path} cannot be written: {error.strerror}; mend it, or switch audit off"
+            ) from error
+
+    def close(self) -> None:
+        """Writes no more."""
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
+
+    def append(self, told: Mapping[str, Any], now_s: float, *, is_durable: bool = False) -> None:
+        """Writes a line.
+
+        Args:
+            told: What it says, besides its number and time.
+            now_s: Unix seconds.
+            is_durable: Whether it is on the disk when this returns; otherwise it is there soon.
+
+        Raises:
+            AuditFailed: It could not be written, or not be made durable.
+        """
+        with self._lock:
+            number = self._number + 1
+            said = {"n": number, "time": shown_time(now_s), **told, "before": self._head}
+            line = json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+            try:
+                if self._file < 0:
+                    self._open()
+                if self._size and self._size + len(line) > self._max_file_bytes:
+                    self._turn()
+                self._write(line)
+                self._number, self._head = number, hash_of(line)
+                if is_durable:
+                    os.fsync(self._file)
+            except OSError as error:
+                _log.error("audit_failed", problem=error.strerror)
+                raise AuditFailed(error.strerror or "unknown") from error
+
+    def _write(self, line: bytes) -> None:
+        written = os.write(self._file, line)
+        self._size += written
+        if written == len(line):
+            return
+        # A full disk took a part of it. It is taken back, so that the chain goes on behind the last whole line.
+        self._size -= written
+        os.ftruncate(self._file, self._size)
+        raise OSError(28, os.strerror(28))
+
+    def _open(self) -> None:
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._file, self._size = file, os.fstat(file).st_size
+        if self._size and not _ends_a_line(self._path):
+            # What a power cut left of a line is kept as one.
+            self._write(b"\n")
+
+    def _turn(self) -> None:
+        """Sets the full file aside, under the number of its last line, and begins another."""
+        os.fsync(self._file)
+        os.close(self._file)
+        self._file = -1
+        self._path.replace(self._path.with_name(f"audit-{self._number:012}.jsonl"))
+        for old in files_of(self._path.parent)[:-KEPT_FILES]:
+            old.unlink()
+        self._open()
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as opened:
+        opened.seek(-1, os.SEEK_END)
+        return opened.read() == b"\n"
