@@ -7,12 +7,21 @@ SETUP := pyproject.toml service/setup/setup.sh service/setup/install.py $(LOCKS)
 REPO ?= $(CURDIR)
 FUZZ_CASES ?= 100000
 FUZZ_EVENTS ?= 100000
+FUZZ_CALLS ?= 1000000
 FUZZ_SEED ?= 1
+CRASHES ?= 1000
+CRASH_SEED ?= 1
+STOPS ?= 200
+DAMAGE_CASES ?= 2000
+# Pairs of runs, one with a faultless network and one with a bad one.
+NETWORK_ROUNDS ?= 20
+ISOLATION_CALLS ?= 100000
+SOAK_MINUTES ?= 30
 
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo test test-clients fuzz lint bench bench-full bench-peers frameworks eval proto client lock clean
+.PHONY: help setup model demo test test-clients fuzz fuzz-damage crash isolation mutants soak lint bench bench-full bench-peers frameworks eval proto client lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,9 +48,27 @@ test: $(VENV)/.dev model ## Fetch the default model, unless it is there, and run
 test-clients: $(VENV)/.dev ## Run every client through the same cases: one matrix (REQUIRE=--require: none may be missing)
 	@$(BIN)/python -m tests.conformance $(REQUIRE)
 
-fuzz: $(VENV)/.dev ## Render hostile memories and read them back; kill what learns and replay it (FUZZ_CASES, FUZZ_EVENTS, FUZZ_SEED)
+fuzz: $(VENV)/.dev ## Render hostile memories; kill what learns; send hostile calls (FUZZ_CASES, FUZZ_EVENTS, FUZZ_CALLS, FUZZ_SEED)
 	@$(BIN)/python -m tests.render.fuzz --cases $(FUZZ_CASES) --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.learning.fuzz --events $(FUZZ_EVENTS) --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.rpc.fuzz --calls $(FUZZ_CALLS) --seed $(FUZZ_SEED)
+
+crash: $(VENV)/.dev ## Kill and stop a service that many write to; lose, double and reorder calls (CRASHES, STOPS, NETWORK_ROUNDS, CRASH_SEED)
+	@$(BIN)/python -m tests.crash.kills --kills $(CRASHES) --seed $(CRASH_SEED)
+	@STOPS=$(STOPS) $(BIN)/python -m pytest -q tests/crash/test_stop.py
+	@$(BIN)/python -m tests.once.run --rounds $(NETWORK_ROUNDS) --seed $(CRASH_SEED)
+
+isolation: $(VENV)/.dev ## Have 64 projects call everything, and see that none hears of another (ISOLATION_CALLS)
+	@$(BIN)/python -m tests.isolation.mixed --calls $(ISOLATION_CALLS)
+
+mutants: $(VENV)/.dev ## Take the project out of keys and caches, in a copy, and see that the tests notice
+	@$(BIN)/python -m tests.mutations
+
+soak: $(VENV)/.dev ## Converse for SOAK_MINUTES, with restarts, and see that nothing grows
+	@$(BIN)/python -m tests.crash.soak --minutes $(SOAK_MINUTES)
+
+fuzz-damage: $(VENV)/.dev ## Damage copies of a store, open and read each in a process of its own (DAMAGE_CASES, FUZZ_SEED)
+	@$(BIN)/python -m tests.store.damage --cases $(DAMAGE_CASES) --seed $(FUZZ_SEED)
 
 lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and what is generated
 	$(BIN)/ruff check

@@ -29,7 +29,17 @@ from hummock.core.memory import (
 )
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
-from hummock.core.settings import FormBudgets, HistorySettings, PresetSettings, ProjectSettings
+from hummock.core.review import ReviewPolicy
+from hummock.core.secrets import SecretPolicy
+from hummock.core.settings import (
+    FormBudgets,
+    HistorySettings,
+    PresetSettings,
+    ProjectSettings,
+    RetentionSettings,
+    ReviewSettings,
+    SecretSettings,
+)
 from hummock.learning.log import record as record_event
 from hummock.ports.store import TextKey, UnitOfWork, WriteRequest
 from hummock.text import terms as text
@@ -282,4 +292,12 @@ def project_settings() -> st.SearchStrategy[ProjectSettings]:
         budget_tokens=budgets,
         quotas=quotas,
         history=history,
+        secrets=st.builds(SecretSettings, policy=_maybe(st.sampled_from(SecretPolicy))),
+        retention=st.builds(
+            RetentionSettings,
+            max_age_days=_maybe(st.floats(0.001, 36_500)),
+            max_memories=_maybe(st.integers(1, 2**32 - 1)),
+            max_bytes=_maybe(st.integers(1, 2**63)),
+        ),
+        review=st.builds(ReviewSettings, policy=_maybe(st.sampled_from(ReviewPolicy))),
     )

@@ -179,3 +179,38 @@ def test_a_reader_is_told_all_settings_and_the_secrets_that_are_shown_to_nobody_
 def test_readers_need_a_port_to_share(tmp_path: Path) -> None:
     with pytest.raises(SettingsInvalid, match="readers share a port"):
         load_settings({"readers": 2, "unix_socket": "/run/h.sock"}, {"HUMMOCK_DATA": "/d"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({"HUMMOCK_TLS_CERTIFICATE": "/c"}, "go together"),
+        ({"HUMMOCK_TLS_KEY": "/k"}, "go together"),
+        ({"HUMMOCK_TLS_CLIENT_CA": "/a"}, "needs tls_certificate and tls_key"),
+    ],
+)
+def test_half_of_what_tls_needs_is_refused(tmp_path: Path, environ: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsInvalid, match=said):
+        load_settings(environ={"HUMMOCK_DATA": "/d", **environ}, directory=tmp_path)
+
+
+def test_names_stand_between_commas_or_in_a_list(tmp_path: Path) -> None:
+    environ = {"HUMMOCK_DATA": "/d", "HUMMOCK_HTTP_HOSTS": " a.example, b.example:8443 ,"}
+    assert load_settings(environ=environ, directory=tmp_path).http_hosts == ("a.example", "b.example:8443")
+    write(tmp_path, 'http_hosts = ["c.example"]\n')
+    assert load_settings(environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path).http_hosts == ("c.example",)
+
+
+def test_what_clients_read_in_the_environment_is_no_setting_and_no_error(tmp_path: Path) -> None:
+    """One environment serves the command line and the service that it starts."""
+    of_clients = ("TOKEN", "TOKEN_FILE", "TLS", "TLS_CA", "CLIENT_CERTIFICATE", "CLIENT_KEY", "TARGET", "PROJECT")
+    environ = {"HUMMOCK_DATA": "/d", **{f"HUMMOCK_{name}": "x" for name in of_clients}}
+    assert load_settings(environ=environ, directory=tmp_path) == load_settings(
+        environ={"HUMMOCK_DATA": "/d"}, directory=tmp_path
+    )
+
+
+def test_what_a_reader_is_told_is_all_of_it(tmp_path: Path) -> None:
+    environ = {"HUMMOCK_DATA": "/d", "HUMMOCK_HTTP_HOSTS": "a.example", "HUMMOCK_LLM_API_KEY": "k"}
+    settings = load_settings(environ=environ, directory=tmp_path)
+    assert Settings.model_validate_json(settings.for_reader()) == settings

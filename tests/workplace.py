@@ -13,6 +13,7 @@ import numpy as np
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Draft, LearnCommand, Learned, Lesson, Memory, MemoryKind, Origin, Payload
+from hummock.core.patience import ENDLESS, Patience
 from hummock.memories.backfill import Backfill
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn, Preparation
@@ -46,7 +47,9 @@ class WordEmbedder:
         """None is kept."""
         return False
 
-    def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
+    def embed_documents(
+        self, documents: Sequence[Sequence[str]], patience: Patience = ENDLESS, *, is_bulk: bool = False
+    ) -> list[tuple[Embedding, ...]]:
         """Calls `before` once, so that a test can do something while a model would run."""
         before, self.before = self.before, lambda: None
         before()

@@ -220,6 +220,25 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector, I
     return cosine, number, vectors
 
 
+@kernel(OUT_F32_1D(_CHUNKS, I64_1D, F32_1D))
+def best_cosines(chunks: Chunks, docs: Indices, query: Vector) -> Vector:
+    """The similarity of each document's best chunk as `best_chunks` gives it, and nothing else of that.
+
+    (m,) and (dim,) -> (m,) float32 in the order of `docs`; the query has a vector.
+    """
+    rows, start, count = chunks
+    cosine = np.full(docs.shape[0], np.nan, np.float32)
+    left, right = _asking(query)
+    asked = query[left:right]
+    for i in range(docs.shape[0]):
+        if i + _AHEAD < docs.shape[0]:
+            _fetch_ahead(rows, start[docs[i + _AHEAD]])
+        best, row = _best_chunk(rows, start[docs[i]], count[docs[i]], asked, left)
+        if row >= 0:
+            cosine[i] = min(max(best, np.float32(-1)), np.float32(1))
+    return cosine
+
+
 @helper()
 def _token_dot(query: Shorts, q: int, tokens: Bytes, t: int) -> np.int32:
     # Casts after each step: Numba widens integer arithmetic to 64 bits, which halves the lanes. At 32 bits, with one

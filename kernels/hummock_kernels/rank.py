@@ -56,6 +56,7 @@ class Pool(NamedTuple):
         create_time: (n,) Unix seconds.
         session: (n,) equal for sentences of one session; 0 without one.
         position: (n,) place in the session.
+        speaker: (n,) equal for sentences of one speaker; 0 where nobody knows.
         time_match: (n,) how far its time is one of the query's, in [0, 1]; (0,) when the query speaks of none.
         verdict: (n,) factor of what was said of it, above 0; (0,) when nothing was said of any.
         tie: (n,) numbers that break ties.
@@ -72,6 +73,7 @@ class Pool(NamedTuple):
     create_time: Doubles
     session: Longs
     position: Docs
+    speaker: Words
     time_match: Vector
     verdict: Vector
     tie: Docs
@@ -99,7 +101,7 @@ class Weights(NamedTuple):
         late_from: Best similarity of the pool up to which late interaction has no share.
         late_full: That from which on it has its largest.
         neighbour_weight: How much of a sentence's score those beside it in its session gain; 0 switches lending off.
-        answer_weight: How much of it the one after it gains where it asks something.
+        answer_weight: How much of it what answers it gains, where it asks something.
         asking_loss: How much of its own score it then loses, where it ends in that.
         time_share: Share of `time_match`, in [0, 1].
         decay_floor: Share of a score that no age takes away, in [0, 1].
@@ -130,7 +132,22 @@ class Weights(NamedTuple):
 
 
 _POOL = named(
-    Pool, F32_1D, F32_1D, U32_1D, F32_1D, F32_1D, U8_1D, U8_1D, U64_1D, F64_1D, U64_1D, I32_1D, F32_1D, F32_1D, I32_1D
+    Pool,
+    F32_1D,
+    F32_1D,
+    U32_1D,
+    F32_1D,
+    F32_1D,
+    U8_1D,
+    U8_1D,
+    U64_1D,
+    F64_1D,
+    U64_1D,
+    I32_1D,
+    U32_1D,
+    F32_1D,
+    F32_1D,
+    I32_1D,
 )
 _WEIGHTS = named(Weights, *[F64] * len(Weights._fields))
 
@@ -281,9 +298,10 @@ def _joined(rows: Indices, similarity: Vector, pool: Pool, shares: Vector, mean:
 def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
     """Sentences gain from those beside them in their session; the best of them keeps its score, others follow suit.
 
-    One that asks something lends more to the one after it, if that is there; if it ends so, it loses of its own.
+    One that asks something lends more to its answer: what another speaker says behind it, within two, else the one
+    after it. If it ends so, and is answered here, it loses of its own.
     """
-    marks, session, position = pool.marks, pool.session, pool.position
+    marks, session, position, speaker = pool.marks, pool.session, pool.position, pool.speaker
     weight, answer_weight = np.float32(weights.neighbour_weight), np.float32(weights.answer_weight)
     places = np.empty(rows.shape[0], np.int64)
     size = 0
@@ -292,23 +310,42 @@ def _lend(joined: Vector, rows: Indices, pool: Pool, weights: Weights) -> None:
             places[size] = i
             size += 1
     own = joined[places[:size]]
+    has_answer = np.zeros(size, np.bool_)
+    for i in range(size):
+        row = rows[places[i]]
+        for j in range(size):
+            has_answer[i] |= _answers(session, position, speaker, rows[places[j]], row)
     before, after = np.float32(0), np.float32(0)
     for i in range(size):
         row = rows[places[i]]
-        is_answered = False
+        is_answered = has_answer[i]
         for j in range(size):
             other = rows[places[j]]
-            if session[other] != session[row] or abs(position[other] - position[row]) != 1:
+            ahead = position[row] - position[other]
+            if session[other] != session[row] or ahead == 0 or abs(ahead) > 2:
                 continue
-            is_behind = position[row] > position[other]
-            asks = marks[other] & (ASKING | ASKING_FIRST) != 0
-            joined[places[i]] += (answer_weight if is_behind and asks else weight) * own[j]
-            is_answered |= not is_behind
+            # Whoever keeps both sides of a talk under one name has the answer in the next of them.
+            is_answer = ahead == 1 if not has_answer[j] else _answers(session, position, speaker, row, other)
+            if is_answer and marks[other] & (ASKING | ASKING_FIRST) != 0:
+                joined[places[i]] += answer_weight * own[j]
+            elif abs(ahead) == 1:
+                joined[places[i]] += weight * own[j]
+            is_answered |= ahead == -1
         if marks[row] & ASKING and is_answered:
             joined[places[i]] -= np.float32(weights.asking_loss) * own[i]
         before, after = max(before, own[i]), max(after, joined[places[i]])
     for i in range(size if after > before else 0):
         joined[places[i]] *= before / after
+
+
+@helper(borrows=True)
+def _answers(session: Longs, position: Docs, speaker: Words, row: int, asked: int) -> bool:
+    """Whether a sentence answers another by where it stands and who says it; where nobody knows who, the next does."""
+    ahead = position[row] - position[asked]
+    if session[row] != session[asked] or ahead < 1 or ahead > 2:
+        return False
+    is_told = speaker[row] != 0 and speaker[asked] != 0
+    return bool(speaker[row] != speaker[asked] if is_told else ahead == 1)
 
 
 @helper(borrows=True)

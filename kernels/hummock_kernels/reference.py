@@ -78,6 +78,12 @@ def best_chunks(chunks: Chunks, docs: Indices, query: Vector, *, clip: bool = Tr
     return cosine, number, vectors
 
 
+def best_cosines(chunks: Chunks, docs: Indices, query: Vector) -> Vector:
+    """Twin of `cosine.best_cosines`."""
+    cosine, _, _ = best_chunks(chunks, docs, query)
+    return cosine
+
+
 def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:
     """Twin of `topk.top_k`."""
     candidates = np.flatnonzero(np.isfinite(scores) & (allowed != 0))
@@ -89,7 +95,21 @@ def rank(
     pool: Pool, echo_hashes: Longs, term_count: int, weights: Weights
 ) -> tuple[Indices, tuple[Vector, Vector, Vector, Vector, Doubles], Indices, Doubles]:
     """Twin of `rank.rank`."""
-    cosine, keyword, matched, evidence, late, found_by, marks, text_hash, create_time, session, position, *rest = pool
+    (
+        cosine,
+        keyword,
+        matched,
+        evidence,
+        late,
+        found_by,
+        marks,
+        text_hash,
+        create_time,
+        session,
+        position,
+        speaker,
+        *rest,
+    ) = pool
     time_match, verdict, tie = rest
     similarity = np.nan_to_num((cosine - np.float32(weights.unrelated)) / np.float32(1 - weights.unrelated)).clip(-1, 1)
     is_echo = (marks & SAID != 0) & np.isin(text_hash, echo_hashes)
@@ -120,7 +140,7 @@ def rank(
     joined = (1 - late_shares) * joined + late_shares * _of_best(np.nan_to_num(late[rows]))
     session = np.where(marks[rows] & SENTENCE, session[rows], np.uint64(0))
     if weights.neighbour_weight > 0:
-        joined = _lent(joined, session, position[rows], marks[rows], weights)
+        joined = _lent(joined, session, position[rows], speaker[rows], marks[rows], weights)
     if len(time_match):
         joined = (1 - weights.time_share) * joined + weights.time_share * time_match[rows]
     raised = joined + (1 - joined) * weights.key_file_evidence
@@ -151,12 +171,17 @@ def rank(
     return rows[best_first], (joined, similar, relevance, score, log_decay[best_first]), np.array(tally), means
 
 
-def _lent(joined: Doubles, session: Longs, position: Docs, marks: Flags, weights: Weights) -> Doubles:
+def _lent(joined: Doubles, session: Longs, position: Docs, speaker: Words, marks: Flags, weights: Weights) -> Doubles:
     same = (session[:, None] == session) & (session != 0)
+    ahead = position[:, None] - position
+    is_told = (speaker[:, None] != 0) & (speaker != 0)
+    by_another = np.where(is_told, speaker[:, None] != speaker, abs(ahead) == 1)
     asks, lends_more = marks & ASKING != 0, marks & (ASKING | ASKING_FIRST) != 0
-    after, before = (same & (position[:, None] == position + step) for step in (1, -1))
-    lends = np.where(after & lends_more, weights.answer_weight, weights.neighbour_weight * (after | before))
-    lent = joined + lends @ joined - weights.asking_loss * asks * before.any(axis=1) * joined
+    by_place = same & by_another & (ahead > 0) & (ahead <= 2)
+    answers = by_place | (same & (ahead == 1) & ~by_place.any(axis=0))
+    beside = weights.neighbour_weight * (same & (abs(ahead) == 1))
+    lends = np.where(answers & lends_more, weights.answer_weight, beside)
+    lent = joined + lends @ joined - weights.asking_loss * asks * answers.any(axis=0) * joined
     before, after = (scores[session != 0].max(initial=0) for scores in (joined, lent))
     return np.where(session != 0, lent * (before / after if after > before else 1), joined)
 

@@ -2,7 +2,7 @@
 
 This is the only reader of TOML and of the environment in the service (`hummock_kernels/_jit.py` excepted, which must
 act before Numba is imported). The command line's own `HUMMOCK_TARGET` and `HUMMOCK_PROJECT` say where to call and
-belong to typer.
+belong to typer; `HUMMOCK_TOKEN` and the like say how, and belong to the client.
 
 The file is the one that `HUMMOCK_CONFIG` names, else `hummock.toml` in the working directory if it is there. Its keys
 are the fields below, `[llm]`, `[learning_llm]` and `[storage]` tables; in the environment the same key is `HUMMOCK_`
@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SecretStr,
@@ -39,7 +40,20 @@ _PREFIX = "HUMMOCK_"
 _CONFIG_FILE = "hummock.toml"
 _GIB = 1 << 30
 # Not the service's settings: read by this file, by the command line and by the tests.
-_OTHER_VARIABLES = frozenset({"HUMMOCK_CONFIG", "HUMMOCK_TARGET", "HUMMOCK_PROJECT", "HUMMOCK_SHARED"})
+_OTHER_VARIABLES = frozenset(
+    {
+        "HUMMOCK_CONFIG",
+        "HUMMOCK_TARGET",
+        "HUMMOCK_PROJECT",
+        "HUMMOCK_SHARED",
+        "HUMMOCK_TOKEN",
+        "HUMMOCK_TOKEN_FILE",
+        "HUMMOCK_TLS",
+        "HUMMOCK_TLS_CA",
+        "HUMMOCK_CLIENT_CERTIFICATE",
+        "HUMMOCK_CLIENT_KEY",
+    }
+)
 
 _SECRET = frozenset({"api_key", "llm", "learning_llm"})
 """What is not shown when it is wrong."""
@@ -66,6 +80,10 @@ def _absolute(path: Path) -> Path:
 
 
 Directory = Annotated[Path, AfterValidator(_absolute)]
+
+
+def _words(given: object) -> object:
+    return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
 
 
 def _http_url(url: str) -> str:
@@ -122,8 +140,21 @@ class Settings(BaseModel):
     """Path of a Unix socket to listen on instead of host and port."""
     http_port: int | None = Field(default=None, ge=0, le=65535)
     """Port of loopback on which calls are answered as JSON over HTTP too; 0 takes a free one, unset means none."""
+    http_hosts: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+    """Names besides localhost by which HTTP may be called, as a proxy before it does; with commas between them."""
+    metrics_port: int | None = Field(default=None, ge=0, le=65535)
+    """Port of loopback on which Prometheus reads counts and times of calls; 0 takes a free one, unset means none."""
     allow_remote_plaintext: bool = False
-    """Whether it may listen where other machines can reach it, without encryption."""
+    """Whether it may listen where other machines can reach it, without encryption. They need a token all the same."""
+    tls_certificate: Directory | None = None
+    """File (PEM) with the service's certificate and those between it and its authority; with `tls_key`, TLS is spoken.
+    The files may be replaced while it runs."""
+    tls_key: Directory | None = None
+    """File (PEM) with the private key, without a password."""
+    tls_client_ca: Directory | None = None
+    """File (PEM) with the authorities of clients, who then must show a certificate; unset asks for none."""
+    reflection: bool = True
+    """Whether it tells its contract to whoever asks (gRPC reflection), without a token."""
     model: str = Field(default="auto", min_length=1)
     """Name in the model registry, or "auto": the best that can be had."""
     models_dir: Directory = Field(default_factory=lambda data: data["data_dir"] / "models")
@@ -152,9 +183,28 @@ class Settings(BaseModel):
     readers: int = Field(default=0, ge=0, le=256)
     """Processes beside the service that answer recalls too, each with its own model and indexes in memory; they share
     its port and its data directory. For more recalls a second than one process can answer; Linux only."""
+    audit: bool = True
+    """Whether a line is written to `audit.jsonl` in the data directory for each write and each call that administers:
+    who, what, when, which project and ids, with what outcome; never content."""
+    slow_call_ms: int = Field(default=1000, ge=0)
+    """Calls that take so many milliseconds or more are logged, streams excepted; 0 logs none."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_json: bool = False
     """Log lines as JSON instead of text."""
+
+    @field_validator("tls_key")
+    @classmethod
+    def _goes_with_its_certificate(cls, key: Path | None, known: ValidationInfo) -> Path | None:
+        if (known.data.get("tls_certificate") is None) != (key is None):
+            raise ValueError("tls_certificate and tls_key go together")
+        return key
+
+    @field_validator("tls_client_ca")
+    @classmethod
+    def _has_what_it_adds_to(cls, authorities: Path | None, known: ValidationInfo) -> Path | None:
+        if authorities is not None and known.data.get("tls_key") is None:
+            raise ValueError("needs tls_certificate and tls_key")
+        return authorities
 
     @field_validator("readers")
     @classmethod

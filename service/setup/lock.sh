@@ -16,7 +16,7 @@ compile() {
     fi
 }
 
-compile server --extra server --extra code --extra convert pyproject.toml
+compile server --extra server --extra code --extra convert --extra http pyproject.toml
 # The same versions as the server's, so that one environment can hold all three.
 compile build --constraint service/locks/server.txt service/locks/build.in
 compile dev --constraint service/locks/server.txt \

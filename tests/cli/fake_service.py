@@ -187,6 +187,7 @@ class FakeService:
 
     target: str = ""
     asked: list[Message] = field(default_factory=list)
+    tokens: list[str | bytes | None] = field(default_factory=list)
     refusal: tuple[grpc.StatusCode, str] | None = None
     watch_ends_with: tuple[grpc.StatusCode, str] | None = None
 
@@ -260,6 +261,17 @@ class FakeService:
             yield answer
 
 
+class _Hearing(grpc.ServerInterceptor):
+    """Keeps which token came with each call."""
+
+    def __init__(self, heard: list[str | bytes | None]) -> None:
+        self._heard = heard
+
+    def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
+        self._heard.append(dict(handler_call_details.invocation_metadata or ()).get("authorization"))
+        return continuation(handler_call_details)
+
+
 def _servicer(base: type, methods: dict[str, Any]) -> Any:
     return type(base.__name__, (base,), methods)()
 
@@ -269,7 +281,7 @@ def running_fake() -> Iterator[FakeService]:
     """The fake on a free port of loopback."""
     fake = FakeService()
     learned = {"seq": "8", "results": [{"id": "m9", "status": "LEARN_STATUS_CREATED"}]}
-    server = grpc.server(ThreadPoolExecutor(4))
+    server = grpc.server(ThreadPoolExecutor(4), interceptors=[_Hearing(fake.tokens)])
     context_grpc.add_ContextServiceServicer_to_server(
         _servicer(
             context_grpc.ContextServiceServicer,
@@ -301,6 +313,7 @@ def running_fake() -> Iterator[FakeService]:
                 "DeleteMemories": fake.answer(
                     memory_service_pb.DeleteMemoriesResponse(), {"deletedCount": 1, "missingIds": ["gone"]}
                 ),
+                "Forget": fake.answer(memory_service_pb.ForgetResponse(), {"memoryCount": 3, "eventCount": 2}),
             },
         ),
         server,

@@ -68,7 +68,7 @@ def test_the_status_is_a_table(service: Stubs, project: str) -> None:
     use(service, project, 1)
     shown = run("status", "--scope", "s")
     assert shown.exit_code == 0
-    assert "长明灯[2J" in shown.stdout
+    assert r"长明灯\u001b[2J" in shown.stdout
     assert "\u001b" not in shown.stdout
     for part in ("鲸油, whale light", "cooling down", "last sent 1 turn ago"):
         assert part in shown.stdout

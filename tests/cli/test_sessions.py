@@ -31,7 +31,7 @@ def test_messages_are_shown_with_who_said_them_and_nothing_a_terminal_would_obey
     result = run("sessions", "show", "会话-1", "--limit", "2")
     assert result.stdout.splitlines() == [
         "1  user  2026-01-02 03:05:05",
-        "    还款日是哪天?[2J",
+        r"    还款日是哪天?\u001b[2J",
         "    and why",
         "2  assistant  2026-01-02 03:05:06",
         "    The tenth.",

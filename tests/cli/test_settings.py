@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hummock.v1 import memory_pb2, recall_pb2
+from hummock.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock.v1 import project_service_pb2 as pb
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
@@ -54,6 +54,8 @@ def test_set_sends_the_values_under_a_request_id_and_names_their_paths(run: Run,
         "chat.origins=manual, ai_output",
         "agent.decay_mode=off",
         "quotas.domains=0",
+        "secrets.policy=warn",
+        "review.policy=off",
     )
     assert result.exit_code == 0, result.stderr
     request = sent(fake)
@@ -62,12 +64,16 @@ def test_set_sends_the_values_under_a_request_id_and_names_their_paths(run: Run,
         "chat.origins",
         "agent.decay_mode",
         "quotas.domains",
+        "secrets.policy",
+        "review.policy",
     ]
     assert request.request_id
     assert request.settings.chat.min_similarity == 0.25
     assert list(request.settings.chat.origins) == [memory_pb2.ORIGIN_MANUAL, memory_pb2.ORIGIN_AI_OUTPUT]
     assert request.settings.agent.decay_mode == recall_pb2.DECAY_MODE_OFF
     assert request.settings.quotas.HasField("domains")
+    assert request.settings.secrets.policy == settings_pb2.SECRET_POLICY_WARN
+    assert request.settings.review.policy == settings_pb2.REVIEW_POLICY_OFF
 
 
 def test_unset_names_paths_and_sends_no_value(run: Run, fake: FakeService) -> None:

@@ -121,7 +121,9 @@ def test_the_locks_agree_where_they_overlap() -> None:
     assert all(pin.marker for pin in pins if pin.name in differing), differing
 
 
-@pytest.mark.parametrize(("lock", "extras"), [("server", ("server", "code", "convert")), ("dev", ("dev", "server"))])
+@pytest.mark.parametrize(
+    ("lock", "extras"), [("server", ("server", "code", "convert", "http")), ("dev", ("dev", "server", "http", "mcp"))]
+)
 def test_the_locks_hold_what_the_project_asks_for(lock: str, extras: tuple[str, ...]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]

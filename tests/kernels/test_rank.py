@@ -96,6 +96,7 @@ def pools(draw: st.DrawFn) -> tuple[Any, ...]:
         column(np.float64, st.integers(0, 20).map(lambda days: NOW + 86_400 - 86_400 * days)),
         column(np.uint64, st.integers(0, 2)),
         column(np.int32, st.integers(0, 4)),
+        column(np.uint32, st.integers(0, 2)),
         time_match if draw(st.booleans()) else time_match[:0],
         verdict if draw(st.booleans()) else verdict[:0],
         np.array(draw(st.permutations(range(n))), np.int32),
@@ -133,6 +134,7 @@ def ranked(n: int, tie: list[int], **columns: Any) -> tuple[list[int], int]:
         "create_time": np.full(n, NOW),
         "session": np.zeros(n, np.uint64),
         "position": np.zeros(n, np.int32),
+        "speaker": np.zeros(n, np.uint32),
         "time_match": np.empty(0, np.float32),
         "verdict": np.empty(0, np.float32),
     } | columns
@@ -190,6 +192,21 @@ def test_a_question_in_the_midst_lends_as_much_and_keeps_its_own() -> None:
     assert given[0][1] / given[0][0] < given[1][1] / given[1][0] < given[2][1] / given[2][0]
 
 
+def test_an_answer_is_what_another_says_within_two_turns() -> None:
+    """A question, what its asker adds, the answer of another; alone, the answer would come last."""
+    cosine = np.array([0.6, 0.4, 0.35, 0.36], np.float32)
+    position = np.array([5, 6, 7, 20], np.int32)
+    asking = {**TALK, "marks": np.array([SENTENCE | ASKING, SENTENCE, SENTENCE, SENTENCE], np.uint8)}
+    goes_on = {**asking, "speaker": np.array([1, 1, 2, 2], np.uint32)}
+    assert ranked(4, [0, 1, 2, 3], cosine=cosine, position=position, **goes_on)[0][0] == 2
+    nobody_knows = rank_scores(cosine, position, asking)
+    # Both sides of the talk are kept under one name.
+    assert rank_scores(cosine, position, {**asking, "speaker": np.ones(4, np.uint32)}) == nobody_knows
+    assert nobody_knows[1] > nobody_knows[2]
+    too_late = position + np.array([0, 0, 1, 0], np.int32)
+    assert rank_scores(cosine, too_late, goes_on)[2] < rank_scores(cosine, position, goes_on)[2]
+
+
 def rank_scores(cosine: NDArray[np.float32], position: NDArray[np.int32], talk: dict[str, Any]) -> list[float]:
     """Relevance of each row of a talk."""
     n = len(cosine)
@@ -205,6 +222,7 @@ def rank_scores(cosine: NDArray[np.float32], position: NDArray[np.int32], talk: 
         create_time=np.full(n, NOW),
         session=talk["session"],
         position=position,
+        speaker=talk.get("speaker", np.zeros(n, np.uint32)),
         time_match=np.empty(0, np.float32),
         verdict=np.empty(0, np.float32),
         tie=np.arange(n, dtype=np.int32),
@@ -243,6 +261,7 @@ def test_an_echo_lends_nothing() -> None:
         "late": np.full(3, np.nan, np.float32),
         "found_by": np.full(3, VECTOR, np.uint8),
         "create_time": np.full(3, NOW),
+        "speaker": np.zeros(3, np.uint32),
         "time_match": np.empty(0, np.float32),
         "verdict": np.empty(0, np.float32),
         "tie": np.arange(3, dtype=np.int32),

@@ -10,8 +10,10 @@ import pytest
 
 from hummock.core.errors import RequestIdReused
 from hummock.core.learning import NEVER, Usage
-from hummock.core.learning_requests import SettingsChanges
+from hummock.core.learning_requests import ObserveCommand, SettingsChanges
 from hummock.core.memory import MemoryKind
+from hummock.core.session import ObservedTurn
+from hummock.learning.observe import Observe
 from hummock.learning.references import Entries, ProjectReferences
 from hummock.render.turn import RenderTurn
 from tests.learning.workbench import Workbench, entry_id, titles, uuid
@@ -153,3 +155,37 @@ def test_a_restart_changes_nothing(tmp_path: Path) -> None:
         assert (bench.state(), bench.usage(), bench.profiles(), bench.replay()) == before
         assert bench.say("nothing", 4) == []
         assert bench.say("a pale tree", 5) == ["birch"]
+
+
+def test_a_turn_that_is_observed_again_is_learnt_from_once(bench: Workbench) -> None:
+    """I6: a repeat that comes late would have the learner read old words for the newest."""
+    told: list[str] = []
+    observe = Observe(bench.store, lambda project, text: told.append(text))
+    for text, request_id in (("alder", uuid(1)), ("birch", uuid(2)), ("alder", uuid(1))):
+        observe(_observation(text, request_id))
+    assert told == ["alder", "birch"]
+
+
+def test_a_stored_turn_that_is_told_of_again_is_learnt_from_once(bench: Workbench) -> None:
+    """I6: as a repeated LearnTurn does it."""
+    told: list[str] = []
+    observe = Observe(bench.store, lambda project, text: told.append(text))
+    for text, seq in (("alder", 100), ("birch", 101), ("alder", 100)):
+        observe.follow(
+            ObservedTurn(project="p", session_id="s", user_text=text, assistant_text="", used_memory_ids=(), seq=seq)
+        )
+    bench.update(enabled=False)  # behind it all that was written before has been told
+    assert told == ["alder", "birch"]
+
+
+def _observation(text: str, request_id: str) -> ObserveCommand:
+    return ObserveCommand(
+        project="p",
+        scope="s",
+        turn=1,
+        user_text=text,
+        assistant_text="",
+        used_ids=(),
+        request_id=request_id,
+        fingerprint=text.encode(),
+    )

@@ -19,7 +19,7 @@ from mcp.types import CallToolResult
 
 from hummock.cli import background
 from hummock.cli.background import LOG_FILE, BackgroundService, NotStarted, can_be_started
-from hummock.store.lmdb.environment import LOCK_FILE, DirectoryLock
+from hummock.store.lmdb.lock import LOCK_FILE, DirectoryLock
 from tests.mcp.test_tools import answer, text_of
 
 STARTED = re.compile(r"started one \(process (\d+)\)")
@@ -48,7 +48,7 @@ def data(tmp_path: Path) -> Iterator[Path]:
 
 
 def pid_of_service(data: Path) -> int:
-    return int((data / LOCK_FILE).read_text(encoding="ascii"))
+    return int((data / LOCK_FILE).read_text(encoding="ascii").split()[0])
 
 
 @pytest.fixture

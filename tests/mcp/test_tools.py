@@ -226,6 +226,14 @@ def test_what_is_remembered_is_found_by_the_next_call(agent: Agent) -> None:
     assert (first["status"], again["status"], again["id"]) == ("created", "duplicate", first["id"])
     (found,) = search["results"]
     assert (found["id"], found["title"], found["tags"]) == (first["id"], "Date formats", ["checkout"])
+    assert first["redacted"] == []
+
+
+def test_what_is_not_remembered_of_a_text_is_said(agent: Agent) -> None:
+    """X6."""
+    told = ask(agent, lambda client: client.call_tool("remember", {"text": "our wifi password is: hunter2!"}))
+    assert answer(told)["redacted"] == ["password"]
+    assert "hunter2" not in str(told)
 
 
 def test_what_is_forgotten_is_gone_and_what_was_not_there_is_named(

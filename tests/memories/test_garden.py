@@ -22,6 +22,7 @@ from hummock.core.memory import (
     Origin,
     Payload,
 )
+from hummock.core.secrets import SecretPolicy
 from hummock.memories.learn import Preparation, make_memory
 from hummock.ports.store import Reply, WriteRequest, Written
 from hummock.text.analyzer import document_terms
@@ -66,9 +67,9 @@ def update(work: Workplace, changes: Changes, memory_id: str = "a", request_id: 
 def test_a_memory_is_made_again_as_it_was_out_of_its_draft(draft: Draft) -> None:
     """An update that changes nothing changes nothing."""
     preparation = Preparation(WordEmbedder(), EstimatedTokens(), make_id=lambda: "m")
-    (first,) = preparation.prepare("p", [draft])
+    (first,) = preparation.prepare("p", [draft], SecretPolicy.REDACT)
     memory = make_memory(first, None, chunk_count=1, now=5.0)
-    (again,) = preparation.prepare("p", [as_draft(memory)])
+    (again,) = preparation.prepare("p", [as_draft(memory)], SecretPolicy.REDACT)
     assert again.index == first.index
     assert (again.content_hash, again.key) == (first.content_hash, first.key)
     assert again.words.analysed().token_count == first.words.analysed().token_count

@@ -7,9 +7,11 @@ import random
 import pytest
 
 from hummock.core.memory import DomainKnowledge, Draft, LearningRecord, LearnStatus, MemoryKind, Payload
+from hummock.core.patience import NobodyWaits, Patience
 from hummock.core.session import CreateSession, LearnedTurn, LearnTurnCommand, TurnSide
 from hummock.memories.learn import Preparation
 from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.quoted import MOST_SOURCE_CHARACTERS, Quoted, Sources
 from hummock.memories.sessions import Sessions
 from hummock.text.tokens import EstimatedTokens
 from tests.workplace import Workplace, note
@@ -145,3 +147,30 @@ def test_an_embedding_is_not_made_of_a_quote(talk: Talk) -> None:
 def test_an_answer_without_words_is_stored(talk: Talk) -> None:
     """1.1-14."""
     assert talk.turn("👍").assistant.status is LearnStatus.CREATED
+
+
+def test_a_turn_reads_no_more_of_what_it_used_than_a_limit(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """D2: five words with 200 used memories took minutes."""
+    long = [note(f"{name} says. " * (MOST_SOURCE_CHARACTERS // 30), f"long-{name}") for name in range(8)]
+    talk.place.teach(*long)
+    read: list[int] = []
+    add = Sources.add
+
+    def counting(sources: Sources, text: str) -> None:
+        read.append(len(text))
+        add(sources, text)
+
+    monkeypatch.setattr(Sources, "add", counting)
+    talk.turn("Nothing of this was said before.", *(one.id for one in long))
+    longest = max(len(one.payload.content) for one in long)
+    assert MOST_SOURCE_CHARACTERS <= sum(read) <= 2 * MOST_SOURCE_CHARACTERS + 8 * longest
+    assert len(read) < 2 * len(long)
+
+
+def test_a_turn_for_which_nobody_waits_is_not_read_to_its_end(talk: Talk) -> None:
+    """D2, V6 of the reliability notes."""
+    patience = Patience()
+    patience.end(NobodyWaits())
+    with pytest.raises(NobodyWaits):
+        Quoted(talk.place.store)("p", "s", FACTS[0], ["fact-0", "fact-1"], patience)
+    assert talk.turn(FACTS[0], "fact-0").assistant.status is LearnStatus.QUOTED

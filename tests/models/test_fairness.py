@@ -6,14 +6,18 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from threading import Lock, Semaphore
+from functools import partial
+from threading import Event, Lock, Semaphore
 
 import numpy as np
 import pytest
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.errors import Unavailable
+from hummock.core.patience import Patience
 from hummock.models import OnnxEmbedder
 from hummock.models.embedder import QUERIES_KEPT
+from hummock.models.text_lanes import TextLanes
 from hummock.ports.models import EmbeddingLate, QueryGloss
 from tests.fakes import FakeClock
 from tests.strategies import SPACE
@@ -67,7 +71,7 @@ def callers() -> Iterator[ThreadPoolExecutor]:
 
 
 def wait_until_queued(embedder: OnnxEmbedder, texts: int) -> None:
-    while embedder._executor._work_queue.qsize() < texts:
+    while embedder._texts.waiting() < texts:
         os.sched_yield()
 
 
@@ -234,4 +238,50 @@ def test_a_longer_query_is_expected_to_take_longer() -> None:
         embedder.embed_query(text)
     with pytest.raises(EmbeddingLate, match="would take"):
         embedder.embed_query("word " * 100, timeout_s=20.0)
+    embedder.close()
+
+
+def test_a_short_call_waits_for_the_text_that_runs_and_for_none_of_a_bulk_load(
+    model: HeldModel, callers: ThreadPoolExecutor
+) -> None:
+    """D16."""
+    embedder = OnnxEmbedder(model, slots=1)
+    bulk = [
+        callers.submit(embedder.embed_documents, [[f"{caller}{number}"] for number in range(4)], is_bulk=True)
+        for caller in "ab"
+    ]
+    model.started.acquire()
+    wait_until_queued(embedder, 3)
+    short = callers.submit(embedder.embed_documents, [["one sentence"]])
+    wait_until_queued(embedder, 4)
+    model.may_end.release(9)
+    assert len(short.result()) == 1
+    assert [len(one.result()) for one in bulk] == [4, 4]
+    assert model.ran[1] == "one sentence"
+    embedder.close()
+
+
+def test_bulk_texts_get_their_share_however_many_others_wait() -> None:
+    lanes, may_run, done = TextLanes(1, "test"), Event(), list[str]()
+    lanes.submit(may_run.wait, is_bulk=False)
+    waiting = [lanes.submit(partial(done.append, f"bulk {number}"), is_bulk=True) for number in range(4)]
+    waiting += [lanes.submit(partial(done.append, f"text {number}"), is_bulk=False) for number in range(24)]
+    may_run.set()
+    for one in waiting:
+        one.result()
+    assert [place for place, text in enumerate(done) if text.startswith("bulk")] == [6, 14, 22, 27]
+    lanes.shutdown()
+
+
+def test_nothing_is_embedded_for_whom_nobody_waits(model: HeldModel, callers: ThreadPoolExecutor) -> None:
+    """D9, D2: what is bulk stops between texts."""
+    embedder, patience = OnnxEmbedder(model, slots=1), Patience()
+    gone = callers.submit(embedder.embed_documents, [[f"a{number}"] for number in range(20)], patience)
+    model.started.acquire()
+    patience.end(Unavailable("the service is stopping"))
+    model.may_end.release(20)
+    with pytest.raises(Unavailable):
+        gone.result()
+    embedder.embed_documents([["b"]])
+    assert model.ran == ["a0", "b"]
     embedder.close()

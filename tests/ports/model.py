@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.strategies import Entry, unit_vector
+from hummock.core.memory import MemoryKind
+from tests.strategies import Entry, embedding, unit_vector
 
 K1, B = 1.2, 0.75
 
@@ -48,6 +49,19 @@ class ModelProject:
         if waits:
             self.entries[entry.id] = entry
         self._accept(changed=waits)
+
+    def foreign(self, kind: MemoryKind, mark: int) -> int:
+        """Of a kind, those whose first chunk's token vectors end as the mark says; what waits for vectors may be any.
+
+        Code is never in Chinese (a mark above 0), and all of it is in the other language where marks do not tell.
+        """
+        is_code = kind is MemoryKind.CODE_FRAGMENT
+        if is_code and mark >= 0:
+            return sum(entry.kind is kind for entry in self.entries.values()) * (not mark)
+        if not mark:
+            return 0
+        of_kind = [entry for entry in self.entries.values() if entry.kind is kind]
+        return sum(not entry.seeds or (embedding(entry.seeds[0]).tokens[-1, -1] < 0) == (mark < 0) for entry in of_kind)
 
     def cosine(self, entry: Entry, seed: int) -> float:
         chunks = [unit_vector(chunk).astype(np.float16).astype(np.float32) for chunk in entry.seeds]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from hummock.core.candidates import Candidates
-from hummock.core.memory import Filter, Memory, MemoryEventType
+from hummock.core.memory import Filter, Memory, MemoryEventType, MemoryKind
 from hummock.ports.store import Generation, Store
 from tests.ports.asking import ask
 from tests.ports.model import ModelProject
@@ -122,6 +122,14 @@ class StoreMachine(RuleBasedStateMachine):
         model = self.model[project]
         found = ask(self.store, project, seed=seed, terms=terms, min_seq=model.seq)
         self._is_as_in_the_model(found, model, seed, terms)
+
+    @invariant()
+    def knows_how_much_is_in_another_language(self) -> None:
+        for project, model in self.model.items():
+            for mark in (-1, 0, 1):
+                each = {kind: model.foreign(kind, mark) for kind in MemoryKind}
+                assert {kind: self.store.foreign(project, {kind}, mark) for kind in MemoryKind} == each
+                assert self.store.foreign(project, tuple(MemoryKind), mark) == sum(each.values())
 
     @invariant()
     def finds_vectors_by_their_texts(self) -> None:

@@ -11,6 +11,7 @@ from hummock.core.errors import ProjectNotFound
 from hummock.core.memory import Origin
 from hummock.core.recall import Preset, Recalled, RecallQuery
 from hummock.core.render import Quotas, RenderForm
+from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import NO_SETTINGS, SETTING_PATHS, PresetSettings, ProjectSettings, SettingOrigin
 from hummock.projects.projects import Settings
 from hummock.recall.cache import CachedRecall
@@ -57,6 +58,7 @@ def test_every_value_is_shown_with_its_default(settings: Settings) -> None:
         FORMS[form].budget_tokens for form in RenderForm
     ]
     assert values["quotas.learning_records"] == Quotas().learning_records
+    assert values["secrets.policy"] is SecretPolicy.REDACT
 
 
 def test_a_project_that_does_not_exist_has_none_and_a_change_makes_it(settings: Settings) -> None:

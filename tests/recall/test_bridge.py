@@ -10,7 +10,7 @@ import pytest
 
 from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, MemoryKind, Payload
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, MemoryKind, Payload
 from hummock.core.recall import KeywordMode, Preset, Recalled, RecallPath
 from hummock.models import PairDescription, build_tiny, open_embedder
 from hummock.ports.models import Embedder
@@ -123,6 +123,34 @@ def test_where_all_is_chinese_nothing_is_glossed(pair_desk: Desk) -> None:
     assert (answer.receipt.gloss, answer.receipt.gloss_version) == ((), "")
 
 
+def test_words_of_english_in_chinese_texts_are_no_english_texts(pair_desk: Desk) -> None:
+    """The second model is not asked for them."""
+    pair_desk.teach(
+        note("罚息的英文是 penalty interest 吗", "words"), *(note(text, f"zh{n}") for n, text in enumerate(CHINESE))
+    )
+    assert glossed(pair_desk.recall(QUESTION)) == {}
+    pair_desk.teach(note(ENGLISH, "answer"))
+    assert glossed(pair_desk.recall(QUESTION))
+
+
+def test_kinds_that_are_not_asked_for_are_no_reason_to_gloss(pair_desk: Desk) -> None:
+    pair_desk.teach(
+        *(note(text, f"zh{n}") for n, text in enumerate(CHINESE)),
+        code("def penalty_interest(overdue, repayment):\n    return overdue * repayment", "answer"),
+    )
+    assert glossed(pair_desk.recall(QUESTION))
+    notes = Filter(kinds=frozenset({MemoryKind.NOTE}))
+    assert glossed(pair_desk.recall(QUESTION, filter=notes)) == {}
+    assert glossed(pair_desk.recall(QUESTION, preset=Preset.CODEX)) == {}
+
+
+def test_an_english_question_of_english_texts_has_no_gloss(pair_desk: Desk) -> None:
+    pair_desk.teach(
+        note(ENGLISH, "answer"), note("the german for 利息 is not known to me, nor is it to others", "words")
+    )
+    assert glossed(pair_desk.recall(ASKED)) == {}
+
+
 @pytest.mark.parametrize(
     "text", ["how is penalty interest computed", "repayment_of", "请问这是什么", "2024", "利息 of an overdue repayment"]
 )
@@ -198,11 +226,14 @@ def test_code_is_not_taken_for_chinese_by_its_tables(pair_desk: Desk, monkeypatc
         code('WORDS = "还款 逾期 利息 本金 贷款 账户 余额 计算 还款日 罚息 宽限期"', "table"),
         code("def compute_repayment(overdue):\n    return overdue", "answer"),
         *(note(text, f"en{n}") for n, text in enumerate(OTHERS)),
+        note("灯塔在夜里发光", "zh"),
     )
     with_gloss = pair_desk.recall(ASKED)
     assert glossed(with_gloss)
     without_glosses(monkeypatch)
-    scores = [[(hit.memory.id, hit.score) for hit in each.hits] for each in (with_gloss, pair_desk.recall(ASKED))]
+    answers = (with_gloss, pair_desk.recall(ASKED))
+    scores = [{hit.memory.id: hit.score for hit in each.hits if hit.memory.id != "zh"} for each in answers]
+    assert len(scores[0]) == 2 + len(OTHERS)
     assert scores[0] == scores[1]
 
 

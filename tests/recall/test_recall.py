@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -13,7 +13,8 @@ import pytest
 from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
-from hummock.core.memory import Memory, Origin
+from hummock.core.memory import Memory, MemoryKind, Origin
+from hummock.core.patience import ENDLESS, Patience
 from hummock.core.project import GivenNames
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
 from hummock.ports.models import QueryGloss
@@ -39,7 +40,9 @@ class Broken:
     def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
         return False
 
-    def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
+    def embed_documents(
+        self, documents: Sequence[Sequence[str]], patience: Patience = ENDLESS, *, is_bulk: bool = False
+    ) -> list[tuple[Embedding, ...]]:
         raise RuntimeError(documents)
 
     def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:
@@ -244,6 +247,9 @@ class EditedInBetween:
         self._store = store
         self._edit = edit
 
+    def damaged(self, project: str) -> int:
+        return self._store.damaged(project)
+
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         found = self._store.candidates(project, queries, min_seq)
         edit, self._edit = self._edit, lambda: None
@@ -258,6 +264,12 @@ class EditedInBetween:
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         return self._store.holds_any(project, terms)
+
+    def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
+        return self._store.foreign(project, kinds, mark)
+
+    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
+        return self._store.holders(project, terms)
 
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         return self._store.load(project, docs, full=full)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.core.memory import Memory
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import GivenNames
 from hummock.core.recall import CrossEncoding, Degradation, KeywordMode, Preset, Recalled, RecallPath, RecallQuery
 from hummock.ports.models import Embedder, EmbeddingLate, Pair, QueryGloss
@@ -57,6 +57,9 @@ class Slow:
     def clock(self) -> FakeClock:
         return self.desk.clock
 
+    def damaged(self, project: str) -> int:
+        return 0
+
     @property
     def space(self) -> EmbeddingSpace:
         return self.desk.embedder.space
@@ -84,6 +87,12 @@ class Slow:
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         return self.desk.store.holds_any(project, terms)
+
+    def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
+        return self.desk.store.foreign(project, kinds, mark)
+
+    def holders(self, project: str, terms: Sequence[str]) -> tuple[int, ...]:
+        return self.desk.store.holders(project, terms)
 
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         (query,) = queries

@@ -10,13 +10,18 @@ import re
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from hummock.core.memory import Memory
+from msgspec.structs import replace
+
+from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin
 from hummock.core.project import ProjectInfo
+from hummock.core.recall import SearchResult
 from hummock.core.render import LITERAL_QUOTAS, Locale, Quotas, Tier
 from hummock.render.context import render_context
-from hummock.render.escape import clean
+from hummock.render.escape import clean, inline
 from hummock.render.listing import render_index, render_memories
+from hummock.render.search import text_of
 from hummock.render.section import Frame, Section, Selected, wording_of
+from hummock.render.tagged import body_of
 from hummock.render.waterfall import render_waterfall
 from hummock.text.tokens import EstimatedTokens
 from tests.render import reader
@@ -36,6 +41,7 @@ def check(seed: int, case: int) -> None:
     check_index(random)
     check_memories(random)
     check_context(random)
+    check_search(random)
 
 
 def check_waterfall(random: Random) -> None:
@@ -44,13 +50,13 @@ def check_waterfall(random: Random) -> None:
     section = render_waterfall(_selected(notes.values()), _frame(random.randrange(1, 900)))
     full, listed = reader.read_waterfall(section.text, ZH)
     assert_disarmed(section.text)
-    assert_nobody_speaks(section.text)
+    assert_nobody_speaks(section.text, keeps_keys=_has_read(notes))
     assert _shown(section) == [
         *((memory_id, Tier.FULL) for memory_id, _ in full),
         *((one.memory_id, Tier.INDEX) for one in listed),
     ]
     for memory_id, body in full:
-        assert body == _content(notes[memory_id]).strip("\n")
+        assert body == _body(notes[memory_id])
     _check_listed(listed, notes)
 
 
@@ -67,15 +73,30 @@ def check_index(random: Random) -> None:
 
 def check_memories(random: Random) -> None:
     """Lines of the memories form."""
-    notes = [one for one in _notes(random).values() if _content(one).strip("\n")]
+    notes = [one for one in _notes(random).values() if _named(one)]
     section = render_memories(_selected(notes), _frame(_ROOMY))
     if not notes:
         assert section.text == ""
         return
     assert_disarmed(section.text)
-    assert_nobody_speaks(section.text)
+    assert_nobody_speaks(section.text, keeps_keys=_has_read({one.id: one for one in notes}))
     read = reader.read_memories(section.text, ZH)
-    assert read == [("manual", _content(one).strip("\n")) for one in notes]
+    assert read == [(one.origin.name.lower(), _named(one)) for one in notes]
+
+
+def check_search(random: Random) -> None:
+    """What the search tool says: a numbered line, the source and the content of each result, and no line beside."""
+    notes = _notes(random)
+    results = tuple(
+        SearchResult(type="code", memory_id=one.id, title=one.index.title, content=_body(one), score=0.5, metadata={})
+        for one in notes.values()
+    )
+    text = text_of(results, ZH)
+    assert_disarmed(text)
+    assert_nobody_speaks(text)
+    heads = [line for line in text.split("\n") if not line.startswith("   ")]
+    said = [f"{n}. [code] {inline(one.index.title)} (score=0.50)" for n, one in enumerate(notes.values(), start=1)]
+    assert [line for line in heads if re.match(r"\d+\. ", line)] == said
 
 
 def check_context(random: Random) -> None:
@@ -87,13 +108,13 @@ def check_context(random: Random) -> None:
         record(f"r{n}", hostile_text(random), hostile_text(random), "a.java") for n in range(random.randrange(3))
     ]
     notes = [note(f"n{n}", hostile_text(random), title=f"title {n}") for n in range(random.randrange(3))]
-    codes = [fragment(f"c{n}", f"{n}{_short(random)}.java", hostile_text(random)) for n in range(random.randrange(3))]
+    codes = [_code(random, f"c{n}", f"{n}{_short(random)}.java") for n in range(random.randrange(3))]
     quotas = random.choice((Quotas(), LITERAL_QUOTAS))
     frame = Frame(wording=ZH, budget_tokens=_ROOMY, counter=COUNTER, info=ProjectInfo(path="/srv"), quotas=quotas)
     section = render_context(_selected([*domains, *records, *notes, *codes]), frame)
     assert_disarmed(section.text)
+    assert_nobody_speaks(section.text, keeps_keys=_has_read({one.id: one for one in codes}))
     lines = section.text.split("\n")
-    assert_nobody_speaks("\n".join(line for line, is_code in reader.with_blocks(lines) if not is_code))
     assert lines[:3] == ["## 项目背景", "- 项目路径: /srv", ""]
     del lines[:3]
     if domains or records or notes or codes:
@@ -137,7 +158,7 @@ def _check_listed(listed: list[reader.Listed], notes: dict[str, Memory]) -> None
         index = notes[entry.memory_id].index
         assert (entry.title, entry.summary) == (_folded(index.title), _folded(index.summary))
         assert entry.tags == " ".join(f"#{line}" for tag in index.tags if (line := _folded(tag)))
-        assert entry.origin == "manual"
+        assert entry.origin == notes[entry.memory_id].origin.name.lower()
 
 
 def _same(found: str, stored: str) -> bool:
@@ -148,14 +169,37 @@ def _same(found: str, stored: str) -> bool:
 
 
 def _notes(random: Random) -> dict[str, Memory]:
+    """Memories of all kinds."""
     notes = {}
     for _ in range(random.randrange(1, _MOST_MEMORIES + 1)):
         memory_id = hostile_text(random, 4)[:99] or "id"
-        tip = _short(random)
-        notes[memory_id] = note(
-            memory_id, hostile_text(random), title=tip, summary=tip, tags=(_short(random), _short(random))
-        )
+        index = MemoryIndex(title=_short(random), summary=_short(random), tags=(_short(random), _short(random)))
+        notes[memory_id] = replace(_of_any_kind(random, memory_id), index=index)
     return notes
+
+
+def _of_any_kind(random: Random, memory_id: str) -> Memory:
+    match random.randrange(6):
+        case 0:
+            return record(memory_id, hostile_text(random), hostile_text(random), _short(random))
+        case 1:
+            return domain(memory_id, _short(random), hostile_text(random), _short(random))
+        case 2:
+            return _code(random, memory_id, _short(random))
+        case 3:
+            return replace(note(memory_id, hostile_text(random)), kind=MemoryKind.ENTRY)
+    return note(memory_id, hostile_text(random))
+
+
+def _code(random: Random, memory_id: str, path: str) -> Memory:
+    """Code, as anybody says or as the indexer read it."""
+    return replace(
+        fragment(memory_id, path, hostile_text(random)), origin=random.choice((Origin.MANUAL, Origin.INDEXER))
+    )
+
+
+def _has_read(notes: dict[str, Memory]) -> bool:
+    return any(one.origin is Origin.INDEXER for one in notes.values())
 
 
 def _short(random: Random) -> str:
@@ -173,6 +217,17 @@ def _frame(budget_tokens: int) -> Frame:
 
 def _shown(section: Section) -> list[tuple[str, Tier]]:
     return [(one.memory_id, one.tier) for one in section.memories if one.tier is not Tier.DROPPED]
+
+
+def _body(one: Memory) -> str:
+    """All that it says, as a reader gets it back."""
+    return clean(body_of(one, ZH)).strip("\n")
+
+
+def _named(one: Memory) -> str:
+    """The same in a list, where an entry that does not say what it speaks of has its title before it."""
+    body, title = body_of(one, ZH), one.index.title.removesuffix("…")
+    return clean(body if one.kind is not MemoryKind.ENTRY or title in body else f"{title}: {body}").strip("\n")
 
 
 def _content(one: Memory) -> str:
@@ -195,7 +250,7 @@ def main() -> None:
             check(asked.seed, case)
         except AssertionError as error:
             raise SystemExit(f"case {case} of seed {asked.seed} is not read back: {error}") from error
-    print(f"{asked.cases} cases of seed {asked.seed}: every memory was read back, in four forms")
+    print(f"{asked.cases} cases of seed {asked.seed}: every memory was read back, in five forms")
 
 
 if __name__ == "__main__":

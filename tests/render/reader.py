@@ -5,29 +5,25 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hummock.render.escape import inert
 from hummock.render.section import Wording
+from hummock.text.markers import inert, is_spoken
 
-# What speakers are called; the service's own list may be longer.
-SPEAKERS = (
-    "human|user|assistant|system|developer|ai|tool|observation|thought|action|final answer|response|用户|助手|系统|人类"
-)
-# A line that is indented as code is nobody's.
-_SPOKEN = (
-    r"(?! {0,3}\t| {4})[^\S\n]*\\*"
-    rf"(?i:[*_#>]{{0,4}}[^\S\n]{{0,2}}(?:{SPEAKERS})[^\S\n]{{0,2}}[*_]{{0,4}}[^\S\n]{{0,2}}[:：])"
-)
-_ENTITY = re.compile(r"&((?:amp;)*)(lt;|#91;)")
+_ENTITY = re.compile(r"&((?:amp;)*)(lt;|#[0-9]{2,5};)")
+_SIGNS = {"lt;": "<", "#65308;": "＜", "#65124;": "﹤", "#91;": "[", "#65339;": "［", "#65095;": "﹇"} | {
+    "#93;": "]", "#65341;": "］", "#65096;": "﹈"
+}  # fmt: skip
+_BLOCK = re.compile(r"((?:`{3,}|~{3,})[^\S\n]{0,8}\\*)\\(?=tool_(?:code|outputs?|call|response))")
 
 
 def uninert(text: str) -> str:
     """What `inert` was given: an entity stands for a character where the text behind it makes it dangerous."""
-    read = text
-    for found in reversed(list(_ENTITY.finditer(text))):
-        plain = f"&{found[1][4:]}{found[2]}" if found[1] else {"lt;": "<", "#91;": "["}[found[2]]
+    read = _BLOCK.sub(r"\1", text)
+    for found in reversed(list(_ENTITY.finditer(read))):
+        if found[2] not in _SIGNS:
+            continue
+        plain = f"&{found[1][4:]}{found[2]}" if found[1] else _SIGNS[found[2]]
         before, behind = read[: found.start()], read[found.end() :]
         near = before[-2:]
         if inert(near + plain + behind[:120]).startswith(near + found[0]):
@@ -37,11 +33,12 @@ def uninert(text: str) -> str:
 
 def unspoken(text: str, also: str = r"(?!)") -> str:
     """The text without the backslashes before lines that read as a speaker's, or as one of these."""
-    return "\n".join(_without_backslash(line, rf"[^\S\n]*\\*(?:{also})|{_SPOKEN}") for line in text.split("\n"))
+    return "\n".join(_without_backslash(line, rf"[^\S\n]*\\*(?:{also})") for line in text.split("\n"))
 
 
 def _without_backslash(line: str, beginning: str) -> str:
-    return re.sub(r"^([^\S\n]*)\\", r"\1", line) if re.match(beginning, line) else line
+    is_marked = re.match(beginning, line) or is_spoken(line)
+    return re.sub(r"^([^\S\n]*)\\", r"\1", line) if is_marked else line
 
 
 def unquoted(text: str) -> str:
@@ -140,23 +137,7 @@ _MARKED = (
 
 
 def unmarked(text: str) -> str:
-    lines = [
-        _without_backslash(line, _MARKED if is_code else rf"{_MARKED}|{_SPOKEN}")
-        for line, is_code in with_blocks(text.split("\n"))
-    ]
-    return uninert("\n".join(lines))
-
-
-def with_blocks(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it opens a block of code or stands in one."""
-    fence = ""
-    for line in lines:
-        if not fence:
-            opens = re.match(r" {0,3}(?:(`{3,})[^`]*$|(~{3,}))", line)
-            fence = (opens[1] or opens[2]) if opens else ""
-        elif (end := re.match(r" {0,3}(`+|~+)[ \t]*$", line)) and end[1].startswith(fence):
-            fence = ""
-        yield line, bool(fence)
+    return uninert("\n".join(_without_backslash(line, _MARKED) for line in text.split("\n")))
 
 
 def read_body(lines: list[str], *stops: str) -> str:
@@ -182,6 +163,6 @@ def read_fragment(lines: list[str], label: str) -> tuple[str, str]:
     delimiter = lines.pop(0)
     assert re.fullmatch("`{3,}", delimiter)
     end = lines.index(delimiter)
-    code = uninert("\n".join(lines[:end]))
+    code = uninert(unspoken("\n".join(lines[:end])))
     del lines[: end + 2]
     return path, code

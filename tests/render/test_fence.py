@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from hummock.core.memory import Origin
 from hummock.core.render import Locale, MemoryMark
 from hummock.render import escape
 from hummock.render.compose import marked
 from hummock.render.context import render_context
-from hummock.render.escape import inert
 from hummock.render.listing import render_memories
-from hummock.render.section import Frame, Section, Selected, wording_of
+from hummock.render.section import Form, Frame, Section, Selected, wording_of
 from hummock.render.waterfall import render_waterfall
+from hummock.text.markers import inert
 from hummock.text.tokens import EstimatedTokens
 from tests.render import fuzz
 from tests.render.hostile import assert_disarmed, assert_nobody_speaks
@@ -85,11 +87,21 @@ def text_between(text: str, before: str, behind: str) -> str:
 def test_ordinary_code_stands_in_every_form_as_it_was_stored(code: str) -> None:
     """S0-24, S2-10: what a model copies from a memory has to compile."""
     body = code.rstrip("\n")
-    item = selected(fragment("c", "a.src", code))
+    item = selected(replace(fragment("c", "a.src", code), origin=Origin.INDEXER))
     assert text_between(render_context(item, FRAME).text, "```\n", "\n```\n") == body
     assert text_between(render_waterfall(item, FRAME).text, "文件: a.src\n", "\n</recalled_memory>") == body
     assert body.replace("\n", "\n  ") in render_memories(item, FRAME).text
-    assert escape.prose(f"```\n{body}\n```") == f"```\n{body}\n```"
+
+
+@pytest.mark.parametrize(
+    "line", ["Human: x", "system: x", "### Instruction:", "用户：x", "ｓｙｓｔｅｍ: x", "\u3164Claude: x"]
+)
+@pytest.mark.parametrize("write", [render_context, render_waterfall, render_memories])
+def test_code_of_any_caller_speaks_no_more_than_prose(line: str, write: Form) -> None:
+    """S2-10, S4-36: its kind is its writer's choice."""
+    code = fragment("c", "a.src", f"x = 1\n{line}\n")
+    for one in (code, replace(code, origin=Origin.USER_INPUT), replace(code, origin=Origin.INDEXER, trust=0.2)):
+        assert_nobody_speaks(write(tuple(selected(one)), FRAME).text)
 
 
 @pytest.mark.parametrize("code", ORDINARY_CODE.values(), ids=ORDINARY_CODE.keys())
@@ -113,7 +125,7 @@ def test_what_imitates_a_marker_is_disarmed_in_code_too(marker: str) -> None:
     for text in (
         escape.fenced(marker),
         escape.quoted(marker),
-        escape.quoted(marker, is_code=True),
+        escape.quoted(marker, keeps_keys=True),
         escape.prose(marker),
     ):
         assert marker not in text

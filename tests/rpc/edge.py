@@ -25,7 +25,7 @@ from hummock.memories.garden import Garden
 from hummock.ports.store import Page
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes
-from hummock.rpc.server import Server
+from hummock.rpc.server import Access, Server
 from hummock.rpc.use_cases import UseCases
 from tests.rpc import samples
 from tests.rpc.fixed_learning import FixedLearning, FixedScan, observe
@@ -141,6 +141,8 @@ def use_cases(**chosen: Any) -> UseCases:
         "explain": samples.explained,
         "feedback": samples.feedback_noted,
         "garden": FixedGarden(),
+        "forget": samples.Forgotten(),
+        "review": samples.Reviewed(),
         "projects": FixedProjects(),
         "export": samples.Exported(),
         "import_parts": samples.imported,
@@ -152,6 +154,7 @@ def use_cases(**chosen: Any) -> UseCases:
         "status": samples.status,
         "embedding_status": lambda: samples.status().embedding,
         "follow": lambda follower: None,
+        "trouble": lambda: "",
     }
     return UseCases(**(fixed | chosen))
 
@@ -213,11 +216,12 @@ async def edge(
     waiting_limit: int = 256,
     address: str = LOOPBACK,
     opened: bool = True,
+    access: Access | None = None,
 ) -> AsyncIterator[Edge]:
     """A server with these use cases, opened unless said otherwise, and a channel to it."""
     async with AsyncExitStack() as stack:
         lanes = _lanes(stack, workers, waiting_limit)
-        server = await Server.start(chosen or use_cases(), lanes, address)
+        server = await Server.start(chosen or use_cases(), lanes, address, access=access or Access())
         stack.push_async_callback(server.stop, 0)
         if opened:
             await server.open()
@@ -226,11 +230,18 @@ async def edge(
 
 
 def _lanes(stack: AsyncExitStack, workers: int, waiting_limit: int) -> Lanes:
-    reads, writes = (stack.enter_context(ThreadPoolExecutor(workers)) for _ in range(2))
+    reads, writes, streams = (stack.enter_context(ThreadPoolExecutor(workers)) for _ in range(3))
     return Lanes(
         read=AdmissionQueue(reads, workers=workers, waiting_limit=waiting_limit),
         write=AdmissionQueue(writes, workers=workers, waiting_limit=waiting_limit),
+        stream=AdmissionQueue(streams, workers=workers, waiting_limit=waiting_limit),
     )
+
+
+def one_worker(executor: ThreadPoolExecutor) -> Lanes:
+    """Lanes that share an executor of one thread."""
+    read, write, stream = (AdmissionQueue(executor, workers=1) for _ in range(3))
+    return Lanes(read=read, write=write, stream=stream)
 
 
 @contextmanager

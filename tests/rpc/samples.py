@@ -42,10 +42,13 @@ from hummock.core.recall import (
     StageTime,
 )
 from hummock.core.render import MemoryMark, Rendered, RenderedMemory, RenderQuery, Tier
+from hummock.core.review import Held, HeldPage
 from hummock.core.session import LearnedSide, LearnedTurn, LearnTurnCommand, PromptRole, Session, SessionMessage
 from hummock.core.settings import PresetSettings, ProjectSettings, Setting, SettingOrigin, SettingsShown
 from hummock.core.tools import ToolDefinition
 from hummock.core.transfer import ExportedMemory, ExportPage, Given, GivenMemory, GivenMessage, Imported
+from hummock.memories import forget, review
+from hummock.ports.store import Written
 
 SPACE = EmbeddingSpace(
     id="0123456789abcdef0123456789abcdef",
@@ -317,6 +320,30 @@ def imported(project: str, parts: Sequence[Given]) -> Imported:
 
 UPDATED = Updated(memory=MEMORY, seq=9)
 DELETED = Deleted(seq=10, deleted_count=1, missing_ids=("gone",))
+
+
+class Forgotten:
+    """Forgets one memory, whatever it is asked."""
+
+    def __call__(self, _: forget.ForgetCommand) -> tuple[forget.Receipt, int]:
+        return forget.Receipt(memory_count=1, event_count=2, ids_digest="0" * 64), 11
+
+    def count(self, command: forget.ForgetCommand) -> tuple[forget.Receipt, int]:
+        return self(command)
+
+
+class Reviewed:
+    """Holds one memory, and decides as it is asked."""
+
+    def page(self, project: str, after: str, limit: int) -> HeldPage:
+        del project, limit
+        return HeldPage(held=(Held(memory=MEMORY, families=("override",), hold_time=7.0),) if not after else ())
+
+    def approve(self, command: review.ReviewCommand) -> Written[review.Decided]:
+        return Written(seq=12, reply=review.Decided(count=1, missing_ids=command.ids[1:]))
+
+    def reject(self, command: review.ReviewCommand) -> Written[review.Decided]:
+        return self.approve(command)
 
 
 def feedback_noted(command: FeedbackCommand) -> FeedbackNoted:

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from hummock.core.errors import Overloaded
+from hummock.core.errors import DeadlinePassed, Overloaded
 from hummock.core.futures import then
-from hummock.rpc.admission import AdmissionQueue, DeadlinePassed, Load
+from hummock.rpc import admission
+from hummock.rpc.admission import ALWAYS_WAIT, LONGEST_WAIT_S, AdmissionQueue, Load, _Whose
 
 Made = TypeVar("Made")
 
@@ -160,10 +161,10 @@ def test_work_whose_deadline_passed_while_it_waited_never_runs() -> None:
     async def run() -> None:
         ran: list[str] = []
         async with blocked() as busy:
-            late = busy.call(busy.queue.run(lambda: ran.append("late"), until_s=1.0))
-            in_time = busy.call(busy.queue.run(lambda: ran.append("in time"), until_s=3.0))
+            late = busy.call(busy.queue.run(lambda: ran.append("late"), until_s=0.1))
+            in_time = busy.call(busy.queue.run(lambda: ran.append("in time"), until_s=0.3))
             await turn()
-            busy.clock.now_s = 2.0
+            busy.clock.now_s = 0.2
             busy.release.set()
             with pytest.raises(DeadlinePassed):
                 await late
@@ -318,3 +319,159 @@ def test_work_that_stops_an_iteration_fails_its_call_instead_of_leaving_it_waiti
 
     with pytest.raises(RuntimeError, match="StopIteration"):
         asyncio.run(run())
+
+
+def test_a_flood_of_one_project_neither_denies_nor_delays_anothers_call() -> None:
+    """D8, V10 of the reliability notes: the newest of the flood gives its place away."""
+
+    async def run() -> None:
+        ran: list[str] = []
+        async with blocked(waiting_limit=4) as busy:
+            flood = [busy.call(busy.queue.run(partial(ran.append, f"{n}"), project="loud")) for n in range(4)]
+            await turn()
+            with pytest.raises(Overloaded):
+                await busy.queue.run(lambda: None, project="loud")
+            quiet = busy.call(busy.queue.run(partial(ran.append, "quiet"), project="quiet"))
+            await turn()
+            assert isinstance(flood[3].exception(), Overloaded)
+            assert busy.queue.load == Load(running=1, waiting=4)
+            busy.release.set()
+            await quiet
+        assert ran.index("quiet") <= 1
+        assert ran == ["0", "quiet", "1", "2"]
+
+    asyncio.run(run())
+
+
+def test_interactive_work_goes_before_bulk() -> None:
+    """D16."""
+
+    async def run() -> None:
+        ran: list[str] = []
+        async with blocked(waiting_limit=4) as busy:
+            for number in range(3):
+                busy.call(busy.queue.run(partial(ran.append, f"b{number}"), is_patient=True, is_bulk=True))
+            await turn()
+            busy.call(busy.queue.run(partial(ran.append, "call")))
+            await turn()
+        assert ran == ["call", "b0", "b1", "b2"]
+
+    asyncio.run(run())
+
+
+def test_streams_that_wait_take_no_place_of_a_call() -> None:
+    """D1."""
+
+    async def run() -> None:
+        async with blocked(waiting_limit=1) as busy:
+            for _ in range(50):
+                busy.call(busy.queue.run(lambda: None, is_patient=True))
+            await turn()
+            call = busy.call(busy.queue.run(lambda: "answered"))
+            await turn()
+            busy.release.set()
+            assert await call == "answered"
+
+    asyncio.run(run())
+
+
+@pytest.fixture
+def no_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few calls are told from many by nothing but their time."""
+    monkeypatch.setattr(admission, "ALWAYS_WAIT", 0)
+
+
+def a_mean_of(seconds: float, busy: Blocked) -> None:
+    """Has the queue know what calls take."""
+    for _ in range(200):
+        busy.queue.worked(_Whose(project="p", is_patient=False, is_bulk=False, arrived_s=0.0), seconds)
+
+
+@pytest.mark.usefixtures("no_few")
+@pytest.mark.parametrize(("stands_s", "most"), [(0.0, 10), (5.0, 1)])
+def test_who_would_wait_too_long_is_refused_at_the_door(stands_s: float, most: int) -> None:
+    """V7: a burst passes, and a queue that stands stays short, however many calls may wait by their number."""
+
+    async def run() -> None:
+        async with blocked(waiting_limit=100) as busy:
+            a_mean_of(0.1, busy)
+            first = busy.call(busy.queue.run(lambda: None, is_patient=True))
+            await turn()
+            busy.clock.now_s = stands_s
+            for _ in range(most):
+                busy.call(busy.queue.run(lambda: None))
+                await turn()
+            assert busy.queue.load.waiting == 1 + most
+            with pytest.raises(Overloaded, match="too long") as caught:
+                await busy.queue.run(lambda: None)
+            assert caught.value.wait_s == pytest.approx(0.1 * (1 + most), rel=0.02)
+            busy.release.set()
+            await first
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("no_few")
+def test_who_would_be_too_late_is_refused_at_the_door_instead_of_waiting_for_nothing() -> None:
+    """V6 of the reliability notes."""
+
+    async def run() -> None:
+        async with blocked(waiting_limit=100) as busy:
+            a_mean_of(0.1, busy)
+            for _ in range(3):
+                busy.call(busy.queue.run(lambda: None))
+            await turn()
+            with pytest.raises(Overloaded):
+                await busy.queue.run(lambda: None, until_s=0.25)
+            busy.call(busy.queue.run(lambda: None, until_s=0.35))
+            await turn()
+            assert busy.queue.load.waiting == 4
+
+    asyncio.run(run())
+
+
+def test_a_few_slow_calls_are_never_refused_for_the_time_that_they_wait() -> None:
+    async def run() -> None:
+        async with blocked(waiting_limit=100) as busy:
+            a_mean_of(60.0, busy)
+            busy.clock.now_s = 5.0
+            for _ in range(ALWAYS_WAIT + 1):
+                busy.call(busy.queue.run(lambda: None))
+                await turn()
+            assert busy.queue.load.waiting == ALWAYS_WAIT + 1
+            with pytest.raises(Overloaded, match="too long"):
+                await busy.queue.run(lambda: None)
+
+    asyncio.run(run())
+
+
+def test_what_waited_longer_than_was_expected_is_refused_and_not_done() -> None:
+    async def run() -> None:
+        ran: list[str] = []
+        async with blocked(waiting_limit=100) as busy:
+            late = busy.call(busy.queue.run(lambda: ran.append("late")))
+            await turn()
+            for _ in range(ALWAYS_WAIT + 1):
+                busy.call(busy.queue.run(lambda: None, is_patient=True))
+            await turn()
+            busy.clock.now_s = LONGEST_WAIT_S + 1
+            busy.release.set()
+            with pytest.raises(Overloaded, match="too long"):
+                await late
+        assert ran == []
+        assert busy.queue.load == Load(running=0, waiting=0)
+
+    asyncio.run(run())
+
+
+def test_one_slow_call_does_not_close_the_door_to_others() -> None:
+    async def run() -> None:
+        async with blocked(waiting_limit=100) as busy:
+            a_mean_of(0.001, busy)
+            busy.queue.worked(_Whose(project="p", is_patient=False, is_bulk=False, arrived_s=0.0), 60.0)
+            for _ in range(50):
+                busy.call(busy.queue.run(lambda: None))
+            await turn()
+            assert busy.queue.load.waiting == 50
+
+    asyncio.run(run())

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from hummock.core.errors import Unavailable
 from hummock.rpc.streams import Feed, TooManyStreams
 
 
@@ -87,16 +88,63 @@ def test_beyond_the_limit_a_stream_is_refused_until_another_ends() -> None:
     on_a_feed(run, max_streams=2)
 
 
-def test_the_end_of_the_feed_wakes_all() -> None:
+def test_the_end_of_the_feed_ends_all_wherever_they_wait() -> None:
+    """V11 of the reliability notes."""
+
     async def run(feed: Feed) -> None:
-        with feed.following("p") as first, feed.following("q") as second:
-            assert not feed.is_over
-            feed.end()
-            assert feed.is_over
-            assert first.is_set()
-            assert second.is_set()
+        async def wait() -> None:
+            with feed.until_over():
+                await asyncio.Event().wait()
+
+        waiting = [asyncio.create_task(wait()) for _ in range(2)]
+        await turn()
+        feed.end()
+        late = asyncio.create_task(wait())
+        await asyncio.wait([*waiting, late])
+        assert [type(one.exception()) for one in (*waiting, late)] == [Unavailable] * 3
 
     on_a_feed(run)
+
+
+def test_who_hangs_up_is_cancelled_though_the_service_stops() -> None:
+    async def run(feed: Feed) -> None:
+        async def wait() -> None:
+            with feed.until_over():
+                await asyncio.Event().wait()
+
+        gone, both = asyncio.create_task(wait()), asyncio.create_task(wait())
+        await turn()
+        gone.cancel()
+        await asyncio.wait([gone])
+        feed.end()
+        both.cancel()
+        await asyncio.wait([both])
+        assert gone.cancelled()
+        assert both.cancelled()
+
+    on_a_feed(run)
+
+
+def test_one_caller_or_one_project_cannot_take_all_streams() -> None:
+    """D7, D1."""
+
+    async def run(feed: Feed) -> None:
+        with feed.following("p", "mine"), feed.following("q", "mine"):
+            with pytest.raises(TooManyStreams, match="2 streams of this caller are open"), feed.following("r", "mine"):
+                pass
+            with feed.following("p", "another"), feed.following("p", "a third"):
+                with pytest.raises(TooManyStreams, match="3 streams of this project"), feed.following("p", "a fourth"):
+                    pass
+                with feed.following("q", "a fourth"):
+                    assert feed.streams == 5
+        with feed.following("r", "mine"):
+            assert feed.streams == 1
+        assert not feed._callers
+
+    async def made() -> None:
+        await run(Feed(max_streams=8, of_a_project=3, of_a_caller=2))
+
+    asyncio.run(made())
 
 
 def test_a_write_after_the_loop_has_closed_is_no_error() -> None:

@@ -13,6 +13,7 @@ from grpc import aio
 
 from hummock.recall.cache import CachedRecall
 from hummock.rpc.admission import AdmissionQueue
+from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import TcpAddress
 from hummock.rpc.reader import serve_recalls
@@ -84,9 +85,11 @@ async def reading(service: Service | None) -> AsyncIterator[Any]:
         serving = asyncio.create_task(
             serve_recalls(
                 cast(CachedRecall, OnWorkers(recalled)),
-                Lanes(read=queue, write=queue),
+                Lanes(read=queue, write=queue, stream=queue),
                 TcpAddress(host="127.0.0.1", port=0),
                 f"127.0.0.1:{port}",
+                gate=Gate(),
+                tls=None,
                 until=until,
                 on_listening=bound.set_result,
             )

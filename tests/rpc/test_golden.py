@@ -11,7 +11,7 @@ from pathlib import Path
 from google.protobuf.json_format import MessageToDict
 
 from hummock.core import errors
-from hummock.rpc.admission import DeadlinePassed
+from hummock.core.errors import DeadlinePassed
 from hummock.rpc.status import InternalError, ReplyTooLarge, to_proto
 from hummock.rpc.validation import RulesBroken, Violation
 

@@ -10,9 +10,9 @@ from functools import partial
 
 import pytest
 
-from hummock.core.errors import Overloaded
+from hummock.core.errors import DeadlinePassed, Overloaded
 from hummock.core.futures import then
-from hummock.rpc.admission import DeadlinePassed, Load
+from hummock.rpc.admission import Load
 from hummock.rpc.lanes import inline_queue
 
 

@@ -10,7 +10,8 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from hummock.rpc import status, streams, validation, values
+from hummock.memories.quoted import MOST_SOURCE_CHARACTERS
+from hummock.rpc import admission, status, streams, validation, values
 from hummock.rpc.listening import SERVICES
 from hummock.rpc.validation import RulesBroken, check
 from hummock.v1 import memory_pb2, recall_pb2
@@ -75,6 +76,18 @@ def test_metadata_breaks_its_rules_by_its_names_and_its_values(kind: type[Messag
 
 def test_what_no_rule_says_is_as_the_table_has_it() -> None:
     assert (validation.MAX_REQUEST_BYTES, status.MAX_REPLY_BYTES) == (4 * MIB, 4 * MIB)
+    assert status.LARGEST_REPLY_BYTES == 16 * MIB
     assert (values.MAX_PAGE_SIZE, streams.MAX_STREAMS) == (1000, 1000)
-    for row in ("| a request | 4 MiB |", "| a page | 1000 |", "| streams open at once | 1000 |"):
+    assert (streams.MAX_STREAMS_OF_A_PROJECT, streams.MAX_STREAMS_OF_A_CALLER) == (600, 200)
+    assert (admission.LONGEST_WAIT_S, admission.STANDING_WAIT_S, admission.ALWAYS_WAIT) == (1.0, 0.1, 32)
+    assert MOST_SOURCE_CHARACTERS == 262_144
+    for row in (
+        "| a request | 4 MiB |",
+        "| a page | 1000 |",
+        "| streams open at once | 1000 |",
+        "| streams open at once of a project | 600 |",
+        "| streams open at once of a caller | 200 |",
+        "| what a call may wait for a worker, behind more than 32 others | 1 s; 0.1 s once",
+        "| text of used memories that LearnTurn compares an answer with | 262144 characters",
+    ):
         assert row in TABLE

@@ -17,12 +17,22 @@ from hummock.rpc.readers import LISTENING_ON, Readers
 
 ADDRESS, SERVICE = TcpAddress(host="127.0.0.1", port=7420), UnixAddress(path=Path("/run/service.sock"))
 
+_BEATS = """
+import threading
+def beat():
+    while True:
+        os.write(1, b".")
+        threading.Event().wait(0.05)
+threading.Thread(target=beat, daemon=True).start()
+"""
+
 OBEDIENT = f"""
 import os, sys
 told = sys.stdin.readline() + sys.stdin.readline()
 with open(sys.argv[1], "w") as pipe:
     pipe.write(f"{{os.getpid()}}\\n{{told}}")
 print({LISTENING_ON!r} + "here", flush=True)
+{_BEATS}
 sys.stdin.read()
 """
 """Tells the pipe who it is and what it was told, listens, and ends when its stdin does."""
@@ -97,6 +107,22 @@ with open(sys.argv[1], "w") as pipe:
         os.kill(first, signal.SIGKILL)
         second, _ = begun(pipe)
     assert not is_there(first)
+    assert not is_there(second)
+
+
+def test_a_reader_that_falls_silent_is_killed_and_followed_by_another(
+    pipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """V12: stopped, it would keep its share of the port, and whoever is given to it would wait."""
+    monkeypatch.setattr(readers, "_PAUSES_S", (0.0, 0.0))
+    with Readers(1, command(OBEDIENT, str(pipe)), "the settings") as beside:
+        thread = Thread(target=beside.listen, args=(ADDRESS, SERVICE))
+        thread.start()
+        first, _ = begun(pipe)
+        thread.join()
+        os.kill(first, signal.SIGSTOP)
+        second, _ = begun(pipe)
+        assert not is_there(first)
     assert not is_there(second)
 
 

@@ -20,14 +20,16 @@ from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from hummock.access.door import Door, Exposure
+from hummock.access.tokens import TokenFile
+from hummock.core.access import Scope
 from hummock.core.errors import StartError
 from hummock.core.recall import Recalled, RecallQuery
-from hummock.rpc.admission import AdmissionQueue
-from hummock.rpc.lanes import Lanes
+from hummock.rpc.gate import Gate
 from hummock.rpc.listening import TcpAddress, parse_address
-from hummock.rpc.server import Server
+from hummock.rpc.server import Access, Server
 from hummock.v1.recall_pb2 import RecallRequest
-from tests.rpc.edge import LOOPBACK, edge, refused, use_cases
+from tests.rpc.edge import LOOPBACK, edge, one_worker, refused, use_cases
 from tests.rpc.samples import recalled
 
 RECALL = "ContextService/Recall"
@@ -180,7 +182,7 @@ def test_reflection_lists_every_service_and_needs_no_file_of_rules() -> None:
 def test_health_says_not_serving_until_the_server_opens() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
+            lanes = one_worker(executor)
             server = await Server.start(use_cases(), lanes, LOOPBACK)
             async with aio.insecure_channel(str(server.address)) as channel:
                 health = health_pb2_grpc.HealthStub(channel)
@@ -251,7 +253,7 @@ def test_a_unix_socket_serves_its_owner_alone_and_is_removed(tmp_path: Path) -> 
 def start_error(address: str, **options: Any) -> str:
     async def run() -> str:
         with ThreadPoolExecutor(1) as executor:
-            lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
+            lanes = one_worker(executor)
             with pytest.raises(StartError) as caught:
                 await Server.start(use_cases(), lanes, address, **options)
         return str(caught.value)
@@ -294,11 +296,13 @@ def test_plaintext_that_other_machines_can_reach_is_refused_with_the_reason(host
     assert "is not encrypted" in start_error(f"{host}:0")
 
 
-def test_plaintext_for_other_machines_can_be_allowed() -> None:
+def test_plaintext_for_other_machines_can_be_allowed(tmp_path: Path) -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
-            server = await Server.start(use_cases(), lanes, "0.0.0.0:0", allow_remote_plaintext=True)
+            TokenFile(tmp_path).create("a", [Scope.parse("*:read")], now_s=1)
+            gate = Gate(Door(tmp_path, Exposure.NETWORK))
+            access = Access(gate=gate, allow_remote_plaintext=True)
+            server = await Server.start(use_cases(), one_worker(executor), "0.0.0.0:0", access=access)
             assert isinstance(server.address, TcpAddress)
             assert server.address.port > 0
             await server.stop(0)
@@ -320,13 +324,12 @@ def test_a_socket_path_that_cannot_be_used_is_refused(path: str) -> None:
 SCRIPT = """
 import asyncio, sys
 from concurrent.futures import ThreadPoolExecutor
-from hummock.rpc.admission import AdmissionQueue
-from hummock.rpc.lanes import Lanes
+from hummock.rpc.gate import Gate
 from hummock.rpc.server import serve
-from tests.rpc.edge import use_cases
+from tests.rpc.edge import one_worker, use_cases
 
 with ThreadPoolExecutor(1) as executor:
-    lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
+    lanes = one_worker(executor)
     asyncio.run(serve(use_cases(), lanes, "127.0.0.1:0", warm_up=lambda address: print("warm", flush=True),
                       on_listening=lambda address: print(address, flush=True)))
 print("closed", flush=True)
@@ -351,17 +354,16 @@ def test_a_signal_drains_and_ends_the_process_in_order(number: signal.Signals) -
 STUCK_SCRIPT = """
 import asyncio, threading
 from concurrent.futures import ThreadPoolExecutor
-from hummock.rpc.admission import AdmissionQueue
-from hummock.rpc.lanes import Lanes
+from hummock.rpc.gate import Gate
 from hummock.rpc.server import serve
-from tests.rpc.edge import use_cases
+from tests.rpc.edge import one_worker, use_cases
 
 def warm_up(address):
     print("stuck", flush=True)
     threading.Event().wait()
 
 with ThreadPoolExecutor(1) as executor:
-    lanes = Lanes(read=AdmissionQueue(executor, workers=1), write=AdmissionQueue(executor, workers=1))
+    lanes = one_worker(executor)
     asyncio.run(serve(use_cases(), lanes, "127.0.0.1:0", warm_up=warm_up))
 print("closed", flush=True)
 """

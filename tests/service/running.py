@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import grpc
 
@@ -79,8 +80,13 @@ def in_thread(chosen: Settings) -> Iterator[Stubs]:
         open_use_cases(chosen, say=lambda line: None) as use_cases,
         ThreadPoolExecutor(chosen.workers) as reads,
         ThreadPoolExecutor(8) as writes,
+        ThreadPoolExecutor(2) as streams,
     ):
-        lanes = Lanes(read=AdmissionQueue(reads, workers=chosen.workers), write=AdmissionQueue(writes, workers=8))
+        lanes = Lanes(
+            read=AdmissionQueue(reads, workers=chosen.workers),
+            write=AdmissionQueue(writes, workers=8),
+            stream=AdmissionQueue(streams, workers=2),
+        )
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="service")
         thread.start()
@@ -116,13 +122,17 @@ class Process:
 
 @contextmanager
 def in_process(
-    data_dir: Path, models_dir: Path, model: str, environ: Mapping[str, str] | None = None
+    data_dir: Path,
+    models_dir: Path,
+    model: str,
+    environ: Mapping[str, str] | None = None,
+    stderr: IO[str] | None = None,
 ) -> Iterator[Process]:
-    """`hummock serve` on a free port; ended at exit if it still runs."""
+    """`hummock serve` on a free port; ended at exit if it still runs. Its log goes to `stderr`."""
     command = [sys.executable, "-m", "hummock", "serve", "--port", "0"]
     names = {"HUMMOCK_DATA": str(data_dir), "HUMMOCK_MODELS": str(models_dir), "HUMMOCK_MODEL": model}
     env = {**os.environ, **names, **(environ or {})}
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as popen:
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=stderr, text=True) as popen:
         try:
             assert popen.stdout is not None
             line = popen.stdout.readline()

@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from hummock.v1 import context_service_pb2 as context
 from hummock.v1 import memory_pb2 as pb
 from hummock.v1 import memory_service_pb2 as memory
 from tests.service.calls import ask, chat, contents, learn
@@ -80,6 +81,19 @@ def test_the_garden_is_listed_by_what_its_screen_asks_for(
 ) -> None:
     """S4-41."""
     assert listed(service, garden, **asked) == found
+
+
+def test_a_page_that_is_too_large_is_one_of_a_thousand(service: Stubs, project: str) -> None:
+    notes = [note(f"row {number}", id=f"m{number:04}") for number in range(1003)]
+    for start in range(0, len(notes), 502):
+        later = context.EMBEDDING_MODE_DEFERRED
+        request = context.LearnRequest(project=project, memories=notes[start : start + 502], embedding=later)
+        service.context.Learn(request)
+    asked = memory.ListMemoriesRequest(project=project, page_size=4_000_000_000)
+    first = service.memory.ListMemories(asked)
+    asked.page_token = first.next_page_token
+    last = service.memory.ListMemories(asked)
+    assert (len(first.memories), len(last.memories), last.next_page_token) == (1000, 3, "")
 
 
 def test_a_memory_shows_text_time_origin_and_session(service: Stubs, garden: str) -> None:

@@ -116,6 +116,17 @@ def test_pages_of_others_have_no_answer(port: int, project: str) -> None:
         assert post(port, "ContextService/Recall", body, Origin=origin)[0] == 403
 
 
+def test_a_proxy_is_let_through_by_the_name_that_was_configured(service: Stubs, project: str) -> None:
+    """With its own port, which is none, or with ours; a page of that name is one of its own too."""
+    body = {"project": project, "queryText": "x", "allowMissing": True}
+    with closing(json_http.JsonHttp("127.0.0.1", 0, also_named=("Memory.example.org",))) as served:
+        served.start(parse_address(service.target))
+        for host in ("memory.example.org", f"MEMORY.example.org:{served.port}", f"localhost:{served.port}"):
+            assert post(served.port, "ContextService/Recall", body, Host=host)[0] == 200
+        for host in ("example.org", "memory.example.org:1", f"evil.memory.example.org:{served.port}"):
+            assert post(served.port, "ContextService/Recall", body, Host=host)[0] == 403
+
+
 def test_a_deadline_and_sizes_are_kept(port: int, project: str) -> None:
     body = {"project": project, "memories": [{"content": "x"}]}
     assert post(port, "ContextService/Learn", body, Connect_Timeout_Ms="0")[0] == 504

@@ -270,6 +270,21 @@ def test_a_signal_to_all_processes_lets_them_end_in_order(tmp_path: Path, models
         assert not (tmp_path / "service.sock").exists()
 
 
+def test_a_reader_that_is_stopped_keeps_no_connections(tmp_path: Path, models_dir: Path, model: str) -> None:
+    """V12: the system would go on giving it its share."""
+    with in_process(tmp_path, models_dir, model, {"HUMMOCK_READERS": "1"}) as process:
+        (reader,) = readers_of(process)
+        descriptor = os.pidfd_open(reader)
+        with connected(process.target) as client:
+            learn(client, "p", note("the lamp was lit", id="m"))
+        os.kill(reader, signal.SIGSTOP)
+        wait_for_end(descriptor)
+        os.close(descriptor)
+        with connections(process.target) as clients:
+            for client in clients:
+                assert contents(ask(client, "p", "the lamp")) == ["the lamp was lit"]
+
+
 def test_no_reader_outlives_a_service_that_is_killed(tmp_path: Path, models_dir: Path, model: str) -> None:
     with in_process(tmp_path, models_dir, model, {"HUMMOCK_READERS": "2"}) as process:
         descriptors = [os.pidfd_open(reader) for reader in readers_of(process)]

@@ -175,6 +175,19 @@ def test_a_query_vector_takes_the_place_of_the_text(service: Stubs, project: str
         assert hit.cosine == pytest.approx(1, abs=1e-3)
 
 
+def test_a_vector_that_names_no_space_is_of_the_service_s_own(service: Stubs, project: str) -> None:
+    model = service.admin.GetStatus(admin.GetStatusRequest()).model
+    values = [struct.pack(f"<{model.dim}f", *(float(at == place) for at in range(model.dim))) for place in (0, 1)]
+    named, unnamed = (
+        [pb.Embedding(values=each, emb_space=emb_space) for each in values] for emb_space in (model.emb_space, "")
+    )
+    learn(service, project, note("one", vector=unnamed[0]), note("two", vector=named[1]))
+    for asked in (named, unnamed):
+        hits = [ask(service, project, "zzz", query_vector=each, paths=[VECTOR]).hits[0] for each in asked]
+        assert [hit.memory.content for hit in hits] == ["one", "two"]
+        assert all(hit.cosine > 0.999 for hit in hits)
+
+
 @pytest.mark.parametrize(
     ("vector", "field", "reason"),
     [

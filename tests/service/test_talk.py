@@ -115,3 +115,18 @@ def test_a_recall_may_be_of_a_span_of_time(service: Stubs, project: str) -> None
     where = pb.MemoryFilter(event_after=stamp(2), event_before=stamp(4))
     found = contents(ask(service, project, "tide", filter=where, near_twin_bar=2.0))
     assert set(found) == {"the tide of day 2", "the tide of day 3"}
+
+
+def test_an_answer_gains_from_a_question_to_which_its_asker_added_something(service: Stubs, project: str) -> None:
+    """The answer shares no word with the question, and without its speaker it is as far from it as any other turn."""
+    said = (
+        ("Mia", "Which soup shall we cook for the harbour festival?"),
+        ("Mia", "No hurry at all."),
+        ("Tom", "Pumpkin, I would say."),
+        ("Mia", "Good night."),
+        ("Tom", "Sleep well."),
+    )
+    learn(service, project, *(turn(text, 0, minute, by=speaker) for minute, (speaker, text) in enumerate(said)))
+    asked = "Which soup for the harbour festival?"
+    order = contents(ask(service, project, asked, relevance_weight=1.0, near_twin_bar=2.0))
+    assert order.index("Pumpkin, I would say.") < order.index("No hurry at all.")

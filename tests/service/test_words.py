@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hummock.v1 import explain_pb2 as explain
 from hummock.v1 import recall_pb2 as recall
-from tests.service.calls import ask, learn
+from tests.service.calls import ask, learn, recall_request
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -85,12 +86,41 @@ def test_a_word_that_nobody_holds_is_taken_for_one_that_is_held(
     assert recall.RECALL_PATH_KEYWORD in hit.paths
 
 
+@pytest.mark.usefixtures("real_models")
 def test_what_may_be_meant_ranks_behind_what_holds_a_word_of_the_query(service: Stubs, project: str) -> None:
     said = [note("the invoice came late, and much else with it, on a day of rain and wind", id="said")]
     learn(service, project, *NOISE, *said, note("lighthouse", id="meant"), note("还款", id="pinyin"))
     hits = ask(service, project, "lighthose invoice huankuan", paths=[recall.RECALL_PATH_KEYWORD]).hits
     assert [hit.memory.id for hit in hits][:3] == ["said", "meant", "pinyin"]
     assert not corrections(hits[0])
+
+
+@pytest.mark.parametrize(
+    ("query", "held", "said"),
+    [
+        ("parseDaet", "we call parseDate there", "taken for its own: parseDaet → parseDate"),
+        ("还款", "huankuan every month", "按它的词理解：还款 → huankuan。"),
+    ],
+)
+def test_explain_says_which_words_were_taken_for_others(
+    service: Stubs, project: str, query: str, held: str, said: str
+) -> None:
+    learn(service, project, *NOISE, note(held, id="wanted"))
+    hit = ask(service, project, query).hits[0]
+    explained = service.context.Explain(
+        explain.ExplainRequest(recall=recall_request(project, query), memory_id="wanted")
+    )
+    assert list(explained.numbers.corrections) == list(hit.corrections)
+    assert hit.corrections
+    assert said in explained.sentence
+
+
+def test_explain_speaks_of_no_other_words_where_the_query_s_own_are_held(service: Stubs, project: str) -> None:
+    learn(service, project, *NOISE, note("we call parseDate there", id="wanted"))
+    asked = recall_request(project, "parseDate")
+    explained = service.context.Explain(explain.ExplainRequest(recall=asked, memory_id="wanted"))
+    assert not explained.numbers.corrections
+    assert "→" not in explained.sentence
 
 
 def test_a_word_that_is_held_is_taken_for_no_other(service: Stubs, project: str) -> None:

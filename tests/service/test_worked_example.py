@@ -149,6 +149,7 @@ def test_step_2_three_paths_find_records_domains_and_code(example: Example) -> N
     assert not example.recalled.degraded
 
 
+@pytest.mark.usefixtures("real_models")
 def test_step_3_the_reranker_orders_them_by_the_users_own_words(example: Example) -> None:
     """S0-14, S0-29."""
     assert example.queries == {SENTENCE}
@@ -159,6 +160,7 @@ def test_step_3_the_reranker_orders_them_by_the_users_own_words(example: Example
     assert len(example.recalled.hits) <= 10
 
 
+@pytest.mark.usefixtures("real_models")
 def test_step_4_the_section_is_the_documents(example: Example) -> None:
     """S0-19, S0-20, S0-21, S0-22, S0-23, S0-24, S0-25, S0-33."""
     section = example.rendered.text

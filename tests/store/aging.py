@@ -12,7 +12,17 @@ from hummock.store.views.columns import ROW
 from tests.store.opening import MIB
 
 FIRST_ANALYZER = 1
-_NEWER_FIELDS = ("traits", "name_hash", "supersedes", "speaker", "file", "helpful", "wrong")
+_NEWER_FIELDS = (
+    "traits",
+    "name_hash",
+    "supersedes",
+    "speaker",
+    "file",
+    "helpful",
+    "wrong",
+    "expire_time",
+    "token_sign",
+)
 
 
 def made_old(directory: Path) -> None:

@@ -35,7 +35,7 @@ from hummock.text.analyzer import document_terms
 from hummock.text.terms import terms_of
 from hummock.text.traits import Trait
 from hummock_kernels.analyzer import BODY
-from tests.strategies import IDS, Entry, domain, entries, exact_terms, fragment, record
+from tests.strategies import IDS, Entry, domain, embedding, entries, exact_terms, fragment, record
 
 
 @given(entries())
@@ -189,7 +189,18 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
     """S4-44: rows of before sessions stood in them belong to none, ask nothing and replace nothing."""
     row = columns.pack_row(Entry(id="世界", words=("谁？",), session_id="s").memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
-    added = ("session", "traits", "name_hash", "supersedes", "speaker", "file", "helpful", "wrong", "expire_time")
+    added = (
+        "session",
+        "traits",
+        "name_hash",
+        "supersedes",
+        "speaker",
+        "file",
+        "helpful",
+        "wrong",
+        "expire_time",
+        "token_sign",
+    )
     before = size - sum(columns.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
     rows, ids = columns.unpack_rows([older, row])
@@ -206,7 +217,7 @@ def test_a_row_that_is_judged_keeps_all_else() -> None:
     """S1-17, S4-44: one of before there were verdicts grows by them, one of a newer version loses nothing."""
     row = columns.pack_row(Entry(id="世界", session_id="s").memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
-    before = size - 2
+    before = columns.ROW.fields["helpful"][1] if columns.ROW.fields else 0
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
     newer = (size + 4).to_bytes(2, "little") + row[2 : 2 + size] + b"more" + row[2 + size :]
     rows, ids = columns.unpack_rows([columns.judged(one, (3, 1)) for one in (row, older, newer)])
@@ -215,6 +226,21 @@ def test_a_row_that_is_judged_keeps_all_else() -> None:
     assert columns.judged(columns.judged(newer, (3, 1)), (0, 0)) == newer
     assert rows["session_position"].tolist() == [2, 2, 2]
     assert rows["session"].tolist() == [columns.id_hash("s")] * 3
+
+
+def test_a_row_of_an_older_version_that_gets_vectors_notes_whose_they_are() -> None:
+    """S4-44: one of before that was noted grows by it, one of a newer version loses nothing."""
+    row = columns.pack_row(Entry(id="世界", session_id="s").memory(), 7, 5, 2, 0, (3, 1))
+    size = int.from_bytes(row[:2], "little")
+    older = (size - 1).to_bytes(2, "little") + row[2 : 1 + size] + row[2 + size :]
+    newer = (size + 4).to_bytes(2, "little") + row[2 : 2 + size] + b"more" + row[2 + size :]
+    rows, ids = columns.unpack_rows([columns.embedded(one, [embedding(1)] * 2) for one in (row, older, newer)])
+    assert ids == ["世界"] * 3
+    assert rows["chunk_count"].tolist() == [2] * 3
+    assert rows["token_sign"].tolist() == [columns.TokenSign.of([embedding(1)])] * 3
+    assert rows["token_sign"][0] in (columns.TokenSign.POSITIVE, columns.TokenSign.NEGATIVE)
+    assert (rows["helpful"].tolist(), rows["session_position"].tolist()) == ([3] * 3, [2] * 3)
+    assert b"more" in columns.embedded(newer, [embedding(1)])
 
 
 def packed(numbers: dict[str, int], *given: Terms) -> list[bytes]:
@@ -288,6 +314,19 @@ def test_names_give_equal_keys_only_when_they_are_equal(one: str, other: str) ->
 def test_text_keys_lead_back_to_their_document() -> None:
     text = keys.text_bytes(TextKey(kind=MemoryKind.NOTE, origin=Origin.MANUAL, content_hash=b"h" * 16))
     assert keys.doc_of_text_key(keys.text_key(1, text, 2**40)) == 2**40
+
+
+def test_a_kind_and_a_sign_that_there_are_not_are_none() -> None:
+    """A disk may keep anything, and views count rows by both."""
+    row = bytearray(columns.pack_row(Entry(id="a").memory(), 1, 1, -1, 1, token_sign=columns.TokenSign.POSITIVE))
+    whole = columns.pack_row(Entry(id="b").memory(), 2, 1, -1, 1, token_sign=columns.TokenSign.POSITIVE)
+    assert columns.ROW.fields is not None
+    for name in ("kind", "token_sign"):
+        row[2 + columns.ROW.fields[name][1]] = 200
+    rows, ids = columns.unpack_rows([bytes(row), whole])
+    assert ids == ["a", "b"]
+    assert rows["token_sign"].tolist() == [0, columns.TokenSign.POSITIVE]
+    assert rows["kind"].tolist() == [0, Entry(id="b").memory().kind]
 
 
 def test_documents_are_found_by_place_unless_they_are_gone() -> None:

@@ -1,7 +1,8 @@
 """Directories that earlier states of the store wrote: they open, hold what they held, and take what is new.
 
 `golden/store` holds them table by table, keys and values in hexadecimal: "first" is of the first store of all, before
-the analyzer had a version, "before_sessions" of the last one that knew no sessions, no settings and no learning.
+the analyzer had a version, "before_sessions" of the last one that knew no sessions, no settings and no learning,
+"before_checksums" of the last one that kept no checksums.
 """
 
 from __future__ import annotations

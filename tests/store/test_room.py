@@ -11,14 +11,20 @@ import lmdb
 import pytest
 
 from hummock.core.errors import StorageFull
+from hummock.core.settings import ProjectSettings
+from hummock.ports.store import WriteRequest
 from hummock.store import EmbeddedStore, StoreLimits
 from hummock.store.errors import DiskFull
 from hummock.store.lmdb import environment
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import MIB, Blocker, opened
-from tests.strategies import Entry, delete_request, put_request
+from tests.strategies import Entry, delete_request, put_request, write_request
 
 BIG = ("潮汐木芯" * 2000,)
+
+
+def removal(memory_id: str, request_id: str) -> WriteRequest[int]:
+    return write_request(lambda unit: unit.delete(memory_id), request_id)
 
 
 def fill(store: EmbeddedStore) -> int:
@@ -113,6 +119,7 @@ def test_a_disk_that_fills_during_a_commit_loses_nothing(tmp_path: Path) -> None
 import resource, sys
 from pathlib import Path
 from hummock.core.errors import StorageFull
+from hummock.core.settings import ProjectSettings
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import Entry
@@ -158,3 +165,24 @@ def test_what_the_map_limits_is_mended_by_the_map(tmp_path: Path) -> None:
         pytest.raises(StorageFull, match=r"raise storage\.map_bytes"),
     ):
         store.write("p", put_request(entries)).result(30)
+
+
+def test_nothing_but_removing_takes_what_is_kept_for_it(tmp_path: Path) -> None:
+    """Settings of new projects, and what is noted of requests that do nothing, filled the map until Delete failed."""
+    with opened(tmp_path, map_bytes=2 * MIB, quota_bytes=100 * MIB) as store:
+        number = fill(store)
+        refused = 0
+        for at in range(4000):
+            for project, request in (
+                (f"new{at}", write_request(lambda unit: unit.set_settings(ProjectSettings()))),
+                ("p", removal("unknown", f"request-{at}")),
+            ):
+                future = store.write(project, request)
+                refused += isinstance(future.exception(30), StorageFull)
+            if refused > 20:
+                break
+        assert refused > 20
+        for each in range(number):
+            store.write("p", removal(f"m{each}", f"removal-{each}")).result(30)
+        assert len(ask(store, seed=1)) == 0
+        put(store, "p", Entry(id="again"))

@@ -7,7 +7,17 @@ from hypothesis import given
 
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode
-from hummock.core.settings import NO_SETTINGS, HistorySettings, PresetSettings, ProjectSettings
+from hummock.core.review import ReviewPolicy
+from hummock.core.secrets import SecretPolicy
+from hummock.core.settings import (
+    NO_SETTINGS,
+    HistorySettings,
+    PresetSettings,
+    ProjectSettings,
+    RetentionSettings,
+    ReviewSettings,
+    SecretSettings,
+)
 from hummock.store.lmdb.record_codec import pack, unpack
 from tests.strategies import project_settings
 
@@ -22,7 +32,19 @@ def test_settings_come_back_as_they_were(settings: ProjectSettings) -> None:
 
 def test_fields_of_a_later_version_are_skipped() -> None:
     """S4-44, S4-46."""
-    newer = [[*PRESET, "later"], [], [None, 7], [], [], [3], [None, 9], {"a group": "of later"}]
+    newer = [
+        [*PRESET, "later"],
+        [],
+        [None, 7],
+        [],
+        [],
+        [3],
+        [None, 9],
+        [2, 5],
+        [90.0, None, 7, "later"],
+        [1, 9],
+        {"a group": "of later"},
+    ]
     assert unpack(msgspec.msgpack.encode(newer)) == ProjectSettings(
         chat=PresetSettings(
             candidates=20,
@@ -35,6 +57,9 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         agent=PresetSettings(top_k=7),
         history=HistorySettings(max_messages=3),
         codex=PresetSettings(top_k=9),
+        secrets=SecretSettings(policy=SecretPolicy.WARN),
+        retention=RetentionSettings(max_age_days=90.0, max_bytes=7),
+        review=ReviewSettings(policy=ReviewPolicy.OFF),
     )
 
 
@@ -43,6 +68,7 @@ def test_values_of_a_later_version_are_skipped() -> None:
     chat = unpack(msgspec.msgpack.encode([[None, None, None, None, None, [1, 99], 77]])).chat
     assert (chat.origins, chat.decay_mode) == (frozenset({Origin.MANUAL}), None)
     assert unpack(msgspec.msgpack.encode([[None, None, None, None, None, [99]]])) == NO_SETTINGS
+    assert unpack(msgspec.msgpack.encode([[], [], [], [], [], [], [], [99]])).secret_policy() is SecretPolicy.REDACT
 
 
 def test_a_record_of_an_earlier_version_reads_well() -> None:

@@ -9,7 +9,7 @@ from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.lmdb.store import EmbeddedStore
 from tests.fakes import FakeClock
 from tests.store.opening import opened
-from tests.strategies import Entry, delete_request, embedding, put_request
+from tests.strategies import Entry, delete_request, embedding, learned_request, put_request
 
 DAY_S = 24 * 3600.0
 
@@ -50,6 +50,16 @@ def test_one_of_two_memories_with_a_text_leaves_its_vectors_to_the_other(tmp_pat
     clock = FakeClock()
     with opened(tmp_path, clock=clock) as store:
         write(store, put=(Entry(id="a", seeds=(1,)), Entry(id="b", seeds=(1, 1))), delete=("a",))
+        clock.move(31 * DAY_S)
+        write(store)
+        assert known(store, 1) == [True]
+
+
+def test_a_memory_that_learns_a_keyword_keeps_the_vectors_of_its_text(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with opened(tmp_path, clock=clock) as store:
+        write(store, put=(Entry(id="a", seeds=(1,)),))
+        store.write("p", learned_request("a", "harbour")).result(30)
         clock.move(31 * DAY_S)
         write(store)
         assert known(store, 1) == [True]

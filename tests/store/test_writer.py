@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from threading import Event
@@ -142,7 +142,7 @@ def test_a_repeat_after_a_restart_has_the_whole_first_reply(tmp_path: Path) -> N
         assert store.write("p", request).result(30).reply is reply
     with opened(tmp_path) as store:
         repeated = store.write("p", request).result(30)
-        assert repeated == Written(seq=1, reply=reply)
+        assert repeated == Written(seq=1, reply=reply, is_repeat=True)
         assert isinstance(repeated.reply.colour, Colour)
 
 
@@ -230,3 +230,56 @@ def test_a_project_needs_a_name_of_bounded_length(tmp_path: Path, name: str) -> 
         with pytest.raises(InvalidRequest, match="project"):
             put(store, name, Entry(id="a"))
         assert store.status().project_count == 0
+
+
+def test_interactive_writes_are_committed_before_bulk_and_bulk_keeps_its_share(
+    tmp_path: Path, commits: list[int]
+) -> None:
+    """D16."""
+    order: list[str] = []
+
+    def noting(name: str, *, is_bulk: bool = False) -> WriteRequest[int]:
+        def apply(unit: UnitOfWork) -> int:
+            order.append(name)
+            return 0
+
+        return replace(write_request(apply), is_bulk=is_bulk)
+
+    with opened(tmp_path, limits=StoreLimits(group_jobs=8)) as store:
+        blocker = Blocker(store)
+        futures = [store.write("p", noting(f"bulk {number}", is_bulk=True)) for number in range(6)]
+        futures += [store.write("p", noting(f"call {number}")) for number in range(14)]
+        blocker.release()
+        for future in futures:
+            future.result(30)
+    groups, taken = [], 0
+    for size in commits[1:]:
+        groups.append(order[taken : taken + size])
+        taken += size
+    assert [[one.split()[0] for one in group] for group in groups] == [
+        ["call"] * 7 + ["bulk"],
+        ["call"] * 7 + ["bulk"],
+        ["bulk"] * 4,
+    ]
+    assert order[:7] == [f"call {number}" for number in range(7)]
+
+
+def test_an_interactive_write_waits_for_little_of_a_bulk_load(tmp_path: Path) -> None:
+    """D16: what a transaction did not take of the load stands behind who came meanwhile."""
+    begun, may_end = Event(), Event()
+
+    def slow(unit: UnitOfWork) -> int:
+        begun.set()
+        assert may_end.wait(30)
+        Entry(id="b0").put(unit)
+        return 0
+
+    with opened(tmp_path, limits=StoreLimits(bulk_group_bytes=1)) as store:
+        blocker = Blocker(store)
+        bulk = [store.write("p", replace(write_request(slow), is_bulk=True))]
+        bulk += [store.write("p", replace(put_request([Entry(id=f"b{n}")]), is_bulk=True)) for n in (1, 2)]
+        blocker.release()
+        assert begun.wait(30)
+        call = store.write("p", put_request([Entry(id="call")]))
+        may_end.set()
+        assert [one.result(30).seq for one in (bulk[0], call, *bulk[1:])] == [1, 2, 3, 4]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, query_terms
+from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, first_terms, query_terms
 
 MIXED = st.text(st.sampled_from("还款方式aZ09_-'’s éÉ。，ﬁ가かﾊﾞ\n.𠀀"), max_size=30)
 
@@ -25,6 +25,11 @@ def test_terms_are_short_folded_and_not_empty(text: str) -> None:
     for term in document_terms(text):
         assert 0 < len(term) <= MAX_TERM_CHARACTERS
         assert not re.search(r"[A-Z\s]", term)
+
+
+@given(st.lists(st.from_regex("[A-Za-z0-9][A-Za-z0-9_-]{0,9}", fullmatch=True)))
+def test_many_words_have_the_first_terms_of_each(words: list[str]) -> None:
+    assert first_terms(words) == [query_terms(word)[0] for word in words]
 
 
 def test_chinese_is_stored_as_characters_and_overlapping_pairs() -> None:

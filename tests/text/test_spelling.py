@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from hummock.text.spelling import LEAST_FOR_ALL, exchanged, is_one_slip_away, may_be_misspelt, respelt
+from hummock.text.spelling import LEAST_FOR_ALL, SHARED_PREFIX, exchanged, may_be_misspelt, one_slip_away, respelt
 
 WORDS = st.text("abcXYZ019_", min_size=1, max_size=12)
 
@@ -20,11 +20,13 @@ def test_what_is_made_of_a_word_is_one_slip_away_and_keeps_its_digits(word: str)
 
 
 @given(WORDS.filter(lambda word: sum(map(str.isalpha, word)) >= LEAST_FOR_ALL), WORDS)
-def test_either_it_is_made_or_it_shares_two_letters_and_is_compared(word: str, other: str) -> None:
+def test_either_it_is_made_or_it_shares_its_first_letters_and_is_compared(word: str, other: str) -> None:
     word, other = word.lower(), other.lower()
     made = {each.lower() for each in (*exchanged(word), *respelt(word))}
-    if is_one_slip_away(word, other):
-        assert other in made or other[:2] == word[:2] or "_" in other[:3] + word[:3] or other[:3].isdigit()
+    first = slice(SHARED_PREFIX)
+    if one_slip_away(word, [other]):
+        around = other[: SHARED_PREFIX + 1] + word[: SHARED_PREFIX + 1]
+        assert other in made or other[first] == word[first] or "_" in around or other[first].isdigit()
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,7 @@ def test_either_it_is_made_or_it_shares_two_letters_and_is_compared(word: str, o
     ],
 )
 def test_one_slip_and_no_digit_another(word: str, other: str, is_near: bool) -> None:
-    assert is_one_slip_away(word, other) is is_near
+    assert one_slip_away(word, [other, word]) == [other] * is_near
 
 
 def test_letters_exchange_their_places_and_not_their_case() -> None:

@@ -54,7 +54,7 @@ class BackgroundService:
         Raises: NotStarted, with what the service said.
         """
         async with self._one_at_a_time:
-            if _listens(self._target):
+            if listens(self._target):
                 return False
             data = _data_dir()
             if self.process is None or (self.process.poll() is not None and not _is_held(data)):
@@ -63,12 +63,12 @@ class BackgroundService:
                     f"no service at {self._target}: started one (process {self.process.pid}), which goes on when "
                     f"this ends; its log: {data / LOG_FILE}"
                 )
-            await self._until_it_listens(self.process, data)
+            await self._until_itlistens(self.process, data)
             return True
 
-    async def _until_it_listens(self, process: subprocess.Popen[bytes], data: Path) -> None:
+    async def _until_itlistens(self, process: subprocess.Popen[bytes], data: Path) -> None:
         waited_s = 0.0
-        while not _listens(self._target):
+        while not listens(self._target):
             if process.poll() is not None and not _is_held(data):
                 raise NotStarted(f"the service could not be started: {_last_line(data / LOG_FILE)}")
             if waited_s >= _LONGEST_WAIT_S:
@@ -143,7 +143,7 @@ def _is_held(data: Path) -> bool:
     return False
 
 
-def _listens(target: str) -> bool:
+def listens(target: str) -> bool:
     """Whether anybody takes connections there; local, so answered at once."""
     if target.startswith("unix:"):
         place: tuple[str, int] | str = target.removeprefix("unix:")

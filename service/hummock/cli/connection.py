@@ -14,7 +14,8 @@ from hummock.v1.learning_service_pb2_grpc import LearningServiceStub
 from hummock.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock.v1.session_service_pb2_grpc import SessionServiceStub
-from hummock_client.channel import channel_options, resolve_target
+from hummock_client.access import open_channel, resolve_access
+from hummock_client.channel import resolve_target
 from hummock_client.errors import call_error, describe
 
 CALL_TIMEOUT_S = 60.0
@@ -45,7 +46,7 @@ def connect(target: str) -> Iterator[Service]:
         CommandFailed: The target is none, or a call made inside failed.
     """
     resolved = resolved_target(target)
-    with _calls_to(resolved), grpc.insecure_channel(resolved, options=channel_options(resolved)) as channel:
+    with _calls_to(resolved), channel_to(resolved) as channel:
         yield Service(
             channel=channel,
             context=ContextServiceStub(channel),
@@ -72,6 +73,14 @@ def _calls_to(target: str) -> Iterator[None]:
         else:
             said = f"the call to {target} failed: {error}"
         raise CommandFailed(said) from error
+
+
+def channel_to(resolved: str) -> grpc.Channel:
+    """A channel to a resolved target, with the token and the TLS of the environment. Raises: CommandFailed."""
+    try:
+        return open_channel(resolved, resolve_access(resolved))
+    except ValueError as error:
+        raise CommandFailed(str(error)) from error
 
 
 def resolved_target(target: str) -> str:

@@ -13,7 +13,9 @@ import typer
 from hummock.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect, packages_of
 from hummock.cli.options import ProjectOption, TargetOption
 from hummock.cli.output import Meter, note, print_line, printable, warn
+from hummock.cli.secrets import secret_sums
 from hummock.v1 import project_service_pb2
+from hummock.v1.context_service_pb2 import SecretsFound
 from hummock_client.channel import DEFAULT_TARGET
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ with ! bring something back.
         if report.info is not None:
             await_vectors(service, project) if wait else say_pending(service, project)
     if json:
-        print_line(json_lib.dumps(report, ensure_ascii=False, indent=2, default=plain))
+        print_line(printable(json_lib.dumps(report, ensure_ascii=False, indent=2, default=plain)))
     else:
         print_report(report)
     if report.failures:
@@ -123,11 +125,18 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
     if report.walked.skipped:
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.walked.skipped.items())
         say(f"{report.walked.skipped_total} paths left out: {reasons}")
+    say_secrets(report, say)
     if report.info:
         _print_info(report.info, say)
     if report.without_grammar:
         note(f"cut by lines, for want of `pip install 'hummock[code]'`: {', '.join(report.without_grammar)}")
     warn_of_failures(report)
+
+
+def say_secrets(report: SyncReport, say: Callable[[str], None]) -> None:
+    """How many secrets the memories had that were sent; nothing where there was none."""
+    for line in secret_sums(report.secrets):
+        say(printable(line))
 
 
 def warn_of_failures(report: SyncReport) -> None:
@@ -140,6 +149,8 @@ def warn_of_failures(report: SyncReport) -> None:
 
 def plain(value: object) -> dict[str, object]:
     """What JSON makes of the parts of a report."""
+    if isinstance(value, SecretsFound):
+        return {"kind": value.kind, "count": value.count, "redacted": value.redacted}
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):

@@ -10,13 +10,18 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from hummock.cli import learning, mcp, memories, models, projects, sessions
+from hummock.cli import audit, learning, mcp, memories, models, projects, review, sessions, tokens
+from hummock.cli.backup import backup, restore
 from hummock.cli.connection import CommandFailed
 from hummock.cli.demo import demo
+from hummock.cli.doctor import doctor
+from hummock.cli.forget import forget
+from hummock.cli.fsck import fsck
 from hummock.cli.index import index
 from hummock.cli.memories import learn
 from hummock.cli.output import print_line, printable
 from hummock.cli.projects import status
+from hummock.cli.purge import compact, purge
 from hummock.cli.recall import explain, feedback, recall, render, search
 from hummock.cli.serve import reader, serve, warm
 from hummock.cli.transfer import export, import_file
@@ -41,7 +46,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="The memory of agents and IDE plugins: recall, render and learn, for Chinese, English and code.",
 )
-for command in (serve, index, learn, recall, explain, render, search, feedback, status, demo, warm):
+for command in (
+    serve,
+    index,
+    learn,
+    recall,
+    explain,
+    render,
+    search,
+    feedback,
+    status,
+    demo,
+    warm,
+    backup,
+    restore,
+    fsck,
+    doctor,
+    forget,
+    purge,
+    compact,
+):
     app.command()(command)
 # The service starts it.
 app.command(hidden=True)(reader)
@@ -50,11 +74,14 @@ app.command("import")(import_file)
 app.add_typer(memories.app, name="memories")
 # What people call them.
 app.add_typer(memories.app, name="garden", hidden=True)
+app.add_typer(review.app, name="review")
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(learning.app, name="learning")
 app.add_typer(projects.app, name="projects")
 app.add_typer(models.app, name="models")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(tokens.app, name="tokens")
+app.add_typer(audit.app, name="audit")
 
 
 def _print_version(wanted: bool) -> None:

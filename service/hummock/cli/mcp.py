@@ -13,7 +13,7 @@ import typer
 
 from hummock.cli.background import BackgroundService, can_be_started
 from hummock.cli.child import ending_signals_interrupt
-from hummock.cli.connection import CommandFailed, packages_of, resolved_target
+from hummock.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
 from hummock.cli.mcp_install import install
 from hummock.cli.options import TargetOption, utf8
 from hummock.cli.output import note, print_line
@@ -72,6 +72,8 @@ def serve(
     if not project:
         raise typer.BadParameter("name the project with --project or HUMMOCK_PROJECT")
     resolved = resolved_target(target)
+    # What is wrong with the token is said now, not to the model that calls first.
+    channel_to(resolved).close()
     # Nearly all that a start makes stays; looking for garbage in it takes a quarter of the time.
     gc.disable()
     with packages_of("mcp"):

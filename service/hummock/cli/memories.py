@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +48,7 @@ from hummock.cli.output import (
     title_of,
     warn,
 )
+from hummock.cli.secrets import HOW_TO_KEEP, secret_sums
 from hummock.importing import BadLine, messages
 from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 from hummock_client.channel import DEFAULT_TARGET
@@ -116,16 +117,20 @@ def learn(
         return
     for result in response.results:
         print_line(f"{_status_word(result.status)} {printable(result.id)}")
+    _say_held(response.results, project)
+    _say_secrets([each for result in response.results for each in result.secrets], project)
 
 
 def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> Counter[str]:
     """Learn the memories as a stream of batches, with a progress bar; what became of them, by status.
 
-    A batch that fails is reported at once and counted as "failed"; the others go on.
+    A batch that fails is reported at once and counted as "failed"; the others go on. Secrets are summed up at the end.
     """
     parts = list(batches(memories))
     requests = (context_service_pb2.LearnStreamRequest(learn=_learn_request(project, part)) for part in parts)
     counts: Counter[str] = Counter()
+    secrets: list[context_service_pb2.SecretsFound] = []
+    held: list[context_service_pb2.LearnResult] = []
     with Meter() as meter:
         done = 0
         for answer in service.context.LearnStream(requests):
@@ -135,9 +140,29 @@ def store(service: Service, project: str, memories: list[memory_pb2.Memory]) -> 
                 why = describe(status_error(answer.failed), "")
                 meter.say(f"memories {done + 1} to {done + size} are not stored: {why}")
             counts.update(_status_word(result.status) for result in answer.learnt.results)
+            secrets += [each for result in answer.learnt.results for each in result.secrets]
+            held += answer.learnt.results
             done += size
             meter.show("learning", done, len(memories))
+    _say_held(held, project)
+    _say_secrets(secrets, project)
     return counts
+
+
+def _say_held(results: Iterable[context_service_pb2.LearnResult], project: str) -> None:
+    """What is held for review, by what it reads like; nothing where nothing is."""
+    families = Counter(family for result in results for family in result.held_for)
+    if families:
+        kinds = ", ".join(f"{count} {family}" for family, count in families.most_common())
+        note(printable(f"held for review, for they read like instructions to a model: {kinds}"))
+        note(printable(f"`hummock review ls --project {project}` shows them; none is recalled until it is approved"))
+
+
+def _say_secrets(found: Sequence[context_service_pb2.SecretsFound], project: str) -> None:
+    for line in secret_sums(found):
+        note(printable(line))
+    if any(each.redacted for each in found):
+        note(printable(HOW_TO_KEEP.format(project=project)))
 
 
 def _learn_request(project: str, memories: Sequence[memory_pb2.Memory]) -> context_service_pb2.LearnRequest:

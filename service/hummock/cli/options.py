@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from hummock.cli.connection import packages_of
 from hummock.v1 import memory_pb2, recall_pb2
 
 
@@ -117,9 +118,22 @@ ExpiresOption = Annotated[
     datetime | None,
     typer.Option("--expires", help="Forget it at this moment (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),
 ]
+TokenExpiresOption = Annotated[
+    datetime | None,
+    typer.Option("--expires", help="When it ends (UTC): 2030-05-02, or 2030-05-02T09:30.", parser=_since),
+]
 TopKOption = Annotated[int | None, count_option("--top-k", "How many memories; the preset decides if unset.")]
 DataOption = Annotated[Path | None, typer.Option("--data", help="The data directory (HUMMOCK_DATA).")]
 ModelsOption = Annotated[Path | None, typer.Option("--models", help="Where model files lie (HUMMOCK_MODELS).")]
+
+
+def data_dir_of(data: Path | None) -> Path:
+    """The data directory that is named, else that of the settings. Raises: CommandFailed, StartError."""
+    if data is not None:
+        return data
+    with packages_of("server"):
+        from hummock.config import load_settings
+    return load_settings().data_dir
 
 
 def _preset_value(name: PresetName | None) -> recall_pb2.Preset.ValueType:

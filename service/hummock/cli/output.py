@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-import unicodedata
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Protocol, Self
@@ -31,7 +31,10 @@ from hummock.cli.connection import CommandFailed
 from hummock.v1 import memory_pb2
 
 _SECONDS_PER_DAY = 86_400
-_KEPT_CONTROLS = "\n\t"
+# Controls but tab and newline, marks and overrides of direction, line and paragraph separators, lone surrogates.
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _MAX_LINE_CHARACTERS = 120
 _LINE_EVERY_S = 5.0
 _KIND_WORDS = {
@@ -44,12 +47,15 @@ _KIND_WORDS = {
 
 
 def printable(text: str) -> str:
-    """The text without what a terminal would obey: stored text must not move the cursor or change colours."""
-    return "".join(
-        character
-        for character in text
-        if character in _KEPT_CONTROLS or unicodedata.category(character) not in {"Cc", "Cs"}
-    )
+    """The text with what a terminal would obey written out, by its number behind a backslash and "u".
+
+    Stored text must not move the cursor, change colours or turn the direction of what stands beside it.
+    """
+    return _COMMANDS.sub(_written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def one_line(text: str) -> str:
@@ -75,12 +81,17 @@ def print_line(text: str) -> None:
 
 def print_json(message: Message) -> None:
     """The message in protobuf's JSON mapping; Chinese stays Chinese."""
-    print(MessageToJson(message, ensure_ascii=False))
+    print_line(_json(message, 2))
 
 
 def print_json_line(message: Message) -> None:
     """The message in the same mapping on one line, at once."""
-    print_line(MessageToJson(message, ensure_ascii=False, indent=None))
+    print_line(_json(message, None))
+
+
+def _json(message: Message, indent: int | None) -> str:
+    # What is written out so is the same to a reader of JSON.
+    return printable(MessageToJson(message, ensure_ascii=False, indent=indent))
 
 
 def print_table(table: Table) -> None:

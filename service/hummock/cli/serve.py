@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +18,14 @@ import typer
 from hummock.cli.connection import CommandFailed, packages_of
 from hummock.cli.options import DataOption, ModelsOption
 from hummock.cli.output import note, print_line
+from hummock.core.errors import HummockError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import structlog
+
+    from hummock.config import Settings
 
 _COMPILING_S = 1.0
 """Kernels that take longer than this are being compiled; out of the cache they take a third of it."""
@@ -39,6 +45,10 @@ def serve(
             "--http", metavar="PORT", help="Answer JSON over HTTP on this port of loopback too; 0: a free one."
         ),
     ] = None,
+    metrics: Annotated[
+        int | None,
+        typer.Option("--metrics", metavar="PORT", help="Tell Prometheus on this port of loopback; 0: a free one."),
+    ] = None,
     allow_remote_plaintext: Annotated[
         bool | None,
         typer.Option("--allow-remote-plaintext", help="Let other machines in although nothing is encrypted."),
@@ -57,30 +67,41 @@ def serve(
     gc.disable()
     with packages_of("server"):
         from hummock.config import load_settings
-    settings = load_settings(
-        {
-            "data_dir": data,
-            "host": host,
-            "port": port,
-            "unix_socket": unix_socket,
-            "http_port": http,
-            "allow_remote_plaintext": allow_remote_plaintext,
-            "model": model,
-            "models_dir": models,
-            "workers": workers,
-            "readers": readers,
-            "log_level": log_level,
-            "log_json": log_json,
-        }
-    )
-    _configure_logs(settings.log_level, as_json=settings.log_json)
+    flags = {
+        "data_dir": data,
+        "host": host,
+        "port": port,
+        "unix_socket": unix_socket,
+        "http_port": http,
+        "metrics_port": metrics,
+        "allow_remote_plaintext": allow_remote_plaintext,
+        "model": model,
+        "models_dir": models,
+        "workers": workers,
+        "readers": readers,
+        "log_level": log_level,
+        "log_json": log_json,
+    }
+    settings = load_settings(flags)
+    set_level = _configure_logs(settings.log_level, as_json=settings.log_json)
+
+    def again() -> Settings | None:
+        try:
+            found = load_settings(flags)
+        except HummockError as error:
+            note(f"SIGHUP: {error}; the settings stay as they are")
+            return None
+        set_level(found.log_level)
+        note(f"SIGHUP: the log's level is {found.log_level}, calls are slow from {found.slow_call_ms} ms on")
+        return found
+
     warm()
     with packages_of("server"):
         from hummock.wiring import service
     if settings.http_port is not None:
         with packages_of("http"):
             import hummock.rpc.json_http  # noqa: F401 # what is missing is said before anything starts
-    service.serve(settings, note, lambda address: print_line(f"{SERVING_ON}{address}"))
+    service.serve(settings, note, lambda address: print_line(f"{SERVING_ON}{address}"), again)
 
 
 def reader() -> None:
@@ -106,7 +127,19 @@ def reader() -> None:
         told = sys.stdin.readline()
         return (values["address"], values["service"]) if told and (values := json.loads(told)) else None
 
-    serve_reader(settings, where, _until_stdin_ends, note, lambda address: print_line(f"{LISTENING_ON}{address}"))
+    serve_reader(
+        settings,
+        where,
+        _until_stdin_ends,
+        note,
+        on_listening=lambda address: print_line(f"{LISTENING_ON}{address}"),
+        beat=_beat,
+    )
+
+
+def _beat() -> None:
+    with suppress(OSError):  # the service has gone, and this process is about to
+        os.write(sys.stdout.fileno(), b".")
 
 
 def _until_stdin_ends() -> None:
@@ -133,10 +166,26 @@ def warm() -> None:
         gc.collect()
 
 
-def _configure_logs(level: str, *, as_json: bool) -> None:
-    """Set up the log of this process, to stderr; `level` is "debug", "info", "warning" or "error"."""
+def _configure_logs(level: str, *, as_json: bool) -> Callable[[str], None]:
+    """Set up the log of this process, to stderr; `level` is "debug", "info", "warning" or "error".
+
+    Returns: What sets another level while it runs.
+    """
     with packages_of("server"):
         import structlog
+    numbers = logging.getLevelNamesMapping()
+    least = numbers[level.upper()]
+
+    def above_level(_: object, name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        # Loggers are kept from their first use on; only what they all pass through can change.
+        if numbers.get(name.upper(), logging.ERROR) < least:
+            raise structlog.DropEvent
+        return event
+
+    def set_level(name: str) -> None:
+        nonlocal least
+        least = numbers[name.upper()]
+
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer(ensure_ascii=False)
         if as_json
@@ -144,12 +193,14 @@ def _configure_logs(level: str, *, as_json: bool) -> None:
     )
     structlog.configure(
         processors=[
+            above_level,
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+    return set_level

@@ -126,7 +126,8 @@ class _Run:
         if as_json:
             failures = [{"line": number, "reason": reason} for number, reason in sorted(self.failures)]
             left_out = {"otherProjects": dict(self.others), "vectors": self.unused_vectors}
-            print_line(json_lib.dumps({**self.counts, "failures": failures, "leftOut": left_out}, ensure_ascii=False))
+            found = {**self.counts, "failures": failures, "leftOut": left_out}
+            print_line(printable(json_lib.dumps(found, ensure_ascii=False)))
         # They are found by words already.
         said = [f"{count} {_IN_WORDS.get(name, name)}" for name, count in self.counts.items() if count]
         if self.failures:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import grpc
 
 from hummock.cli.child import ending_signals_interrupt
-from hummock.cli.connection import CommandFailed, packages_of, resolved_target
-from hummock.cli.index import STAGES, plain, print_report, said_of, warn_of_failures
+from hummock.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
+from hummock.cli.index import STAGES, plain, print_report, said_of, say_secrets, warn_of_failures
 from hummock.cli.output import Meter, note, print_line, printable, warn
-from hummock_client.channel import channel_options
 from hummock_client.errors import call_error, describe
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def watch_repository(root: Path, project: str, target: str, *, name: str, verbos
     def on_batch(batch: Batch, is_first: bool) -> None:
         if json:
             line = {"files_changed": batch.files_changed, **plain(batch.report)}
-            print_line(json_lib.dumps(line, ensure_ascii=False, default=plain))
+            print_line(printable(json_lib.dumps(line, ensure_ascii=False, default=plain)))
         else:
             _print_batch(batch, is_first, print_line)
         if is_first:
@@ -83,7 +82,7 @@ def _follow(root: Path, project: str, target: str, *, name: str = "", verbose: b
     is_first = True
 
     def dial() -> AbstractContextManager[grpc.Channel]:
-        return grpc.insecure_channel(resolved, options=channel_options(resolved))
+        return channel_to(resolved)
 
     def away(error: grpc.Call) -> None:
         meter.say(f"{describe(call_error(error), resolved)}; trying again until it answers")
@@ -132,4 +131,5 @@ def _print_batch(batch: Batch, is_first: bool, say: Callable[[str], None]) -> No
         return
     files = "1 file" if batch.files_changed == 1 else f"{batch.files_changed} files"
     say(f"{files} changed: {report.sent} sent, {report.deleted} deleted, {report.unchanged} unchanged")
+    say_secrets(report, say)
     warn_of_failures(report)

@@ -71,6 +71,18 @@ class Spelling(Struct, frozen=True, kw_only=True, eq=False):
     stands_for: NDArray[np.uint32]
 
 
+def stood_for(held: NDArray[np.uint32], stands_for: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The query's terms for which what each candidate holds stands, (n,) bits.
+
+    Args:
+        held: (n,) which of some other terms each holds, a bit each.
+        stands_for: (terms,) the query's terms for which each of these stands, as bits.
+    """
+    is_held = (held[:, None] >> np.arange(len(stands_for), dtype=np.uint32)) & np.uint32(1)
+    bits: NDArray[np.uint32] = np.bitwise_or.reduce(is_held * stands_for, axis=1, initial=np.uint32(0))
+    return bits
+
+
 class GroupQuery(Struct, frozen=True, kw_only=True, eq=False):
     """What one group of candidates is asked for; a path that is not asked for is empty.
 

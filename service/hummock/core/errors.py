@@ -143,15 +143,18 @@ class Exhausted(HummockError):
 
 
 class Overloaded(Exhausted):
-    """Too many calls are waiting."""
+    """Too many calls are waiting, or a call would wait too long (`wait_s`)."""
 
     reason = "OVERLOADED"
 
-    def __init__(self, waiting: int, limit: int, retry_after_s: float) -> None:
-        super().__init__(f"{waiting} calls are waiting; the limit is {limit}; try again in {retry_after_s:g} s")
+    def __init__(self, waiting: int, limit: int, retry_after_s: float, wait_s: float | None = None) -> None:
+        why = f"the limit is {limit}" if wait_s is None else f"this one would wait {wait_s:g} s, which is too long"
+        super().__init__(f"{waiting} calls are waiting; {why}; try again in {retry_after_s:g} s")
         self.waiting = waiting
         self.limit = limit
         self.retry_after_s = retry_after_s
+        if wait_s is not None:
+            self.wait_s = wait_s
 
 
 class StorageFull(Exhausted):
@@ -167,10 +170,25 @@ class StorageFull(Exhausted):
         self.quota_bytes = quota_bytes
 
 
+class DataLoss(HummockError):
+    """What was asked for is stored and cannot be read as it was written."""
+
+    reason = "RECORD_DAMAGED"
+
+
 class Unavailable(HummockError):
     """The service is starting or stopping; try again."""
 
     reason = "UNAVAILABLE"
+
+
+class DeadlinePassed(HummockError):
+    """The caller's deadline passed before its work was done, or begun."""
+
+    reason = "DEADLINE_EXCEEDED"
+
+    def __init__(self) -> None:
+        super().__init__("the deadline passed before the work was done; nothing was stored")
 
 
 class StartError(HummockError):

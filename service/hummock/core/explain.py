@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from msgspec import Struct
 
-from hummock.core.recall import Degradation, RecallQuery
+from hummock.core.recall import Correction, Degradation, RecallQuery
 
 
 class LossStage(IntEnum):
@@ -43,6 +43,7 @@ class Numbers(Struct, frozen=True, kw_only=True):
         similarity: The same calibrated, in [-1, 1].
         keyword_score: BM25.
         matched_terms: Terms of the query that it holds, as the query writes them.
+        corrections: Words of the query that it holds only as they may be meant; none for one that is no candidate.
         late_interaction_score: Max-sim of the token vectors, in [-1, 1].
         cross_encoder_score: In [0, 1].
         time_match: In [0, 1].
@@ -69,6 +70,7 @@ class Numbers(Struct, frozen=True, kw_only=True):
     similarity: float = 0.0
     keyword_score: float = 0.0
     matched_terms: tuple[str, ...] = ()
+    corrections: tuple[Correction, ...] = ()
     late_interaction_score: float = 0.0
     cross_encoder_score: float = 0.0
     time_match: float = 0.0

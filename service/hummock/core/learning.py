@@ -180,6 +180,7 @@ class LearningChanges(Struct, frozen=True, kw_only=True):
         usage: By scope and memory id.
         profiles: By memory id.
         forgotten: Ids of memories whose usage in all scopes and whose profile go.
+        forgotten_scopes: Scopes whose turn and usage go.
     """
 
     state: LearningState
@@ -187,12 +188,15 @@ class LearningChanges(Struct, frozen=True, kw_only=True):
     usage: Mapping[tuple[str, str], Usage] = {}
     profiles: Mapping[str, Profile] = {}
     forgotten: tuple[str, ...] = ()
+    forgotten_scopes: tuple[str, ...] = ()
 
 
-def forgetting(state: LearningState, memory_ids: tuple[str, ...]) -> LearningChanges:
+def forgetting(state: LearningState, memory_ids: tuple[str, ...], scopes: tuple[str, ...] = ()) -> LearningChanges:
     """What it changes that memories are removed. Here, for the store does it whenever it removes one."""
     number = state.events + 1
-    return LearningChanges(state=replace(state, events=number, keywords_event=number), forgotten=memory_ids)
+    return LearningChanges(
+        state=replace(state, events=number, keywords_event=number), forgotten=memory_ids, forgotten_scopes=scopes
+    )
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -351,9 +355,10 @@ class SettingsChanged(Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(Struct, frozen=True, kw_only=True):
-    """Memories were removed, and with them what was learnt of them."""
+    """Memories were removed, and with them what was learnt of them; scopes, with their turns and what they used."""
 
     memory_ids: tuple[str, ...]
+    scopes: tuple[str, ...] = ()
 
 
 class Verdict(Struct, array_like=True, frozen=True, kw_only=True):

@@ -14,6 +14,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from hummock.core.errors import InvalidRequest
+from hummock.core.patience import ENDLESS, Patience
+from hummock.core.secrets import SecretsFound
 
 MAX_ID_BYTES = 256
 _MOST_BYTES = 4
@@ -270,6 +272,7 @@ class LearnStatus(IntEnum):
     UNCHANGED = 3
     DUPLICATE = 4
     QUOTED = 5
+    HELD = 6
 
 
 class Lesson(Struct, frozen=True, kw_only=True):
@@ -286,6 +289,8 @@ class LearnCommand:
     Attributes:
         fingerprint: Hash of the request without its request_id.
         is_deferred: Whether memories that come without a vector get theirs later.
+        is_bulk: Whether it is one of many, and lets what others wait for go first.
+        patience: Whether anybody still waits for it.
     """
 
     project: str
@@ -293,14 +298,21 @@ class LearnCommand:
     lessons: tuple[Lesson, ...]
     fingerprint: bytes
     is_deferred: bool = False
+    is_bulk: bool = False
+    patience: Patience = ENDLESS
 
 
 class LearnResult(Struct, frozen=True, kw_only=True):
-    """What became of one memory. `duplicate_of` is empty unless it is a duplicate; `id` is then the other's."""
+    """What became of one memory. `duplicate_of` is empty unless it is a duplicate; `id` is then the other's.
+
+    `secrets` are those that it had as it was sent, `held_for` what it reads like where it is held for review.
+    """
 
     id: str
     status: LearnStatus
     duplicate_of: str = ""
+    secrets: tuple[SecretsFound, ...] = ()
+    held_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,9 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.core.learning import FeedbackCounts
 from hummock.core.memory import MemoryKind, Origin
 
+MAX_PROJECT_BYTES = 400
+"""Of a project's name in UTF-8."""
+
 
 class ProjectInfo(Struct, frozen=True, kw_only=True):
     """What a prompt says of a project; `path` is shown and never opened.
@@ -83,7 +86,9 @@ class DeletedProject:
 class StoreStatus:
     """How full a store is. Bytes of the directory in use and allowed; bytes of the indexes in memory.
 
-    `pending_count` of its memories wait for their vectors.
+    `pending_count` of its memories wait for their vectors. `write_fault` says why writes are refused, and is empty
+    while they are stored. `damaged_count` counts records that were read since it was opened and are not what was
+    written.
     """
 
     directory: str
@@ -93,6 +98,8 @@ class StoreStatus:
     loaded_project_count: int
     loaded_bytes: int
     pending_count: int = 0
+    write_fault: str = ""
+    damaged_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

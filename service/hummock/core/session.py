@@ -9,6 +9,8 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from hummock.core.memory import LearnStatus
+from hummock.core.patience import ENDLESS, Patience
+from hummock.core.secrets import SecretsFound
 
 
 class PromptRole(IntEnum):
@@ -220,7 +222,10 @@ class TurnSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnTurnCommand:
-    """A finished turn to be stored; `fingerprint` is a hash of the request without its request_id."""
+    """A finished turn to be stored; `fingerprint` is a hash of the request without its request_id.
+
+    `patience` says whether anybody still waits for it.
+    """
 
     project: str
     request_id: str
@@ -229,6 +234,7 @@ class LearnTurnCommand:
     user: TurnSide
     assistant: TurnSide
     used_memory_ids: tuple[str, ...]
+    patience: Patience = ENDLESS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,13 +242,16 @@ class LearnedSide:
     """Where one side of a turn was stored.
 
     `status` is CREATED, UNCHANGED when its memory was there before, or QUOTED when it only repeats memories: then it
-    has no memory of its own, and `memory_id` is empty.
+    has no memory of its own, and `memory_id` is empty. HELD is what waits for review, for what `held_for` says; then
+    `memory_id` is the one that it is to have. `secrets` are those that it had as it was sent.
     """
 
     message_id: str
     position: int
     memory_id: str
     status: LearnStatus
+    secrets: tuple[SecretsFound, ...] = ()
+    held_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,10 @@ from msgspec.structs import replace
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode, Preset
 from hummock.core.render import PartialQuotas, RenderForm
+from hummock.core.review import ReviewPolicy
+from hummock.core.secrets import SecretPolicy
 
-Value: TypeAlias = int | float | frozenset[Origin] | DecayMode | None
+Value: TypeAlias = int | float | frozenset[Origin] | DecayMode | SecretPolicy | ReviewPolicy | None
 """None means that nobody says anything."""
 
 
@@ -79,6 +81,32 @@ class HistorySettings(Struct, array_like=True, frozen=True, kw_only=True):
     max_characters: int | None = None
 
 
+class SecretSettings(Struct, array_like=True, frozen=True, kw_only=True):
+    """What becomes of secrets in what is sent to be stored."""
+
+    policy: SecretPolicy | None = None
+
+
+class RetentionSettings(Struct, array_like=True, frozen=True, kw_only=True):
+    """What a project keeps at most; of what an indexer sends, all. None keeps everything.
+
+    Attributes:
+        max_age_days: Of memories since they were made, and of sessions since their newest message.
+        max_memories: The newest by their writes.
+        max_bytes: Of the texts and raw texts of memories in UTF-8, the newest by their writes.
+    """
+
+    max_age_days: float | None = None
+    max_memories: int | None = None
+    max_bytes: int | None = None
+
+
+class ReviewSettings(Struct, array_like=True, frozen=True, kw_only=True):
+    """What is held for review."""
+
+    policy: ReviewPolicy | None = None
+
+
 class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """All that a project may set. A value's path is its group and its name, for example "chat.top_k"."""
 
@@ -89,6 +117,9 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     quotas: PartialQuotas = PartialQuotas()
     history: HistorySettings = HistorySettings()
     codex: PresetSettings = PresetSettings()
+    secrets: SecretSettings = SecretSettings()
+    retention: RetentionSettings = RetentionSettings()
+    review: ReviewSettings = ReviewSettings()
 
     def preset(self, preset: Preset) -> PresetSettings:
         """What is set for one preset."""
@@ -101,6 +132,14 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
                 return self.agent
             case Preset.CODEX:
                 return self.codex
+
+    def secret_policy(self) -> SecretPolicy:
+        """The policy that applies."""
+        return SECRET_POLICY if self.secrets.policy is None else self.secrets.policy
+
+    def review_policy(self) -> ReviewPolicy:
+        """The policy that applies."""
+        return REVIEW_POLICY if self.review.policy is None else self.review.policy
 
     def value(self, path: str) -> Value:
         """What stands at a path of `SETTING_PATHS`."""
@@ -118,10 +157,25 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
         return ProjectSettings(**groups)
 
 
+SECRET_POLICY: Final = SecretPolicy.REDACT
+REVIEW_POLICY: Final = ReviewPolicy.HOLD
+"""Of a project that says nothing."""
+
 NO_SETTINGS: Final = ProjectSettings()
 """Of a project that says nothing, always this object."""
 
-_SHOWN: Final = ("chat", "code", "agent", "codex", "budget_tokens", "quotas", "history")
+_SHOWN: Final = (
+    "chat",
+    "code",
+    "agent",
+    "codex",
+    "budget_tokens",
+    "quotas",
+    "history",
+    "secrets",
+    "retention",
+    "review",
+)
 
 SETTING_PATHS: Final = tuple(
     f"{group}.{name}" for group in _SHOWN for name in getattr(NO_SETTINGS, group).__struct_fields__

@@ -5,7 +5,8 @@ another machine made, costs nothing twice, and an unchanged repository sends not
 """
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -71,7 +72,7 @@ class InfoReport:
 class SyncReport:
     """What a run did. `without_grammar` names languages that were cut by lines for want of the extra `code`.
 
-    `info` is None where nothing was found to index.
+    `info` is None where nothing was found to index; `secrets` are those of what was sent, a kind each.
     """
 
     walked: WalkCounts
@@ -81,6 +82,7 @@ class SyncReport:
     deleted: int
     unchanged: int
     failures: tuple[Failure, ...]
+    secrets: tuple[context_service_pb2.SecretsFound, ...]
     without_grammar: tuple[str, ...]
     info: InfoReport | None
 
@@ -122,7 +124,7 @@ def bring(tree: Tree, project: str, channel: grpc.Channel, *, on_progress: OnPro
     local = tree.hashes()
     plan = changes(local, service.held())
     memories = tree.memories(plan.send)
-    failures = service.send(memories, on_progress)
+    failures, secrets = service.send(memories, on_progress)
     deleted = service.delete(plan.delete, on_progress)
     info = service.describe(tree.made(), shown_root(tree)) if local else None
     domains = tree.domain_entries()
@@ -135,6 +137,7 @@ def bring(tree: Tree, project: str, channel: grpc.Channel, *, on_progress: OnPro
         deleted=deleted,
         unchanged=plan.unchanged,
         failures=tuple(failures),
+        secrets=_summed(secrets),
         without_grammar=tuple(tree.without_grammar()),
         info=info,
     )
@@ -174,21 +177,28 @@ class _Service:
                 return held
             request.page_token = page.next_page_token
 
-    def send(self, memories: Sequence[memory_pb2.Memory], on_progress: OnProgress) -> list[Failure]:
-        """Learn the memories batch by batch; a refused batch is reported and the others go on."""
+    def send(
+        self, memories: Sequence[memory_pb2.Memory], on_progress: OnProgress
+    ) -> tuple[list[Failure], list[context_service_pb2.SecretsFound]]:
+        """Learn the memories batch by batch; a refused batch is reported and the others go on.
+
+        With them the secrets that each memory had.
+        """
         if not memories:
-            return []
+            return [], []
         parts = list(batches(memories))
         requests = (self._learn_request(batch) for batch in parts)
         failures: list[Failure] = []
+        secrets: list[context_service_pb2.SecretsFound] = []
         done = 0
         for answer in self._contexts.LearnStream(requests):
             batch = parts[answer.batch_index]
             done += len(batch)
             if answer.WhichOneof("outcome") == "failed":
                 failures.append(_failure(batch, status_error(answer.failed)))
+            secrets += [each for result in answer.learnt.results for each in result.secrets]
             on_progress(Progress(stage="send", done=done, total=len(memories)))
-        return failures
+        return failures, secrets
 
     def delete(self, ids: Sequence[str], on_progress: OnProgress) -> int:
         """Delete memories by id; the number that were there."""
@@ -241,6 +251,16 @@ class _Service:
     def _learn_request(self, batch: Sequence[memory_pb2.Memory]) -> context_service_pb2.LearnStreamRequest:
         learn = context_service_pb2.LearnRequest(project=self._project, request_id=_request_id(), memories=batch)
         return context_service_pb2.LearnStreamRequest(learn=learn)
+
+
+def _summed(secrets: Iterable[context_service_pb2.SecretsFound]) -> tuple[context_service_pb2.SecretsFound, ...]:
+    counts: Counter[tuple[str, bool]] = Counter()
+    for each in secrets:
+        counts[each.kind, each.redacted] += each.count
+    return tuple(
+        context_service_pb2.SecretsFound(kind=kind, count=count, redacted=redacted)
+        for (kind, redacted), count in sorted(counts.items())
+    )
 
 
 def _differs(name: str, one: project_service_pb2.ProjectInfo, other: project_service_pb2.ProjectInfo) -> bool:

@@ -64,7 +64,7 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
         case SettingsChanged():
             return LearningChanges(state=replace(state, settings=event.settings))
         case Forgotten():
-            return forgetting(before.state(), event.memory_ids)
+            return forgetting(before.state(), event.memory_ids, event.scopes)
         case FeedbackGiven():
             return LearningChanges(
                 state=replace(state, feedback=_counted(state.feedback, event)), profiles=dict(_said(before, event))
@@ -216,6 +216,9 @@ class Rebuilt:
             self._profiles.pop(memory_id, None)
             for used in self._usage.values():
                 used.pop(memory_id, None)
+        for scope in changes.forgotten_scopes:
+            self._turns.pop(scope, None)
+            self._usage.pop(scope, None)
 
 
 def digest(learning: LearningRows) -> str:

@@ -17,6 +17,7 @@ from hummock.core.learning_requests import FeedbackCommand, FeedbackNoted, Obser
 from hummock.core.session import ObservedTurn
 from hummock.learning.log import record
 from hummock.ports.store import LearningReader, Store, UnitOfWork, WriteRequest, Written
+from hummock.text.credentials import as_stored
 from hummock.text.normalise import short_hash, text_hash
 
 _NAMESPACE: Final = uuid.UUID("5f1e0c1b-6a55-4d1b-9b0e-6f8a52c3c7d1")
@@ -24,7 +25,7 @@ _EVENTS_LOOKED_AT = 64
 """Of the newest, for the last turn of a scope."""
 
 Seen = Callable[[str, str], None]
-"""Is told of a project and of what its user said; returns at once and raises nothing."""
+"""Is told, once a turn, of a project and of what its user said; returns at once and raises nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +45,11 @@ class Observe:
 
         Raises: RequestIdReused, StorageFull.
         """
-        seq = self._write(command).result().seq
-        self._seen(command.project, command.user_text)
-        return seq
+        written = self._write(command).result()
+        # A repeat may come late, and its words are not the newest any more.
+        if not written.is_repeat:
+            self._seen(command.project, command.user_text)
+        return written.seq
 
     def follow(self, turn: ObservedTurn) -> None:
         """Takes note of a turn that was stored; does not wait for the disk.
@@ -71,17 +74,17 @@ class Observe:
         written.add_done_callback(lambda future: self._tell(future, turn))
 
     def _tell(self, written: Future[Written[ObservedReply]], turn: ObservedTurn) -> None:
-        if written.exception() is None:
+        if written.exception() is None and not written.result().is_repeat:
             self._seen(turn.project, turn.user_text)
 
     def _write(self, command: ObserveCommand) -> Future[Written[ObservedReply]]:
         def apply(work: UnitOfWork) -> ObservedReply:
-            is_on = work.learning.state().enabled
+            is_on, policy = work.learning.state().enabled, work.settings().secret_policy()
             observed = TurnObserved(
                 scope=command.scope,
                 turn=command.turn,
                 # Off, turns are counted and nothing is learnt of them, so that what was said is not kept.
-                user_text=command.user_text if is_on else "",
+                user_text=as_stored(command.user_text, policy) if is_on else "",
                 assistant_hash=text_hash(command.assistant_text, is_code=False) if command.assistant_text else b"",
                 used_ids=tuple(one for one in dict.fromkeys(command.used_ids) if work.get(one) is not None),
             )
@@ -141,10 +144,11 @@ class Feedback:
                 if (memory := work.get(verdict.memory_id)) is not None
             )
             if known or command.note:
+                policy = work.settings().secret_policy()
                 event = FeedbackGiven(
-                    query_text=command.query_text,
+                    query_text=as_stored(command.query_text, policy),
                     verdicts=known,
-                    note=command.note,
+                    note=as_stored(command.note, policy),
                     session_id=command.session_id,
                     voice=voice_of(command.session_id, command.query_text),
                 )

@@ -120,7 +120,12 @@ class Remembered(_Answer):
     id: str
     """The memory that holds the text."""
     status: str
-    """"created", or "duplicate" when the text was known already."""
+    """"created", "duplicate" when the text was known already, or "held": it reads like an instruction to a model, and
+    is not recalled until a person approves it."""
+    redacted: list[str]
+    """Kinds of secrets that were taken out and are not remembered; people choose by the setting secrets.policy."""
+    held_for: list[str]
+    """What a text that is held reads like."""
 
     @classmethod
     def of(cls, result: context_service_pb2.LearnResult) -> Self:
@@ -128,6 +133,8 @@ class Remembered(_Answer):
         return cls(
             id=result.id,
             status=context_service_pb2.LearnStatus.Name(result.status).removeprefix("LEARN_STATUS_").lower(),
+            redacted=[each.kind for each in result.secrets if each.redacted],
+            held_for=list(result.held_for),
         )
 
 

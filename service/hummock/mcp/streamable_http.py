@@ -76,8 +76,8 @@ def _loopback(host: str) -> str:
         is_loopback = False
     if not is_loopback:
         raise NotLoopback(
-            f"{host} can be reached by other machines, and this server cannot tell yet who calls: bearer tokens and "
-            "TLS come with a later release. Listen on 127.0.0.1, and let other machines in through what checks who "
+            f"{host} can be reached by other machines, and this server asks nobody who they are: what it may do, all "
+            "could do through it. Listen on 127.0.0.1, and let other machines in through what checks who "
             f"they are, for example ssh -L {DEFAULT_PORT}:127.0.0.1:{DEFAULT_PORT}"
         )
     return host

@@ -266,7 +266,9 @@ class Backfill:
                 work.embed(memory.id, memory.fingerprint, embeddings)
             return EmbeddedReply()
 
-        request = WriteRequest(request_id="", fingerprint=b"", reply_type=EmbeddedReply, apply=apply, creates=False)
+        request = WriteRequest(
+            request_id="", fingerprint=b"", reply_type=EmbeddedReply, apply=apply, creates=False, is_bulk=True
+        )
         try:
             self._store.write(project, request).result()
         except ProjectNotFound:  # it was deleted meanwhile

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from hummock.core.errors import MemoryNotFound, Unavailable
+from hummock.core.errors import InvalidRequest, MemoryNotFound, Unavailable
 from hummock.core.facets import passes
 from hummock.core.memory import (
     Changes,
@@ -23,7 +23,9 @@ from hummock.core.memory import (
     Payload,
     Updated,
 )
+from hummock.core.review import ReviewPolicy
 from hummock.memories.learn import Preparation, make_memory, require_future
+from hummock.memories.screening import families_of
 from hummock.ports.models import Clock
 from hummock.ports.store import Page, Store, UnitOfWork, WriteRequest
 from hummock.text.template import as_draft
@@ -151,7 +153,10 @@ class Garden:
 
     def _update(self, project: str, request_id: str, memory_id: str, changes: Changes, fingerprint: bytes) -> Updated:
         before = self._existing(project, memory_id)
-        (prepared,) = self._preparation.prepare(project, [changed(as_draft(before), changes)])
+        settings = self._store.settings(project)
+        drafts = [changed(as_draft(before), changes)]
+        (prepared,) = self._preparation.prepare(project, drafts, settings.secret_policy())
+        _require_seen(prepared.draft, as_draft(before), settings.review_policy())
         (embeddings,) = self._preparation.embed([prepared])
         stored: Memory | None = None
 
@@ -179,6 +184,18 @@ class Garden:
         if memory is None:
             raise MemoryNotFound(memory_id)
         return memory
+
+
+def _require_seen(draft: Draft, before: Draft, policy: ReviewPolicy) -> None:
+    """Raises: InvalidRequest: it would be held for review if it was learnt, and was not seen before."""
+    now, then = families_of([draft, before], policy)
+    new = [family for family in now if family not in then]
+    if new:
+        raise InvalidRequest(
+            "content",
+            f"reads like an instruction to a model ({', '.join(new)}), and nobody vouches for it: learn it, so that it "
+            "is held for review, or say that a person wrote it (origin MANUAL, trust 0.5 or more)",
+        )
 
 
 def _still_passes(memory: Memory | None, where: Filter) -> bool:

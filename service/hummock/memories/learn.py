@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -29,6 +30,11 @@ from hummock.core.memory import (
     Origin,
     Terms,
 )
+from hummock.core.patience import ENDLESS, Patience
+from hummock.core.review import Held
+from hummock.core.secrets import SecretPolicy, SecretsFound
+from hummock.memories.redaction import screened
+from hummock.memories.screening import families_of
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store, TextKey, UnitOfWork, WriteRequest, Written
 from hummock.text import template
@@ -39,6 +45,12 @@ from hummock.text.tokens import EstimatedTokens
 
 _CLOCK_SKEW_S = 60.0
 """How far ahead of our clock a caller's times may be."""
+
+MOST_INTERACTIVE = 8
+"""Memories of a write for which others wait: more are bulk."""
+
+_PREPARED_AT_ONCE = 32
+"""What a caller's patience is asked between, with texts as long as they may be: some seconds of work."""
 
 _WAITING_MEMORIES = 256
 _SMALL_CHARACTERS = 4096
@@ -81,7 +93,12 @@ class Learn:
         """
         now = self._clock.now()
         given = [self._checked(place, lesson, now) for place, lesson in enumerate(command.lessons)]
-        prepared = self._preparation.prepare(command.project, [lesson.draft for lesson in command.lessons])
+        drafts = [lesson.draft for lesson in command.lessons]
+        settings = self._store.settings(command.project)
+        prepared = self._preparation.prepare(command.project, drafts, settings.secret_policy(), command.patience)
+        read_as = families_of([one.draft for one in prepared], settings.review_policy(), command.patience)
+        if any(read_as):
+            prepared = self._held(command.project, prepared, read_as)
         if command.is_deferred:
             waiting: list[tuple[Embedding, ...] | None] = [() if one is None else one for one in given]
             written = self._write(command, prepared, waiting, now)
@@ -89,14 +106,15 @@ class Learn:
             return written
         vectors = given
         if None in given:
-            vectors = self._embedded(prepared, given, self._known(command.project, prepared))
+            vectors = self._embedded(command, prepared, given, self._known(command.project, prepared))
         written = self._write(command, prepared, vectors, now)
         if None not in vectors:
             return written
         try:
             written.result()
         except VectorsMissing:  # a memory that made embedding needless was removed meanwhile
-            return self._write(command, prepared, self._embedded(prepared, given, [False] * len(prepared)), now)
+            vectors = self._embedded(command, prepared, given, [False] * len(prepared))
+            return self._write(command, prepared, vectors, now)
         return written
 
     def _checked(self, place: int, lesson: Lesson, now: float) -> tuple[Embedding, ...] | None:
@@ -114,16 +132,37 @@ class Learn:
         known = []
         for one, memory in zip(prepared, stored, strict=True):
             holder = next(holders) if one.key is not None else None
+            if one.held_for:
+                known.append(True)
+                continue
             known.append(holder is not None if memory is None else memory.fingerprint == one.fingerprint)
         return known
 
+    def _held(self, project: str, prepared: Sequence[Prepared], read_as: Sequence[tuple[str, ...]]) -> list[Prepared]:
+        """With what each is to be held for; not where a memory has its text: whoever let that in has seen it."""
+        suspects = [
+            to_hold(one, families) if families else one for one, families in zip(prepared, read_as, strict=True)
+        ]
+        stored = self._store.get(project, [one.memory_id for one in suspects], 0, full=False)
+        return [
+            one
+            if memory is not None and memory.content_hash == one.content_hash and memory.kind is one.draft.kind
+            else suspect
+            for one, suspect, memory in zip(prepared, suspects, stored, strict=True)
+        ]
+
     def _embedded(
-        self, prepared: Sequence[Prepared], given: Sequence[tuple[Embedding, ...] | None], known: Sequence[bool]
+        self,
+        command: LearnCommand,
+        prepared: Sequence[Prepared],
+        given: Sequence[tuple[Embedding, ...] | None],
+        known: Sequence[bool],
     ) -> list[tuple[Embedding, ...] | None]:
         """The vectors that were given, and those of the other memories that are not known."""
         vectors = list(given)
         missing = [place for place, vector in enumerate(given) if vector is None and not known[place]]
-        embedded = self._preparation.embed([prepared[place] for place in missing])
+        wanted = [prepared[place] for place in missing]
+        embedded = self._preparation.embed(wanted, command.patience, is_bulk=command.is_bulk)
         for place, embeddings in zip(missing, embedded, strict=True):
             vectors[place] = embeddings
         return vectors
@@ -137,13 +176,17 @@ class Learn:
     ) -> Future[Learned]:
         def apply(work: UnitOfWork) -> Reply:
             require_future("memories[{}].expire_time", [one.draft.expire_time for one in prepared], now)
-            results = tuple(_store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True))
+            results = tuple(store_one(work, *pair, now) for pair in zip(prepared, vectors, strict=True))
             written = (LearnStatus.CREATED, LearnStatus.UPDATED)
             pending = sum(made == () and one.status in written for one, made in zip(results, vectors, strict=True))
             return Reply(results=results, pending=pending)
 
         request = WriteRequest(
-            request_id=command.request_id, fingerprint=command.fingerprint, reply_type=Reply, apply=apply
+            request_id=command.request_id,
+            fingerprint=command.fingerprint,
+            reply_type=Reply,
+            apply=apply,
+            is_bulk=command.is_bulk or len(prepared) > MOST_INTERACTIVE,
         )
         return then(self._store.write(command.project, request), _learned)
 
@@ -156,19 +199,39 @@ class VectorsMissing(Exception):
     """A memory must be stored whose vectors were not made."""
 
 
-def _store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | None, now: float) -> LearnResult:
-    """Stores a memory unless it is there; with no vectors it waits for them. Raises: VectorsMissing for None."""
+def store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | None, now: float) -> LearnResult:
+    """Stores a memory unless it is there; with no vectors it waits for them. Raises: VectorsMissing for None.
+
+    One that is to be held is no memory, but for one whose text a memory has already.
+    """
     existing = work.get(one.memory_id)
     if existing is not None and existing.fingerprint == one.fingerprint:
-        return LearnResult(id=one.memory_id, status=LearnStatus.UNCHANGED)
+        return LearnResult(id=one.memory_id, status=LearnStatus.UNCHANGED, secrets=one.secrets)
     holder = work.find_by_text(one.key) if one.key is not None else None
     if existing is None and holder is not None:
-        return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder)
+        return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder, secrets=one.secrets)
+    if one.held_for:
+        hold(work, make_memory(one, None, chunk_count=0, now=now), one.held_for, now)
+        return LearnResult(id=one.memory_id, status=LearnStatus.HELD, secrets=one.secrets, held_for=one.held_for)
     if vectors is None:
         raise VectorsMissing
     memory = make_memory(one, existing, chunk_count=len(vectors), now=now)
     work.put(memory, one.key, one.words.analysed().terms, vectors)
-    return LearnResult(id=one.memory_id, status=LearnStatus.CREATED if existing is None else LearnStatus.UPDATED)
+    status = LearnStatus.CREATED if existing is None else LearnStatus.UPDATED
+    return LearnResult(id=one.memory_id, status=status, secrets=one.secrets)
+
+
+def hold(work: UnitOfWork, memory: Memory, families: tuple[str, ...], now: float) -> None:
+    """Holds a memory for review; nothing changes where the same is held already."""
+    earlier = work.review.get(memory.id)
+    if earlier is None or earlier.memory.fingerprint != memory.fingerprint:
+        work.review.put(Held(memory=memory, families=families, hold_time=now))
+
+
+def to_hold(one: Prepared, families: tuple[str, ...]) -> Prepared:
+    """The same to be held for these families; without an id of the caller's, what is equal has one id."""
+    own = one.draft.id or str(uuid.UUID(bytes=one.fingerprint))
+    return msgspec.structs.replace(one, memory_id=own, held_for=families)
 
 
 def require_past(field: str, time: float | None, now: float) -> None:
@@ -185,15 +248,21 @@ def require_future(field: str, times: Sequence[float | None], now: float) -> Non
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A draft with all that storing it needs but its vectors; `index` is complete."""
+    """A draft with all that storing it needs but its vectors; `index` is complete.
+
+    `secrets` are those that were found in it as it was given; the draft is what is stored. `held_for` says what it is
+    held for, where it is.
+    """
 
     draft: Draft
+    secrets: tuple[SecretsFound, ...]
     index: MemoryIndex
     memory_id: str
     key: TextKey | None
     content_hash: bytes
     fingerprint: bytes
     words: Words
+    held_for: tuple[str, ...] = ()
 
 
 class Preparation:
@@ -204,23 +273,47 @@ class Preparation:
         self._analysis = Analysis(counter)
         self._make_id = make_id
 
-    def prepare(self, project: str, given: Sequence[Draft]) -> list[Prepared]:
-        """Everything but the vectors, of each; they are to be stored in this project."""
+    def prepare(
+        self, project: str, given: Sequence[Draft], policy: SecretPolicy, patience: Patience = ENDLESS
+    ) -> list[Prepared]:
+        """Everything but the vectors, of each as the policy has it; they are to be stored in this project.
+
+        Raises: what the patience raises, which is asked now and then.
+        """
+        prepared: list[Prepared] = []
+        for start in range(0, len(given), _PREPARED_AT_ONCE):
+            patience.check()
+            some = [screened(draft, policy) for draft in given[start : start + _PREPARED_AT_ONCE]]
+            prepared += self._prepare(project, some)
+        return prepared
+
+    def _prepare(self, project: str, screened: Sequence[tuple[Draft, tuple[SecretsFound, ...]]]) -> list[Prepared]:
+        given = [draft for draft, _ in screened]
         indexes = [template.derived_index(draft) for draft in given]
         texts = [template.compared(draft, index.title) for draft, index in zip(given, indexes, strict=True)]
         # What a prompt shows of each in full.
         shown = ["\n".join((index.title, *index.tags, text)) for index, text in zip(indexes, texts, strict=True)]
         words = self._analysis.begin(project, zip(map(pieces_of, given), shown, strict=True))
-        return [self._prepared(*parts) for parts in zip(given, indexes, texts, words, strict=True)]
+        secrets = [found for _, found in screened]
+        return [self._prepared(*parts) for parts in zip(given, secrets, indexes, texts, words, strict=True)]
 
-    def embed(self, prepared: Sequence[Prepared]) -> list[tuple[Embedding, ...]]:
-        """The vectors of each, a chunk each, in order."""
-        return self._embedder.embed_documents([chunks_of(self._embedder, one.draft) for one in prepared])
+    def embed(
+        self, prepared: Sequence[Prepared], patience: Patience = ENDLESS, *, is_bulk: bool = False
+    ) -> list[tuple[Embedding, ...]]:
+        """The vectors of each, a chunk each, in order; see `Embedder.embed_documents`."""
+        chunks: list[list[str]] = []
+        for one in prepared:
+            patience.check()
+            chunks.append(chunks_of(self._embedder, one.draft))
+        return self._embedder.embed_documents(chunks, patience, is_bulk=is_bulk)
 
-    def _prepared(self, draft: Draft, index: MemoryIndex, text: str, words: Words) -> Prepared:
+    def _prepared(
+        self, draft: Draft, secrets: tuple[SecretsFound, ...], index: MemoryIndex, text: str, words: Words
+    ) -> Prepared:
         content_hash = text_hash(text, is_code=template.is_code(draft))
         return Prepared(
             draft=draft,
+            secrets=secrets,
             index=index,
             memory_id=draft.id or self._make_id(),
             key=_text_key(draft, text, content_hash),

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Draft, LearnStatus, MemoryIndex, MemoryKind, Origin, Payload
+from hummock.core.patience import Patience
+from hummock.core.secrets import SecretsFound
 from hummock.core.session import (
     LearnedSide,
     LearnedTurn,
@@ -18,11 +20,14 @@ from hummock.core.session import (
     SessionMessage,
     TurnSide,
 )
-from hummock.memories.learn import Preparation, Prepared, make_memory
+from hummock.memories.learn import Preparation, Prepared, hold, make_memory, to_hold
 from hummock.memories.quoted import Quoted
+from hummock.memories.redaction import screened_texts
+from hummock.memories.screening import families_of
 from hummock.memories.sessions import place
 from hummock.ports.models import Clock
 from hummock.ports.store import Store, UnitOfWork, WriteRequest, Written
+from hummock.text.credentials import as_stored
 
 Follower = Callable[[ObservedTurn], None]
 """Is told of a stored turn on the caller's thread, so that it returns at once and raises nothing."""
@@ -40,10 +45,11 @@ class TurnReply:
 class _Side:
     """One side, ready to be written; `field` is where its message's id stands in the request.
 
-    `prepared` is None of an answer that only quotes memories.
+    `prepared` is None of an answer that only quotes memories. `secrets` are those in what was said.
     """
 
     message: SessionMessage
+    secrets: tuple[SecretsFound, ...]
     field: str
     prepared: Prepared | None
     vectors: tuple[Embedding, ...]
@@ -76,7 +82,7 @@ class LearnTurn:
         # A repeat is answered as the first time, though the session is gone.
         earlier = self._store.earlier(command.project, command.request_id, command.fingerprint, TurnReply)
         written = self._written(command) if earlier is None else earlier
-        self._tell(command, written.seq)
+        self._tell(command, written)
         return LearnedTurn(seq=written.seq, user=written.reply.user, assistant=written.reply.assistant)
 
     def _written(self, command: LearnTurnCommand) -> Written[TurnReply]:
@@ -101,35 +107,52 @@ class LearnTurn:
         An answer that only quotes memories would come back from now on beside what it quotes (1.1-14).
         """
         is_quoted = self._is_quoted(
-            command.project, command.session_id, command.assistant.text, command.used_memory_ids
+            command.project, command.session_id, command.assistant.text, command.used_memory_ids, command.patience
         )
         given = (
             (command.user, PromptRole.USER, Origin.USER_INPUT, "user"),
             (command.assistant, PromptRole.ASSISTANT, Origin.AI_OUTPUT, "assistant"),
         )
         drafts = [_draft(command.session_id, side, origin, name) for side, _, origin, name in given]
-        learnt = self._preparation.prepare(command.project, drafts[:1] if is_quoted else drafts)
-        contents = [*zip(learnt, self._preparation.embed(learnt), strict=True), (None, ())]
+        settings = self._store.settings(command.project)
+        policy = settings.secret_policy()
+        stored = drafts[:1] if is_quoted else drafts
+        learnt = self._preparation.prepare(command.project, stored, policy, command.patience)
+        read_as = families_of([one.draft for one in learnt], settings.review_policy(), command.patience)
+        learnt = [to_hold(one, families) if families else one for one, families in zip(learnt, read_as, strict=True)]
+        contents = [*zip(learnt, self._vectors(learnt, command.patience), strict=True), (None, ())]
+        screened = [screened_texts((side.text, side.raw), policy) for side, *_ in given]
         return [
             _Side(
                 message=SessionMessage(
-                    id=side.message_id or self._make_id(), role=role, content=side.text, raw=side.raw, send_time=now
+                    id=side.message_id or self._make_id(), role=role, content=content, raw=raw, send_time=now
                 ),
+                secrets=secrets,
                 field=f"{name}.message_id",
                 prepared=prepared,
                 vectors=vectors,
             )
-            for (side, role, _, name), (prepared, vectors) in zip(given, contents, strict=False)
+            for (side, role, _, name), ((content, raw), secrets), (prepared, vectors) in zip(
+                given, screened, contents, strict=False
+            )
         ]
 
-    def _tell(self, command: LearnTurnCommand, seq: int) -> None:
+    def _vectors(self, learnt: Sequence[Prepared], patience: Patience) -> list[tuple[Embedding, ...]]:
+        """Those of each; none of what is held."""
+        made = iter(self._preparation.embed([one for one in learnt if not one.held_for], patience))
+        return [() if one.held_for else next(made) for one in learnt]
+
+    def _tell(self, command: LearnTurnCommand, written: Written[TurnReply]) -> None:
+        policy = self._store.settings(command.project).secret_policy()
+        # Nobody learns from what is held.
+        answer = "" if written.reply.assistant.status is LearnStatus.HELD else command.assistant.text
         observed = ObservedTurn(
             project=command.project,
             session_id=command.session_id,
-            user_text=command.user.text,
-            assistant_text=command.assistant.text,
+            user_text=as_stored(command.user.text, policy),
+            assistant_text=as_stored(answer, policy),
             used_memory_ids=command.used_memory_ids,
-            seq=seq,
+            seq=written.seq,
         )
         for follower in self._followers:
             follower(observed)
@@ -155,11 +178,32 @@ def _store_side(work: UnitOfWork, session_id: str, side: _Side, now: float) -> L
     elif prepared is None:
         status = LearnStatus.QUOTED
     else:
-        status = LearnStatus.CREATED
-        message = replace(message, memory_id=prepared.memory_id)
         memory = make_memory(prepared, None, chunk_count=len(side.vectors), now=now)
         # It was said when the message was sent, which only the write knows.
         memory = replace(memory, event_time=message.send_time)
+        if prepared.held_for:
+            hold(work, memory, prepared.held_for, now)
+            return _held_side(message, prepared)
+        status = LearnStatus.CREATED
+        message = replace(message, memory_id=prepared.memory_id)
         work.put(memory, prepared.key, prepared.words.analysed().terms, side.vectors)
         work.sessions.learnt(session_id, message)
-    return LearnedSide(message_id=message.id, position=message.position, memory_id=message.memory_id, status=status)
+    return LearnedSide(
+        message_id=message.id,
+        position=message.position,
+        memory_id=message.memory_id,
+        status=status,
+        secrets=side.secrets,
+    )
+
+
+def _held_side(message: SessionMessage, prepared: Prepared) -> LearnedSide:
+    """Its message has no memory as long as it is held."""
+    return LearnedSide(
+        message_id=message.id,
+        position=message.position,
+        memory_id=prepared.memory_id,
+        status=LearnStatus.HELD,
+        secrets=prepared.secrets,
+        held_for=prepared.held_for,
+    )

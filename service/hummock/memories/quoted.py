@@ -11,6 +11,7 @@ from typing import Final
 
 from hummock.core.candidates import GroupQuery
 from hummock.core.memory import DomainKnowledge, Filter, LearningRecord, Memory, Origin
+from hummock.core.patience import ENDLESS, Patience
 from hummock.ports.store import Store
 from hummock.text.analyzer import query_terms
 from hummock.text.keywords import phrases
@@ -21,6 +22,13 @@ LEAST_SHARED: Final = 0.6
 
 On our list of near-quotes the other conditions decide: from .1 to 1 nothing that adds a fact passes for a quote. Below
 .4 a sentence may leave out half of the other, and with it a condition."""
+
+MOST_SOURCE_CHARACTERS = 262_144
+"""Of the memories that an answer used, with which it is compared: the first of them, at least one. What the others say
+is looked for among all memories: reading them takes some 2 s a million characters."""
+
+_MOST_CHARACTERS_IN_ALL = 2 * MOST_SOURCE_CHARACTERS
+"""With the memories that were found; an answer beyond that counts as saying something new."""
 
 MOST_LOOKED_UP = 64
 """Passages that no memory named by the caller holds and that are looked for among all others."""
@@ -58,25 +66,43 @@ class Quoted:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def __call__(self, project: str, session_id: str, text: str, used_ids: Sequence[str]) -> bool:
+    def __call__(
+        self, project: str, session_id: str, text: str, used_ids: Sequence[str], patience: Patience = ENDLESS
+    ) -> bool:
         """Whether every sentence and block of code of the text repeats a memory (1.1-14).
 
         What the session itself has said before is no such memory, unless it was used: who says the same again says it
         again. What is new ends the search, so that an ordinary answer costs one look-up by words.
+
+        Raises: what the patience raises, which is asked between memories and passages.
         """
         said = tuple(passages(text))
         if not said:
             return False
-        used = self._store.get(project, used_ids, 0, full=True)
-        sources = Sources(part for memory in used for part in _texts(memory))
+        sources = self._used(project, used_ids, patience)
         unknown = [passage for passage in said if not sources.quote(passage)]
         return len(unknown) <= MOST_LOOKED_UP and all(
-            self._is_held(project, session_id, passage, sources) for passage in unknown
+            self._is_held(project, session_id, passage, sources, patience) for passage in unknown
         )
 
-    def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources) -> bool:
+    def _used(self, project: str, used_ids: Sequence[str], patience: Patience) -> Sources:
+        """The first of the memories that were used, one by one: each may be large."""
+        sources = Sources()
+        for used_id in used_ids:
+            if sources.characters >= MOST_SOURCE_CHARACTERS:
+                break
+            patience.check()
+            for memory in self._store.get(project, [used_id], 0, full=True):
+                for part in _texts(memory):
+                    sources.add(part)
+        return sources
+
+    def _is_held(self, project: str, session_id: str, passage: Passage, sources: Sources, patience: Patience) -> bool:
+        patience.check()
         if sources.quote(passage):
             return True  # by a memory that a passage before it has found
+        if sources.characters >= _MOST_CHARACTERS_IN_ALL:
+            return False
         terms = tuple(dict.fromkeys(query_terms(passage.text[:_MOST_CHARACTERS])))[:_MOST_TERMS]
         # Not a recall, which leaves out what was said in just these words.
         queries = [
@@ -123,9 +149,10 @@ class _Sentence:
 
 
 class Sources:
-    """Texts of memories, ready to be compared with. For one text, or several."""
+    """Texts of memories, ready to be compared with; `characters` says how long they are together."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
+        self.characters = 0
         self._clauses: list[str] = []
         self._lines: list[str] = []
         self._sentences: list[_Sentence] = []
@@ -135,6 +162,7 @@ class Sources:
 
     def add(self, text: str) -> None:
         """One text more."""
+        self.characters += len(text)
         self._lines.append(_lines(text))
         self._clauses.append(_clauses(text))
         for written in _sentences(text):

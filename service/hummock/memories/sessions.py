@@ -27,6 +27,7 @@ from hummock.core.session import (
 )
 from hummock.ports.models import Clock
 from hummock.ports.store import SessionWork, Store, UnitOfWork, WriteRequest, Written
+from hummock.text.credentials import as_stored
 
 Reply = TypeVar("Reply")
 
@@ -90,7 +91,7 @@ class Sessions:
         newest = self._store.sessions.page(project, None, 1, archived=False).sessions
         if newest:
             return Active(session=newest[0], is_new=False)
-        made = self._new(self._make_id(), "")
+        made = self._new(project, self._make_id(), "")
 
         def apply(work: UnitOfWork) -> ActiveReply:
             known = work.sessions.active()
@@ -104,7 +105,7 @@ class Sessions:
 
     def create(self, asked: CreateSession) -> WrittenSession:
         """Create a session. Raises: SessionExists, RequestIdReused, StorageFull."""
-        made = self._new(asked.session_id or self._make_id(), asked.title)
+        made = self._new(asked.project, asked.session_id or self._make_id(), asked.title)
 
         def apply(work: UnitOfWork) -> SessionReply:
             if work.sessions.get(made.id) is not None:
@@ -128,10 +129,10 @@ class Sessions:
         self._require_project(asked.project, asked.session_id)
 
         def apply(work: UnitOfWork) -> SessionReply:
-            session = present(work.sessions, asked.session_id)
+            session, policy = present(work.sessions, asked.session_id), work.settings().secret_policy()
             changed = replace(
                 session,
-                title=session.title if asked.title is None else asked.title,
+                title=session.title if asked.title is None else as_stored(asked.title, policy),
                 is_archived=session.is_archived if asked.is_archived is None else asked.is_archived,
             )
             work.sessions.change(changed)
@@ -156,20 +157,18 @@ class Sessions:
             return DeleteReply(message_count=session.message_count, is_left=work.sessions.clear(_CLEARED_AT_ONCE))
 
         written = self._write(asked, DeleteReply, apply)
-        seq, is_left = written.seq, written.reply.is_left
-        while is_left:
-            cleared = self._store.write(asked.project, _clear()).result()
-            seq, is_left = cleared.seq, cleared.reply.is_left
+        seq = clear_sessions(self._store, asked.project) if written.reply.is_left else written.seq
         return DeletedSession(message_count=written.reply.message_count, seq=seq)
 
     def append(self, asked: AppendMessage) -> AppendedMessage:
         """Append a message. Raises: SessionNotFound, MessageIdTaken, RequestIdReused, StorageFull."""
         self._require_project(asked.project, asked.session_id)
+        policy = self._store.settings(asked.project).secret_policy()
         message = SessionMessage(
             id=asked.message_id or self._make_id(),
             role=asked.role,
-            content=asked.content,
-            raw=asked.raw,
+            content=as_stored(asked.content, policy),
+            raw=as_stored(asked.raw, policy),
             send_time=self._clock.now(),
         )
 
@@ -202,9 +201,9 @@ class Sessions:
         """The messages of this very session behind a position; see `ports.Sessions`. Raises: SessionNotFound."""
         return self._store.sessions.behind(project, session.id, position, most_bytes, session.number)
 
-    def _new(self, session_id: str, title: str) -> Session:
-        now = self._clock.now()
-        return Session(id=session_id, title=title, create_time=now, update_time=now)
+    def _new(self, project: str, session_id: str, title: str) -> Session:
+        now, policy = self._clock.now(), self._store.settings(project).secret_policy()
+        return Session(id=session_id, title=as_stored(title, policy), create_time=now, update_time=now)
 
     def _require_project(self, project: str, session_id: str) -> None:
         """A write would create it. Raises: SessionNotFound."""
@@ -225,6 +224,14 @@ class Sessions:
             creates=isinstance(asked, CreateSession),
         )
         return self._store.write(asked.project, request).result()
+
+
+def clear_sessions(store: Store, project: str) -> int:
+    """Removes the messages of all removed sessions, in as many writes as it takes; the seq behind the last one."""
+    while True:
+        cleared = store.write(project, _clear()).result()
+        if not cleared.reply.is_left:
+            return cleared.seq
 
 
 def present(work: SessionWork, session_id: str) -> Session:

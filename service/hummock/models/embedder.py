@@ -8,11 +8,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
+from hummock.core.patience import ENDLESS, Patience
 from hummock.models.basis import load_basis
 from hummock.models.bridge import load_bridge_map
 from hummock.models.calibrate import read_calibration
@@ -21,10 +23,14 @@ from hummock.models.encoder import InferenceTimes
 from hummock.models.fusion import Say
 from hummock.models.pair import PairModel, marked_bases
 from hummock.models.single import SingleModel
+from hummock.models.text_lanes import TextLanes
 from hummock.ports.models import EmbeddingLate, QueryGloss
 from hummock.text.tokens import EstimatedTokens
 
 QUERIES_KEPT = 512
+
+MOST_INTERACTIVE = 8
+"""Chunks of a call that somebody waits for: more are bulk."""
 
 _QueryKey = tuple[str, QueryGloss | None]
 
@@ -117,8 +123,7 @@ class OnnxEmbedder:
         self._model = model
         self._space = replace(model.space, calibration=measured) if measured else model.space
         self._slots = slots
-        # First come, first served.
-        self._executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed")
+        self._texts = TextLanes(slots, "embed")
         # Someone waits for a query: it shares the cores with documents and does not queue behind them.
         self._query_executor = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-query")
         self._queries: OrderedDict[_QueryKey, _Query] = OrderedDict()
@@ -173,24 +178,32 @@ class OnnxEmbedder:
         query = self._queries.get((text, gloss))
         return query is not None and query.future.done()
 
-    def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
+    def embed_documents(
+        self, documents: Sequence[Sequence[str]], patience: Patience = ENDLESS, *, is_bulk: bool = False
+    ) -> list[tuple[Embedding, ...]]:
         """Embed the chunks of each document as they are, cut to the window; equal documents once.
 
-        Only a few chunks are queued at a time, so that callers take turns.
+        Only a few chunks are queued at a time, so that callers take turns. Calls of more than MOST_INTERACTIVE chunks
+        let others go first.
 
         Raises:
+            HummockError: What the patience raises: nobody waits any more.
             EmbeddingNotFinite: The model gave NaN or infinity.
             TypeError: A text holds a lone surrogate.
         """
         firsts = [(chunks[0], chunks[0]) for chunks in documents]
         # After the first chunks of all, so that hardly a chunk waits for the first one of its own document.
         others = [(chunks[0], chunk) for chunks in documents for chunk in chunks[1:]]
+        wanted = dict.fromkeys(firsts + others)
+        is_bulk = is_bulk or len(wanted) > MOST_INTERACTIVE
         begun: dict[tuple[str, str], Future[Embedding]] = {}
         queued: deque[Future[Embedding]] = deque()
-        for first, chunk in dict.fromkeys(firsts + others):
+        for first, chunk in wanted:
             if len(queued) > self._slots:
                 queued.popleft().result()
-            begun[first, chunk] = self._executor.submit(self._chunk, chunk, begun.get((first, first)))
+            patience.check()
+            work = partial(self._chunk, chunk, begun.get((first, first)), patience)
+            begun[first, chunk] = self._texts.submit(work, is_bulk=is_bulk)
             queued.append(begun[first, chunk])
         return [tuple(begun[chunks[0], chunk].result() for chunk in chunks) for chunks in documents]
 
@@ -210,7 +223,8 @@ class OnnxEmbedder:
         """
         return self._model.split(header, body)
 
-    def _chunk(self, text: str, first: Future[Embedding] | None) -> Embedding:
+    def _chunk(self, text: str, first: Future[Embedding] | None, patience: Patience) -> Embedding:
+        patience.check()
         # The first one was queued before, so it has ended or is at work beside this one.
         return _shared(self._model.embed_chunk(text, None if first is None else first.result()))
 
@@ -249,8 +263,8 @@ class OnnxEmbedder:
 
     def close(self) -> None:
         """Finish the running inferences, drop the queued ones."""
-        for executor in (self._query_executor, self._executor):
-            executor.shutdown(cancel_futures=True)
+        self._query_executor.shutdown(cancel_futures=True)
+        self._texts.shutdown()
         self._model.close()
 
 

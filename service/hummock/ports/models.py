@@ -8,6 +8,7 @@ from typing import Protocol
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.learning import KeywordUpdate, Learner
+from hummock.core.patience import ENDLESS, Patience
 
 
 class Clock(Protocol):
@@ -56,8 +57,18 @@ class Embedder(Protocol):
     def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
         """Whether a query's vector is there, so that embedding it again costs nothing."""
 
-    def embed_documents(self, documents: Sequence[Sequence[str]]) -> list[tuple[Embedding, ...]]:
-        """One embedding a chunk, in order. A document is the chunks that `split` made of a memory, in order."""
+    def embed_documents(
+        self, documents: Sequence[Sequence[str]], patience: Patience = ENDLESS, *, is_bulk: bool = False
+    ) -> list[tuple[Embedding, ...]]:
+        """One embedding a chunk, in order. A document is the chunks that `split` made of a memory, in order.
+
+        Args:
+            documents: What is embedded.
+            patience: Asked between the texts whether anybody still waits for them.
+            is_bulk: Lets texts of other calls go first, as those of a call with many chunks do in any case.
+
+        Raises: what the patience raises.
+        """
 
     def embed_in_turn(self, chunks: Sequence[str]) -> Iterator[Embedding]:
         """The same of one document, each made on the caller's thread when it is asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -21,6 +21,7 @@ from hummock.core.learning import (
 )
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind, Origin, Terms
 from hummock.core.project import DeletedProject, GivenNames, Project, ProjectInfo, StoreStatus
+from hummock.core.review import Held, HeldPage
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
@@ -104,6 +105,29 @@ class SessionWork(Protocol):
         """Removes at most `limit` messages of sessions that were deleted; whether some are left."""
 
 
+class Review(Protocol):
+    """Reads of what is held for review. Each sees every write that was acknowledged before it began."""
+
+    def get(self, project: str, ids: Sequence[str], /) -> list[Held | None]:
+        """What is held under these ids, in order; None where nothing is."""
+
+    def page(self, project: str, after: str, limit: int, /) -> HeldPage:
+        """At most `limit` of what is held behind an id (empty: the beginning), by the bytes of their ids."""
+
+
+class ReviewWork(Protocol):
+    """The changes that a write makes to what is held for review, and what it sees of it."""
+
+    def get(self, memory_id: str, /) -> Held | None:
+        """What is held under an id."""
+
+    def put(self, held: Held, /) -> None:
+        """Holds a memory; what was held under its id is replaced. No read of memories finds it."""
+
+    def delete(self, memory_id: str, /) -> bool:
+        """Removes what is held under an id. False where nothing is."""
+
+
 class LearningView(Protocol):
     """What folding an event reads. All of it is as of one moment."""
 
@@ -139,7 +163,7 @@ class LearningReader(LearningRows, Protocol):
     def entries_seq(self) -> int:
         """The project's seq after the newest write that stored or removed an entry; 0 when none did."""
 
-    def events(self, after: int, limit: int) -> Sequence[LoggedEvent]:
+    def events(self, after: int, limit: int) -> list[LoggedEvent]:
         """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
 
 
@@ -151,6 +175,15 @@ class LearningUnit(LearningRows, Protocol):
 
         `log.record` is the way to do it: it folds the event.
         """
+
+    def events(self, after: int, limit: int) -> list[LoggedEvent]:
+        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+
+    def rewrite(self, number: int, event: LearningEvent) -> None:
+        """Puts another event in the place of one that is logged; its time stays, and so does all that it changed."""
+
+    def drop_scope(self, scope: str) -> None:
+        """Removes the turn and the usage of a scope that no event names any more."""
 
 
 class FindReferences(Protocol):
@@ -211,8 +244,11 @@ class UnitOfWork(Protocol):
         False, and nothing happens, where it is gone, has another fingerprint or waits for none.
         """
 
-    def delete(self, memory_id: str) -> bool:
-        """Removes a memory, and what was learnt of it. False when there is none."""
+    def delete(self, memory_id: str, *, keeps_vectors: bool = True) -> bool:
+        """Removes a memory, and what was learnt of it. False when there is none.
+
+        What it was embedded as may be kept for its text to come again (`Store.vectors`), unless it must not.
+        """
 
     def info(self) -> ProjectInfo:
         """The project's information."""
@@ -227,6 +263,10 @@ class UnitOfWork(Protocol):
     @property
     def sessions(self) -> SessionWork:
         """The sessions of the project."""
+
+    @property
+    def review(self) -> ReviewWork:
+        """What the project holds for review."""
 
     def settings(self) -> ProjectSettings:
         """What the project sets for itself."""
@@ -247,6 +287,7 @@ class WriteRequest(Generic[Reply]):
         apply: Makes the changes on the store's writer thread. What it raises aborts this request alone. It runs again
             when a commit that it shared with others failed, so it changes nothing but the unit of work.
         creates: Whether a project that is not there is made; otherwise ProjectNotFound is raised.
+        is_bulk: Whether it is one of many, and lets what others wait for go first.
     """
 
     request_id: str
@@ -254,6 +295,7 @@ class WriteRequest(Generic[Reply]):
     reply_type: type[Reply]
     apply: Callable[[UnitOfWork], Reply]
     creates: bool = True
+    is_bulk: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,10 +308,14 @@ class ProjectRemoval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written(Generic[Reply]):
-    """A durable write: the project's seq after it, and what `apply` returned (or had returned the first time)."""
+    """A durable write: the project's seq after it, and what `apply` returned (or had returned the first time).
+
+    `is_repeat` says that the request_id had been written before, and that nothing has happened now.
+    """
 
     seq: int
     reply: Reply
+    is_repeat: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +361,9 @@ class Recallable(Protocol):
         Raises: SeqNotReached.
         """
 
+    def damaged(self, project: str) -> int:
+        """How many memories of a project are known to be damaged, and are left out of what is read of it."""
+
     def rarest(self, project: str, terms: Sequence[str], most: int) -> tuple[str, ...]:
         """Those of the terms that the fewest memories hold, at most so many, in the order given.
 
@@ -332,6 +381,12 @@ class Recallable(Protocol):
 
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         """Whether a memory of the project holds, or once held, one of these terms. Costs next to nothing."""
+
+    def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
+        """How many memories of these kinds are, or may be, in the language that bridges of this mark are for.
+
+        See `Bridge.foreign_mark`. Where it is 0 a query finds nothing by such a bridge. Costs next to nothing.
+        """
 
     def given_names(self, project: str) -> GivenNames:
         """What the project calls things: its domains, and entries with learned keywords.
@@ -374,6 +429,10 @@ class Store(Recallable, Protocol):
     @property
     def sessions(self) -> Sessions:
         """Reads of sessions and messages."""
+
+    @property
+    def review(self) -> Review:
+        """Reads of what is held for review."""
 
     def write(self, project: str, request: WriteRequest[Reply]) -> Future[Written[Reply]]:
         """Queues a write; creates the project, if it may. Done when it is durable and every later read sees it.
@@ -479,11 +538,17 @@ class Store(Recallable, Protocol):
     def project(self, name: str) -> Project | None:
         """A project, or None."""
 
+    def settings(self, project: str) -> ProjectSettings:
+        """What a project sets for itself; nothing of an unknown one."""
+
     def projects(self, after: str, limit: int) -> list[Project]:
         """At most `limit` projects whose names come behind `after`, in the order of their names' UTF-8 bytes."""
 
     def status(self) -> StoreStatus:
         """How full the store is."""
+
+    def trouble(self) -> str:
+        """Why the service cannot be relied on, for people; empty while it can. Asked for every second."""
 
     def close(self) -> None:
         """Finishes the queued writes and releases the directory."""

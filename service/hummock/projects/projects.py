@@ -12,11 +12,15 @@ from hummock.core.recall import Preset
 from hummock.core.render import PartialQuotas, Quotas, RenderForm
 from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES
 from hummock.core.settings import (
+    REVIEW_POLICY,
+    SECRET_POLICY,
     SETTING_PATHS,
     FormBudgets,
     HistorySettings,
     PresetSettings,
     ProjectSettings,
+    ReviewSettings,
+    SecretSettings,
     Setting,
     SettingOrigin,
     SettingsShown,
@@ -145,6 +149,8 @@ def _defaults(near_twin_bar: float) -> ProjectSettings:
             text_characters=usual.text_characters,
         ),
         history=HistorySettings(max_messages=HISTORY_MESSAGES, max_characters=HISTORY_CHARACTERS),
+        secrets=SecretSettings(policy=SECRET_POLICY),
+        review=ReviewSettings(policy=REVIEW_POLICY),
     )
 
 

@@ -15,6 +15,7 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import InvalidRequest, SessionNotFound, Unavailable
 from hummock.core.memory import Memory
 from hummock.core.project import Project
+from hummock.core.secrets import SecretPolicy
 from hummock.core.session import Session
 from hummock.core.transfer import (
     ExportPage,
@@ -29,9 +30,10 @@ from hummock.core.transfer import (
 from hummock.memories.learn import Preparation, Prepared, make_memory, require_past
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.text.credentials import as_stored
 from hummock.text.template import left_open
 
-_MESSAGE_BYTES = 1024 * 1024
+_MESSAGE_BYTES = 256 * 1024
 """Of messages that are read at once."""
 
 _MAX_TOKENS = 128
@@ -155,15 +157,18 @@ class Import:
         failures: list[tuple[int, InvalidRequest]] = []
         accepted: dict[int, Given] = {}
         memories: list[tuple[GivenMemory, tuple[Embedding, ...]]] = []
+        # The settings that come with the other parts are theirs.
+        brought = [part.settings for part in parts if isinstance(part, GivenProject)]
+        policy = (brought[-1] if brought else self._store.settings(project)).secret_policy()
         for place, part in enumerate(parts):
             try:
                 _check_times(part, now)
                 if isinstance(part, GivenMemory):
                     memories.append((part, _checked(part, self._embedder.space)))
-                accepted[place] = part
+                accepted[place] = _screened(part, policy)
             except InvalidRequest as error:
                 failures.append((place, error))
-        arrivals = self._arrivals(project, memories)
+        arrivals = self._arrivals(project, memories, policy)
         seq, outcomes = self._write(project, accepted.values(), arrivals, now)
         embedded = _without_vectors(outcomes, accepted.values(), arrivals)
         if embedded:
@@ -181,8 +186,10 @@ class Import:
             failures=(*failures, *_without_session(outcomes, accepted)),
         )
 
-    def _arrivals(self, project: str, memories: Sequence[tuple[GivenMemory, tuple[Embedding, ...]]]) -> list[_Arrival]:
-        prepared = self._preparation.prepare(project, [left_open(given.draft) for given, _ in memories])
+    def _arrivals(
+        self, project: str, memories: Sequence[tuple[GivenMemory, tuple[Embedding, ...]]], policy: SecretPolicy
+    ) -> list[_Arrival]:
+        prepared = self._preparation.prepare(project, [left_open(given.draft) for given, _ in memories], policy)
         return [
             _Arrival(given=given, prepared=one, embeddings=embeddings)
             for (given, embeddings), one in zip(memories, prepared, strict=True)
@@ -210,6 +217,17 @@ def _check_times(part: Given, now: float) -> None:
             require_past("session.create_time", part.create_time, now)
         case GivenMessage():
             require_past("message.send_time", part.message.send_time, now)
+
+
+def _screened(part: Given, policy: SecretPolicy) -> Given:
+    """A part of a conversation as it is stored; memories are made so when they are prepared."""
+    match part:
+        case Session():
+            return replace(part, title=as_stored(part.title, policy))
+        case GivenMessage(message=message):
+            content, raw = as_stored(message.content, policy), as_stored(message.raw, policy)
+            return replace(part, message=replace(message, content=content, raw=raw))
+    return part
 
 
 def _checked(given: GivenMemory, space: EmbeddingSpace) -> tuple[Embedding, ...]:

@@ -22,7 +22,7 @@ from hummock.core.project import GivenNames
 from hummock.core.recall import GlossedTerm, KeywordMode, Plan, RecallQuery
 from hummock.ports.models import QueryGloss
 from hummock.ports.store import Recallable
-from hummock.recall.plan import joins_paths
+from hummock.recall.plan import joins_paths, kinds_of
 from hummock.recall.query_features import MAX_TERMS, QueryFeatures, is_name
 from hummock.recall.rerank import late_scores
 from hummock.text.analyzer import query_terms
@@ -73,26 +73,32 @@ def gloss_of(query: RecallQuery, store: Recallable, space: EmbeddingSpace) -> Gl
     """The query in words of the other language; None where no term is known, and where nothing is in that language.
 
     What the project calls things in both is among the terms. A query that is mostly Chinese has one in English. A
-    project that holds none of its words and none of the most frequent ones has nothing that is not Chinese. A query
-    without any Chinese has one in Chinese where two models make the space, unless it is a name, and the project holds
-    one of its words. Who asks for one path alone, or for substrings, gets that path's order and no bridge (1.1-10).
+    project that holds none of its words and none of the most frequent ones has nothing that is not Chinese, where its
+    memories do not say so themselves. A query without any Chinese has one in Chinese where two models make the space,
+    unless it is a name, and the project holds one of its words. Who asks for one path alone, or for substrings, gets
+    that path's order and no bridge (1.1-10).
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
-    others: tuple[str, ...]
-    if is_han(query.text):
-        if known_share(query.text, _HAN) < MOSTLY:
-            return None
-        said, others = _terms(store, query).gloss(query.text), _ANY_ENGLISH
-    elif space.token_mark and not is_name(query.text):
-        said, others = _terms(store, query).inverse_gloss(query.text), ()
-    else:
+    to_chinese = not is_han(query.text)
+    if to_chinese and (not space.token_mark or is_name(query.text)):
         return None
+    if not to_chinese and known_share(query.text, _HAN) < MOSTLY:
+        return None
+    if not store.foreign(query.project, kinds_of(query), _foreign_mark(space, to_chinese=to_chinese)):
+        return None
+    terms = _terms(store, query)
+    said = terms.inverse_gloss(query.text) if to_chinese else terms.gloss(query.text)
+    others: tuple[str, ...] = () if to_chinese else _ANY_ENGLISH
     if said is None:
         return None
     stems = [stem for concept in said.concepts for stem in concept.stems]
     # Most projects in that language hold the first of them.
     return said if store.holds_any(query.project, (*others, *stems)) else None
+
+
+def _foreign_mark(space: EmbeddingSpace, *, to_chinese: bool) -> int:
+    return int(np.sign(space.token_mark)) * (1 if to_chinese else -1)
 
 
 def _terms(store: Recallable, query: RecallQuery) -> OwnTerms:
@@ -129,7 +135,7 @@ def with_bridge(
         terms=tuple(weights)[:MAX_TERMS],
         weights=np.array(list(weights.values())[:MAX_TERMS], np.float32),
         stands_for=np.array(list(stands_for.values())[:MAX_TERMS], np.uint32),
-        foreign_mark=int(np.sign(space.token_mark)) * (1 if said.is_chinese else -1),
+        foreign_mark=_foreign_mark(space, to_chinese=said.is_chinese),
     )
     tokens = read.tokens if read is not None and plan.late_interaction else space.no_tokens()
     return replace(features, gloss=said, bridge=bridge, bridge_tokens=tokens)

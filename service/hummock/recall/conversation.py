@@ -30,9 +30,8 @@ MAX_CHARACTERS = 256
 """Of a question that are looked through for names."""
 
 _LONGEST_NAME_WORDS = 3
-_CJK_NAME_CHARACTERS = range(2, 5)
-_UNIT = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
-_IS_CJK = re.compile(f"[{CJK}]").match
+_LONGEST_CJK_NAME = 4
+_UNIT = re.compile(rf"([{CJK}]+)|([^\W_{CJK}]+)")
 _BY_NAME = FoundBy.DOMAIN | FoundBy.HOLDER
 
 
@@ -90,17 +89,28 @@ def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
     known = set(speakers.tolist()) - {0}
     if not known:
         return 0
-    named = {code for name in _names(text) if (code := zlib.crc32(name.encode("utf-8", "surrogatepass")) or 1) in known}
+    named = known.intersection(_codes(text))
     return named.pop() if len(named) == 1 else 0
 
 
-def _names(text: str) -> Iterator[str]:
-    """All that may be a name in a text, folded as speakers are: one to three words, two to four Chinese characters."""
-    words: list[str] = []
-    for unit in _UNIT.findall(prose(text[:MAX_CHARACTERS])):
-        if _IS_CJK(unit):
-            words.clear()
-            yield from (unit[at : at + count] for count in _CJK_NAME_CHARACTERS for at in range(len(unit) - count + 1))
+def _codes(text: str) -> Iterator[int]:
+    """Of all that may be a name in a text what `Candidates.speaker` would have of it.
+
+    Names are folded as speakers are: one to three words, two to four Chinese characters. A checksum goes on where a
+    shorter name's ended.
+    """
+    begun: list[int] = []
+    for run, letters in _UNIT.findall(prose(text[:MAX_CHARACTERS])):
+        if run:
+            begun.clear()
+            characters = [each.encode("utf-8", "surrogatepass") for each in run]
+            for at in range(len(characters)):
+                code = zlib.crc32(characters[at])
+                for character in characters[at + 1 : at + _LONGEST_CJK_NAME]:
+                    code = zlib.crc32(character, code)
+                    yield code or 1
         else:
-            words.append(unit)
-            yield from (" ".join(words[-count:]) for count in range(1, min(len(words), _LONGEST_NAME_WORDS) + 1))
+            word = letters.encode("utf-8", "surrogatepass")
+            begun = [zlib.crc32(b" " + word, code) for code in begun[1 - _LONGEST_NAME_WORDS :]]
+            begun.append(zlib.crc32(word))
+            yield from [code or 1 for code in begun]

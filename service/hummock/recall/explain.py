@@ -264,6 +264,7 @@ class _Case:
             similarity=hit.similarity,
             keyword_score=hit.keyword_score,
             matched_terms=hit.matched_terms,
+            corrections=hit.corrections,
             late_interaction_score=hit.late_interaction_score,
             cross_encoder_score=hit.cross_encoder_score,
             time_match=hit.time_match,
@@ -328,7 +329,7 @@ def sentence(verdict: Verdict | None, remedy: Remedy | None, *, in_chinese: bool
     if verdict is None:
         return words.not_found
     said = (words.recalled if verdict.stage is None else words.lost[verdict.stage]).format_map(_facts(verdict, words))
-    said += _heard(verdict.numbers or Numbers(), words)
+    said += _read_as(verdict.numbers or Numbers(), words) + _heard(verdict.numbers or Numbers(), words)
     if verdict.stage is None:
         return said
     if remedy is None:
@@ -356,6 +357,12 @@ def _facts(verdict: Verdict, words: _Words) -> Mapping[str, object]:
         "vector_rank": _rank(numbers.vector_rank, words),
         "keyword_rank": _rank(numbers.keyword_rank, words),
     }
+
+
+def _read_as(numbers: Numbers, words: _Words) -> str:
+    """Which words of the query were taken for others; such a hit stands behind those that hold the query's own."""
+    pairs = words.joint.join(f"{each.asked} → {each.meant}" for each in numbers.corrections)
+    return words.taken.format(pairs=pairs) if pairs else ""
 
 
 def _heard(numbers: Numbers, words: _Words) -> str:
@@ -394,6 +401,7 @@ class _Words:
     no_rank: str
     words: str
     no_words: str
+    taken: str
     wrong: str
     helpful: str
     remedy: str
@@ -432,6 +440,7 @@ _EN = _Words(
     no_rank="not found",
     words="the words that it shares ({terms}) tell {share:.0%} of what would be enough",
     no_words="it shares no word",
+    taken=" Words that no memory holds were taken for its own: {pairs}.",
     wrong=(
         " {wrong} of {count} verdicts said that it is wrong: × {factor}. They are of its text: once that is corrected, "
         "they no longer count."
@@ -465,6 +474,7 @@ _ZH = _Words(
     no_rank="没有找到",
     words="与查询共有的词（{terms}）只说明了所需的 {share:.0%}",
     no_words="与查询没有共同的词",
+    taken="没有记忆含有的词按它的词理解：{pairs}。",
     wrong="{count} 条评价中有 {wrong} 条认为它有误：× {factor}。评价针对现有文本，文本改正后不再计入。",
     helpful="{count} 条评价中有 {helpful} 条认为它有用：× {factor}。",
     remedy="改为 {changes} 后，它会排第 {rank}。",

@@ -53,8 +53,8 @@ NEIGHBOUR_WEIGHT = 0.3
 """How much of their scores the sentences beside one in a session lend it: they are about the same."""
 
 ANSWER_WEIGHT = 0.6
-"""The same for a sentence that ends in a question and lends to the one after it: who looks for what was answered is
-likely to say what was asked."""
+"""The same for a sentence that asks something and lends to its answer, which somebody else gives within two turns: who
+looks for what was answered is likely to say what was asked."""
 
 ASKING_LOSS = 0.2
 """How much of its own score such a sentence loses, for the same reason."""
@@ -180,6 +180,7 @@ def fuse(
         create_time=found.create_time,
         session=found.session,
         position=found.session_position,
+        speaker=found.speaker,
         time_match=matches_time,
         verdict=verdict,
         tie=np.zeros(len(found), np.int32),

@@ -21,7 +21,7 @@ from hummock.recall.spelling import corrections, own_words
 from hummock.text.normalise import short_hash
 
 MOST_BYTES = 3 * 1024 * 1024
-"""Room for hits and their neighbours, as they are stored. A reply may have 16 MiB, and names fields, scores and terms
+"""Room for hits and their neighbours, as they are stored. A reply may have 4 MiB, and names fields, scores and terms
 besides; what stands beside several hits is sent with each."""
 
 # A look-up is a tenth of a call of the enum.

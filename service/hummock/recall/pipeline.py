@@ -40,7 +40,7 @@ from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours
 from hummock.recall.intent import AskIntent, analyse_intent
 from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan
-from hummock.recall.query_features import QueryFeatures, group_queries, query_features
+from hummock.recall.query_features import QueryFeatures, group_queries, looks_up_words, query_features
 from hummock.recall.rerank import CrossEncode, late_scores
 from hummock.recall.spelling import as_meant, meant_by, with_spelling
 from hummock.recall.stage_budget import GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
@@ -130,6 +130,7 @@ class Recall:
         if ranking.brings_neighbours:
             hits, cut = with_neighbours(self._store, query, hits, docs, features.text_hashes)
             budget.done(_NEIGHBOURS)
+        damaged = _damaged(self._store.damaged(query.project))
         gathered = ranking.gathered
         pending = _vectors_pending(gathered.groups)
         if pending and self._want:
@@ -140,7 +141,15 @@ class Recall:
             domains=hits.get(DOMAINS, ()),
             intent=_with_domains(plan.intent, gathered.groups),
             receipt=_receipt(ranking, hits, budget, self._embedder.space),
-            degraded=(*degraded, *budget.left_out, *pending, *_scan_cut(gathered.groups), *ranking.degraded, *cut),
+            degraded=(
+                *degraded,
+                *budget.left_out,
+                *pending,
+                *_scan_cut(gathered.groups),
+                *ranking.degraded,
+                *cut,
+                *damaged,
+            ),
             seq=gathered.seq,
             content_seq=gathered.content_seq,
         )
@@ -194,6 +203,8 @@ class Recall:
             query, plan, given, embedding, space, lambda terms, most: self._store.rarest(query.project, terms, most)
         )
         features = with_bridge(features, gloss, embedding, plan, space)
+        if looks_up_words(plan):
+            features = with_spelling(features, meant_by(features, query.text, self._store, query.project))
         if len(features.tokens) and not budget.fits(_LATE, _LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH):
             features = replace(features, tokens=space.no_tokens(), bridge_tokens=space.no_tokens())
         return plan, features, degraded
@@ -201,11 +212,6 @@ class Recall:
     def _rank(self, query: RecallQuery, plan: Plan, features: QueryFeatures, budget: StageBudget) -> Ranking:
         """Gather, fuse, rerank and diversify."""
         gathered = self._store.candidates(query.project, group_queries(plan, features), query.min_seq)
-        meant = meant_by(features, query.text, gathered.groups, self._store, query.project)
-        if meant:
-            features = with_spelling(features, meant)
-        if features.spelling is not None:
-            gathered = self._store.candidates(query.project, group_queries(plan, features), query.min_seq)
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._embedder.space
@@ -320,6 +326,14 @@ def _vectors_pending(groups: tuple[Candidates, ...]) -> tuple[Degradation, ...]:
         return ()
     message = f"{pending} of {searched} memories have no vectors yet ({pending / searched:.1%}); only words find them"
     return (Degradation(path="vector", reason="VECTORS_PENDING", message=message),)
+
+
+def _damaged(count: int) -> tuple[Degradation, ...]:
+    """What is said where memories are left out because the disk has not kept them."""
+    if not count:
+        return ()
+    message = f"{count} memories are damaged on the disk and were left out; restore them from a backup or an export"
+    return (Degradation(path="memories", reason="RECORDS_DAMAGED", message=message),)
 
 
 def _without_vectors(ranking: Ranking) -> list[int]:

@@ -212,6 +212,17 @@ def _groups(query: RecallQuery, defaults: Defaults, intent: Intent) -> tuple[Gro
     )
 
 
+def kinds_of(query: RecallQuery) -> frozenset[MemoryKind]:
+    """The kinds of memories that a query may find."""
+    defaults = PRESETS[query.preset]
+    kinds = set(defaults.main_kinds)
+    if _or(query.domain_top_k, defaults.domain_top_k):
+        kinds.add(MemoryKind.DOMAIN_KNOWLEDGE)
+    if _or(query.code_top_k, defaults.code_top_k):
+        kinds.add(MemoryKind.CODE_FRAGMENT)
+    return frozenset(kinds & query.filter.kinds if query.filter.kinds else kinds)
+
+
 def says_too_little(query: RecallQuery) -> bool:
     """A letter or two in an editor is nothing to recall for; two Chinese characters are a word (S0-36, 1.1-2)."""
     text = query.text.strip()

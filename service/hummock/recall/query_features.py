@@ -148,6 +148,11 @@ def group_queries(plan: Plan, features: QueryFeatures) -> list[GroupQuery]:
     return [_group_query(plan, group, features) for group in plan.groups]
 
 
+def looks_up_words(plan: Plan) -> bool:
+    """Whether terms of the query are looked for in any group."""
+    return any(RecallPath.KEYWORD in group.paths for group in plan.groups) and not plan.substrings
+
+
 def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> GroupQuery:
     looks_up = RecallPath.KEYWORD in group.paths and not plan.substrings
     return GroupQuery(

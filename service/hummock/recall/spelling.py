@@ -7,24 +7,23 @@ words, less than whatever holds a word of the query itself. Where the numbers co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from hummock.core.candidates import Candidates, Spelling
+from hummock.core.candidates import Candidates, Spelling, stood_for
 from hummock.core.memory import Memory
 from hummock.core.recall import Correction
 from hummock.ports.store import Recallable
 from hummock.recall.query_features import MAX_TERMS, Meant, QueryFeatures
-from hummock.text.analyzer import TOKEN, query_terms
+from hummock.text.analyzer import TOKEN, first_terms, query_terms
 from hummock.text.content_words import content_weights
 from hummock.text.keywords import pieces
-from hummock.text.normalise import nfkc
+from hummock.text.normalise import is_han, nfkc
 from hummock.text.pinyin import MOST_SYLLABLES, characters_by_syllable, readings_of, syllables_of
 from hummock.text.simplified import simplified
-from hummock.text.spelling import LEAST_FOR_ALL, SHARED_PREFIX, exchanged, is_one_slip_away, may_be_misspelt, respelt
+from hummock.text.spelling import LEAST_FOR_ALL, SHARED_PREFIX, exchanged, may_be_misspelt, one_slip_away, respelt
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 WEIGHT = 0.7
@@ -39,26 +38,23 @@ MOST_MISSPELT = 3
 MOST_MEANT = 3
 """Words that one word is taken for."""
 
-_MOST_COMPARED = 4096
+_MOST_COMPARED = 2048
 _MOST_WRITTEN = 2048
 _LOOKED_THROUGH = 20_000
 _LATIN = re.compile(r"[A-Za-z]+")
 
 
-def meant_by(
-    features: QueryFeatures, text: str, groups: Sequence[Candidates], store: Recallable, project: str
-) -> tuple[Meant, ...]:
+def meant_by(features: QueryFeatures, text: str, store: Recallable, project: str) -> tuple[Meant, ...]:
     """What the words of a query may mean that no memory of the project holds.
 
     Args:
         features: The query's.
         text: It as it was asked.
-        groups: What a search for it has found: it tells which terms are held.
         store: Where the project is.
         project: Its name.
     """
-    rarity = next((found.rarity for found in groups if len(found.rarity)), np.empty(0, np.float32))
-    unheld = {features.terms[place]: place for place in np.flatnonzero(rarity >= 1).tolist()}
+    counts = store.holders(project, features.terms)
+    unheld = {term: place for place, (term, count) in enumerate(zip(features.terms, counts, strict=True)) if not count}
     return tuple(_Lookup(store, project, features, unheld).all(text)) if unheld else ()
 
 
@@ -119,30 +115,35 @@ class _Lookup:
 
     def _read(self, text: str) -> Iterator[Meant]:
         """Pinyin that memories hold for short Chinese words that none holds."""
+        readings = {word: _terms_of(readings_of(word)) for word in self._unheld_words(text)}
+        held = self._held([term for forms in readings.values() for term in forms])
+        for word, forms in readings.items():
+            places = tuple(self._unheld[term] for term in dict.fromkeys(query_terms(word)))
+            for term in forms:
+                if term in held:
+                    yield Meant(asked=word, word=forms[term], terms=(term,), places=places)
+
+    def _unheld_words(self, text: str) -> Iterator[str]:
+        """Its Chinese words of which no memory holds a pair."""
+        # A pair that is held may be of two words; without one that is not there is nothing to look for.
+        if not any(map(is_han, self._unheld)):
+            return
         for token in TOKEN.finditer(simplified(nfkc(text))):
             for word in pieces(token["cjk"] or ""):
-                terms = dict.fromkeys(query_terms(word))
-                if len(word) > 1 and terms.keys() <= self._unheld.keys():
-                    places = tuple(self._unheld[term] for term in terms)
-                    yield from self._read_as(word, places)
-
-    def _read_as(self, word: str, places: tuple[int, ...]) -> Iterator[Meant]:
-        # In one word: syllables by themselves are words of English as often as not (men, can, sun).
-        forms = {query_terms(form)[0]: form for form in readings_of(word)}
-        for term in self._held(list(forms)):
-            yield Meant(asked=word, word=forms[term], terms=(term,), places=places)
+                if len(word) > 1 and self._unheld.keys() >= set(query_terms(word)):
+                    yield word
 
     def _misspelt(self, place: int) -> Iterator[Meant]:
         """Words of the project one slip away: with letters exchanged, else those that most memories hold."""
         word, term = self._features.words[place], self._features.terms[place]
         if not may_be_misspelt(word) or word.lower() in ENGLISH_STOP_WORDS:
             return
-        found = self._among({query_terms(each)[0]: each for each in exchanged(word)})
+        found = self._among(_terms_of(exchanged(word)))
         is_sure = bool(found) or len(query_terms(word)) > 1
         if not found and len(term) >= LEAST_FOR_ALL:
-            found = self._among({query_terms(each)[0]: each for each in respelt(word)})
+            found = self._among(_terms_of(respelt(word)))
             behind = self._store.held_behind(self._project, term[:SHARED_PREFIX], _MOST_COMPARED)
-            found |= {other: (count, other) for other, count in behind.items() if is_one_slip_away(term, other)}
+            found |= {other: (behind[other], other) for other in one_slip_away(term, behind.keys())}
         for other in sorted(found, key=lambda each: (-found[each][0], each))[:MOST_MEANT]:
             yield Meant(asked=word, word=found[other][1], terms=(other,), places=(place,), is_sure=is_sure)
 
@@ -153,6 +154,12 @@ class _Lookup:
     def _held(self, terms: Sequence[str]) -> dict[str, int]:
         counts = self._store.holders(self._project, terms)
         return {term: count for term, count in zip(terms, counts, strict=True) if count}
+
+
+def _terms_of(forms: Iterable[str]) -> dict[str, str]:
+    """Ways to write a word by their terms; of two that have the same the later."""
+    words = list(forms)
+    return dict(zip(first_terms(words), words, strict=True))
 
 
 def with_spelling(features: QueryFeatures, meant: tuple[Meant, ...]) -> QueryFeatures:
@@ -191,15 +198,9 @@ def as_meant(found: Candidates, features: QueryFeatures, text: str) -> Candidate
     if holds.any() and is_weak.any():
         most = BEHIND * found.keyword[holds].min()
         keyword[is_weak] *= min(1.0, float(most / keyword[is_weak].max()))
-    return replace(found, keyword=keyword.astype(np.float32), matched=found.matched | _stood_for(said.held, spelling))
-
-
-def _stood_for(held: NDArray[np.uint32], spelling: Spelling) -> NDArray[np.uint32]:
-    """The query's terms that each candidate holds as they may be meant, (n,) bits."""
-    bits = np.zeros(len(held), np.uint32)
-    for place, stands_for in enumerate(spelling.stands_for):
-        bits[held >> np.uint32(place) & np.uint32(1) != 0] |= stands_for
-    return bits
+    return replace(
+        found, keyword=keyword.astype(np.float32), matched=found.matched | stood_for(said.held, spelling.stands_for)
+    )
 
 
 def own_words(features: QueryFeatures) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, Memory, Origin
@@ -55,8 +56,9 @@ def code_excerpt(memory: Memory, frame: Frame) -> tuple[str, Excerpt]:
     content = escape.clean(memory.payload.content if memory.payload else memory.index.summary).rstrip("\n")
     code = memory.payload.detail if memory.payload else None
     path = escape.inline(code.path if isinstance(code, CodeFragment) else memory.index.title)
+    write = partial(escape.fenced, keeps_keys=escape.keeps_keys(memory))
     if frame.quotas.text_characters:
-        return path, _to_the_letter(content.strip("\n"), frame, mark_below=True, write=escape.fenced)
+        return path, _to_the_letter(content.strip("\n"), frame, mark_below=True, write=write)
     shown = passage_of(content, frame.words, int(_CODE_COLUMNS * frame.passage_scale))
     opening = content.strip("\n").partition("\n")[0]
     has_opening = shown.is_cut_before and columns(opening) <= _OPENING_COLUMNS
@@ -66,7 +68,7 @@ def code_excerpt(memory: Memory, frame: Frame) -> tuple[str, Excerpt]:
         shown.text.strip("\n"),
         frame.wording.cut if shown.is_cut_behind else "",
     )
-    text = escape.fenced("\n".join(part for part in parts if part))
+    text = write("\n".join(part for part in parts if part))
     place = f"{path}{_place(code, content, shown)}" if isinstance(code, CodeFragment) else path
     return f"{place} {escape.bracketed_id(memory.id)}", Excerpt(text=text, reason=_reason(shown))
 

@@ -132,7 +132,7 @@ def _line(item: Selected, frame: Frame) -> str:
     seconds = min(max(moment + frame.utc_offset_minutes * 60, _FIRST_SECOND), _LAST_SECOND)
     # Not fromtimestamp: it knows no years that are far off.
     local = _EPOCH + timedelta(seconds=seconds)
-    text = escape.listed(_named(memory, frame), is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
+    text = escape.listed(_named(memory, frame), keeps_keys=escape.keeps_keys(memory))
     return f"- [{local:%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {text}\n"
 
 

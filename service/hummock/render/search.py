@@ -72,7 +72,7 @@ class Search:
             self._trails.add(query.project, query.session_id, query.text, ids)
         return Searched(
             results=results,
-            text=_text(query, results),
+            text=text_of(results, wording_of(locale_of(query.text))),
             receipt=found.receipt,
             degraded=found.degraded,
             together_with=before.texts,
@@ -139,8 +139,8 @@ def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQue
     )
 
 
-def _text(query: SearchQuery, results: tuple[SearchResult, ...]) -> str:
-    wording = wording_of(locale_of(query.text))
+def text_of(results: Sequence[SearchResult], wording: Wording) -> str:
+    """What a model reads of the results: a numbered line each, and indented below it what it says."""
     if not results:
         return f"{wording.no_results}\n"
     text = "".join(_text_of(number, result, wording) for number, result in enumerate(results, start=1))
@@ -198,7 +198,7 @@ def _text_of(number: int, result: SearchResult, wording: Wording) -> str:
     """
     head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f})\n"
     source = f"{_source(result.metadata, wording)} {bracketed_id(result.memory_id)}".lstrip()
-    content = disarmed(result.content, is_code=result.type == _CODE_TYPE)
+    content = disarmed(result.content)
     return head + "".join(f"   {line}\n" for line in (source, *content.split("\n")) if line.strip())
 
 

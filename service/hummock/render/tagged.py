@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin, Payload
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, Origin, Payload
 from hummock.render import escape
 from hummock.render.escape import shown_marks
 from hummock.render.section import Frame, Wording
@@ -53,7 +53,7 @@ def full_entry(memory: Memory, frame: Frame) -> str:
     written = "".join(f" {name}={escape.attribute(value)}" for name, value in attributes.items() if value)
     if marks := shown_marks(memory, frame.as_of):
         written += f' note="{marks.strip()}"'
-    quoted = escape.quoted(body, is_code=memory.kind is MemoryKind.CODE_FRAGMENT)
+    quoted = escape.quoted(body, keeps_keys=escape.keeps_keys(memory))
     return f"<{escape.ENTRY}{written}>\n{quoted}\n</{escape.ENTRY}>\n\n"
 
 

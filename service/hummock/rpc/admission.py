@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,24 +12,27 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from hummock.core.errors import HummockError, Overloaded, Unavailable
+from hummock.core.errors import DeadlinePassed, HummockError, Overloaded, Unavailable
+from hummock.core.patience import NobodyWaits, Patience
+from hummock.rpc.turns import Turns
 
 Result = TypeVar("Result")
 
 DEFAULT_WAITING_LIMIT = 256
+LONGEST_WAIT_S = 1.0
+"""That a call may wait for a worker: a burst, which is over by then."""
+STANDING_WAIT_S = 0.1
+"""The same once calls have waited for so long without a break: what waits then waits in vain, and makes all late."""
+
+ALWAYS_WAIT = 32
+"""Calls of which nobody is refused for the time that they wait: twice what sixteen clients have under way."""
+
 _SHORTEST_RETRY_S = 0.05
 _LONGEST_RETRY_S = 5.0
 _FIRST_GUESS_S = 0.01
 _NEWEST_WEIGHT = 0.1
-
-
-class DeadlinePassed(HummockError):
-    """The caller's deadline passed before its work began."""
-
-    reason = "DEADLINE_EXCEEDED"
-
-    def __init__(self) -> None:
-        super().__init__("the deadline passed while the call waited for a worker; nothing was done")
+_MOST_TIMES_THE_MEAN = 4.0
+"""That one call counts for in the mean: a project that is loaded says nothing of the calls behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +48,12 @@ class InFlight:
 
     def __init__(self) -> None:
         self._is_open = False
-        self._count = 0
+        self._last_came_s = -math.inf
+        self._calls: set[Patience] = set()
         self._none = asyncio.Event()
         self._none.set()
+        self._untold = 0
+        self._told_one = asyncio.Event()
 
     def open(self) -> None:
         """Lets calls in."""
@@ -57,30 +64,69 @@ class InFlight:
         self._is_open = False
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Counts a call for as long as a block runs. Raises: Unavailable, while none is let in."""
+    def counted(self, until_s: float | None = None) -> Iterator[Patience]:
+        """Counts a call for as long as a block runs; gives how long its caller waits, which ends with the block.
+
+        Raises: Unavailable, while none is let in.
+        """
+        self._last_came_s = time.monotonic()
         if not self._is_open:
             raise Unavailable("the service is starting or stopping; try again")
-        self._count += 1
+        patience = Patience(until_s)
+        self._calls.add(patience)
         self._none.clear()
         try:
-            yield
+            yield patience
         finally:
-            self._count -= 1
-            if not self._count:
+            # What a worker still does for it need not be done.
+            patience.end(NobodyWaits())
+            self._calls.discard(patience)
+            if not self._calls:
                 self._none.set()
 
     async def drained(self) -> None:
         """Returns when no call is in flight."""
         await self._none.wait()
 
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Counts a caller who is told, for as long as a block runs, that his call has failed."""
+        self._untold += 1
+        try:
+            yield
+        finally:
+            self._untold -= 1
+            self._told_one.set()
+
+    async def told(self, within_s: float) -> None:
+        """Returns when all callers have been told, or when for so long none has: who does not read cannot be told."""
+        with suppress(TimeoutError):
+            while self._untold:
+                self._told_one.clear()
+                await asyncio.wait_for(self._told_one.wait(), within_s)
+
+    async def quiet(self, for_s: float) -> None:
+        """Returns when none has come for so long."""
+        while (left_s := self._last_came_s + for_s - time.monotonic()) > 0:  # noqa: ASYNC110 - each call moves the end
+            await asyncio.sleep(left_s)
+
+    def hurry(self, why: HummockError) -> None:
+        """Ends the calls in flight that look at their patience, with this error."""
+        for patience in self._calls:
+            patience.end(why)
+
 
 class AdmissionQueue:
-    """Runs work on the threads of an executor that belongs to this queue alone, in the order of arrival.
+    """Runs work on the threads of an executor that belongs to this queue alone, in the order of `Turns`.
 
     A call whose task is cancelled before its work began never runs. Work that has begun runs to its end, since a
     thread cannot be interrupted, and keeps its worker busy until then. Work that returns a future keeps no worker any
     more, but counts as running until the future is done; where the task is cancelled, so is the future.
+
+    Who would wait too long behind more than ALWAYS_WAIT calls is refused at the door: longer than LONGEST_WAIT_S or his
+    deadline, and than STANDING_WAIT_S once calls have waited without a break for LONGEST_WAIT_S. Bursts pass, and a
+    queue that stands stays short.
+    Source: Nichols & Jacobson, Controlling Queue Delay, ACM Queue 2012; Maurer, Fail at Scale, ACM Queue 2015.
     """
 
     def __init__(
@@ -97,7 +143,8 @@ class AdmissionQueue:
         Args:
             executor: Takes work first in, first out. The caller owns it and shuts it down.
             workers: Its threads.
-            waiting_limit: Calls that may wait for a worker; the next one is refused at once.
+            waiting_limit: Calls that may wait for a worker. The next one takes the place of the newest call of the
+                project with most of them, or is refused at once where that is its own.
             is_on_loop: Whether it runs work on the event loop itself.
             monotonic: Seconds from some start; tests move it by hand.
         """
@@ -107,8 +154,10 @@ class AdmissionQueue:
         self._is_on_loop = is_on_loop
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._admitted = 0
+        self._turns: Turns[_Job[Any]] = Turns()
+        self._admitted = self._impatient = 0
         self._mean_s = _FIRST_GUESS_S
+        self._waiting_since_s: float | None = None
 
     @property
     def load(self) -> Load:
@@ -118,84 +167,197 @@ class AdmissionQueue:
             return Load(running=running, waiting=self._admitted - running)
 
     async def run(
-        self, work: Callable[[], Result | Future[Result]], *, until_s: float | None = None, is_patient: bool = False
+        self,
+        work: Callable[[], Result | Future[Result]],
+        *,
+        project: str = "",
+        until_s: float | None = None,
+        is_patient: bool = False,
+        is_bulk: bool = False,
     ) -> Result:
         """Runs work on a worker and returns its result, or that of the future which it returns; raises what it raises.
 
         Args:
             work: Called once, or never when the caller is cancelled or its time is up before a worker is free.
+            project: Whose it is.
             until_s: When it is not worth starting any more, on the monotonic clock; None means never.
-            is_patient: Waits beyond the waiting limit. For streams, which are slowed down instead of refused.
+            is_patient: Waits whatever it takes. For streams, which are slowed down instead of refused.
+            is_bulk: Lets interactive work go first.
 
         Raises:
-            Overloaded: As many calls wait as may wait.
+            Overloaded: As many calls wait as may wait, or it would wait too long.
             DeadlinePassed: Its time was up before a worker was free.
         """
-        self._admit(is_patient)
         loop = asyncio.get_running_loop()
         # The worker answers this future itself: handing over a concurrent one, as asyncio does, costs as much again.
         answer: asyncio.Future[Result] = loop.create_future()
         tell = _directly if self._is_on_loop else loop.call_soon_threadsafe
-        job = _Job(work, until_s, self._monotonic, self._leave, tell, loop, answer)
+        whose = _Whose(project=project, is_patient=is_patient, is_bulk=is_bulk, arrived_s=self._monotonic())
+        job = _Job(work, whose, until_s, self._monotonic, self, tell, loop, answer)
+        self._admit(job, until_s)
         try:
-            queued = self._executor.submit(job)
+            self._executor.submit(self._work)
         except BaseException:
-            # A worker may find the job all the same; it must not do what the caller hears has failed.
-            self._leave(job.drop())
+            self._withdraw(job)
             raise
         try:
             return await answer
         except asyncio.CancelledError:
-            if queued.cancel():
-                self._leave(job.end())
+            self._withdraw(job)
             job.give_up()
             raise
         finally:
             # An error that came keeps this frame alive, and would keep itself alive through them.
-            del job, queued, answer
+            del job, answer
 
-    def _admit(self, is_patient: bool) -> None:
+    def _admit(self, job: _Job[Any], until_s: float | None) -> None:
+        """Lets it in, in place of another where that is fair. Raises: Overloaded."""
+        whose = job.whose
+        evicted: tuple[_Job[Any], Overloaded] | None = None
         with self._lock:
-            waiting = max(0, self._admitted - self._workers)
-            if self._admitted >= self._workers and waiting >= self._waiting_limit and not is_patient:
-                raise Overloaded(waiting, self._waiting_limit, self._retry_after_s(waiting))
+            if self._admitted >= self._workers and not whose.is_patient:
+                self._check_wait(whose, until_s)
+                evicted = self._make_room(whose)
             self._admitted += 1
+            self._impatient += not whose.is_patient
+            self._turns.push(whose.project, job, is_bulk=whose.is_bulk)
+            if self._waiting_since_s is None:
+                self._waiting_since_s = whose.arrived_s
+        if evicted is not None:
+            refused, error = evicted
+            refused.refuse(error)
 
-    def _leave(self, took_s: float | None) -> None:
+    def _check_wait(self, whose: _Whose, until_s: float | None) -> None:
+        """Raises: Overloaded, for who would wait too long."""
+        ahead = self._turns.ahead(whose.project)
+        wait_s = ahead * self._mean_s / self._workers
+        since_s = self._waiting_since_s
+        is_standing = since_s is not None and whose.arrived_s - since_s >= LONGEST_WAIT_S
+        worth_s = STANDING_WAIT_S if is_standing else LONGEST_WAIT_S
+        if until_s is not None:
+            worth_s = min(worth_s, until_s - whose.arrived_s)
+        if ahead > ALWAYS_WAIT and wait_s > worth_s:
+            raise Overloaded(ahead, self._waiting_limit, self._retry_after_s(ahead), wait_s=round(wait_s, 3))
+
+    def _make_room(self, whose: _Whose) -> tuple[_Job[Any], Overloaded] | None:
+        """Whom to refuse in its place; None where there is room. Raises: Overloaded, where that is who comes."""
+        waiting = max(0, self._impatient - self._workers)
+        if waiting < self._waiting_limit:
+            return None
+        error = Overloaded(waiting, self._waiting_limit, self._retry_after_s(waiting))
+        longest = self._turns.longest()
+        if longest is not None:
+            project, newest, length = longest
+            if length > self._turns.length(whose.project) + 1 and not newest.whose.is_patient:
+                self._turns.remove(project, newest)
+                self._left(newest)
+                return newest, error
+        raise error
+
+    def _work(self) -> None:
+        """Runs on a worker: whoever is next. One that has gone meanwhile leaves nothing to do."""
         with self._lock:
-            self._admitted -= 1
-            if took_s is not None:
-                self._mean_s += _NEWEST_WEIGHT * (took_s - self._mean_s)
+            next_one = self._turns.pop(self._mean_s)
+            if not len(self._turns):
+                self._waiting_since_s = None
+            if next_one is None:
+                return
+            _, job = next_one
+            job.is_waiting = False
+            now_s = self._monotonic()
+            wait_s = now_s - job.whose.arrived_s
+            ahead = len(self._turns)
+            is_late = wait_s > LONGEST_WAIT_S and ahead > ALWAYS_WAIT and not job.whose.is_patient
+            is_late = is_late and not job.is_expired(now_s)
+        if is_late:
+            self.leave(job)
+            job.refuse(Overloaded(ahead, self._waiting_limit, self._retry_after_s(ahead), wait_s=round(wait_s, 3)))
+        else:
+            job()
+
+    def worked(self, whose: _Whose, took_s: float) -> None:
+        """A worker is free again, after so long."""
+        with self._lock:
+            self._turns.charge(whose.project, took_s - self._mean_s, is_bulk=whose.is_bulk)
+            counted_s = min(took_s, _MOST_TIMES_THE_MEAN * self._mean_s)
+            self._mean_s += _NEWEST_WEIGHT * (counted_s - self._mean_s)
+
+    def leave(self, job: _Job[Any]) -> None:
+        """What was let in is over."""
+        with self._lock:
+            self._left(job)
+
+    def _left(self, job: _Job[Any]) -> None:
+        job.is_waiting = False
+        self._admitted -= 1
+        self._impatient -= not job.whose.is_patient
+
+    def _withdraw(self, job: _Job[Any]) -> None:
+        """Nobody wants it any more: it never begins, unless it has."""
+        with self._lock:
+            if not job.is_waiting:
+                return
+            self._turns.remove(job.whose.project, job, is_bulk=job.whose.is_bulk)
+            if not len(self._turns):
+                self._waiting_since_s = None
+            self._left(job)
+        job.drop()
 
     def _retry_after_s(self, waiting: int) -> float:
         until_half_empty_s = waiting * self._mean_s / self._workers / 2
         return round(min(max(until_half_empty_s, _SHORTEST_RETRY_S), _LONGEST_RETRY_S), 3)
 
 
-class _Job(Generic[Result]):
-    """Work in the queue; lets go of it when it is over, so that a cancelled call's request is freed at once."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Whose:
+    """Of a piece of work: whose it is, how it waits, and since when."""
 
-    __slots__ = ("_answer", "_awaited", "_leave", "_loop", "_monotonic", "_started_s", "_tell", "_until_s", "_work")
+    project: str
+    is_patient: bool
+    is_bulk: bool
+    arrived_s: float
+
+
+class _Job(Generic[Result]):
+    """Work in the queue; lets go of it when it is over, so that a cancelled call's request is freed at once.
+
+    `is_waiting` belongs to the queue, under its lock.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_awaited",
+        "_loop",
+        "_monotonic",
+        "_queue",
+        "_tell",
+        "_until_s",
+        "_work",
+        "is_waiting",
+        "whose",
+    )
 
     def __init__(
         self,
         work: Callable[[], Result | Future[Result]],
+        whose: _Whose,
         until_s: float | None,
         monotonic: Callable[[], float],
-        leave: Callable[[float | None], None],
+        queue: AdmissionQueue,
         tell: Callable[..., object],
         loop: asyncio.AbstractEventLoop,
         answer: asyncio.Future[Result],
     ) -> None:
         self._work: Callable[[], Result | Future[Result]] | None = work
+        self.whose = whose
         self._until_s = until_s
         self._monotonic = monotonic
-        self._leave = leave
+        self._queue = queue
         self._tell = tell
         self._loop = loop
         self._answer: asyncio.Future[Result] | None = answer
         self._awaited: Future[Result] | None = None
-        self._started_s: float | None = None
+        self.is_waiting = True
 
     def __call__(self) -> None:
         """Runs on a worker, and tells the loop what came of it, or leaves that to whoever completes the future."""
@@ -214,10 +376,12 @@ class _Job(Generic[Result]):
 
     def _run(self) -> Result | Future[Result]:
         work, now_s = self._work, self._monotonic()
-        if work is None or (self._until_s is not None and now_s >= self._until_s):
+        if work is None or self.is_expired(now_s):
             raise DeadlinePassed
-        self._started_s = now_s
-        return work()
+        try:
+            return work()
+        finally:
+            self._queue.worked(self.whose, self._monotonic() - now_s)
 
     def _pass_on(self, done: Future[Result]) -> None:
         # Not raised here: what went wrong would keep this frame alive, which keeps the future that holds it.
@@ -228,24 +392,28 @@ class _Job(Generic[Result]):
             self._finish(_fail, error)
 
     def _finish(self, tell: Callable[[asyncio.Future[Any], Any], None], outcome: object) -> None:
+        if self._answer is not None:
+            self._queue.leave(self)
+            self._say(tell, outcome)
+
+    def _say(self, tell: Callable[[asyncio.Future[Any], Any], None], outcome: object) -> None:
         # Let go of: what went wrong keeps the frames alive that it came through, and this job with them.
-        answer, self._answer, self._awaited = self._answer, None, None
-        if answer is None:
-            return
-        self._leave(self.end())
+        answer, self._answer, self._awaited, self._work = self._answer, None, None, None
         # A loop that has been closed meanwhile has nobody who waits.
         with suppress(RuntimeError):
             self._tell(tell, answer, outcome)
 
-    def end(self) -> float | None:
-        """Lets go of the work. Returns the seconds that it took, None when it never began."""
-        self._work = None
-        return None if self._started_s is None else self._monotonic() - self._started_s
+    def is_expired(self, now_s: float) -> bool:
+        """Whether it is not worth starting any more."""
+        return self._until_s is not None and now_s >= self._until_s
 
-    def drop(self) -> float | None:
-        """Has no worker do it or tell of it any more; returns as `end` does."""
-        self._answer = None
-        return self.end()
+    def refuse(self, error: Overloaded) -> None:
+        """Tells whoever waits that it is not done."""
+        self._say(_fail, error)
+
+    def drop(self) -> None:
+        """Has no worker do it or tell of it any more."""
+        self._answer = self._work = None
 
     def give_up(self) -> None:
         """Nobody waits for the answer: what it waits for itself need not begin."""

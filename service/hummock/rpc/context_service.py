@@ -13,6 +13,7 @@ from hummock.core.futures import then
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
+from hummock.core.patience import Patience
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.core.render import Rendered
 from hummock.rpc import memory_messages, session_service, values
@@ -101,20 +102,21 @@ class ContextServicer:
         project, count = rendered
         return turn_response(project, count())
 
-    def Learn(self, request: pb.LearnRequest) -> Future[pb.LearnResponse]:
+    def Learn(self, request: pb.LearnRequest, patience: Patience) -> Future[pb.LearnResponse]:
         """Stores memories; nobody stands by while they are written."""
-        return self._learn(memory_messages.learn_command(request))
+        return self._learn(memory_messages.learn_command(request, patience))
 
-    def LearnTurn(self, request: pb.LearnTurnRequest) -> pb.LearnTurnResponse:
+    def LearnTurn(self, request: pb.LearnTurnRequest, patience: Patience) -> pb.LearnTurnResponse:
         """Stores a turn."""
+        command = session_service.turn_command(request, patience)
         with inside(request.project, self._require):
-            return session_service.turn_response(self._use_cases.learn_turn(session_service.turn_command(request)))
+            return session_service.turn_response(self._use_cases.learn_turn(command))
 
-    def LearnStream(self, batch: Batch) -> pb.LearnTurnResponse | Future[pb.LearnResponse]:
+    def LearnStream(self, batch: Batch, patience: Patience) -> pb.LearnTurnResponse | Future[pb.LearnResponse]:
         """Stores a batch as Learn and LearnTurn do; its memories get their vectors later, unless it says otherwise."""
         if isinstance(batch, pb.LearnTurnRequest):
-            return self.LearnTurn(batch)
-        return self._learn(memory_messages.learn_command(batch, is_batch=True))
+            return self.LearnTurn(batch, patience)
+        return self._learn(memory_messages.learn_command(batch, patience, is_batch=True))
 
     def _learn(self, command: LearnCommand) -> Future[pb.LearnResponse]:
         return then(self._use_cases.learn(command), memory_messages.learn_response)
@@ -209,6 +211,7 @@ def explain_response(request: recall_pb2.RecallRequest, explained: Explained) ->
 
 def _numbers(numbers: Numbers) -> explain_pb2.ExplainNumbers:
     named: dict[str, Any] = {name: getattr(numbers, name) for name in Numbers.__struct_fields__}
+    named["corrections"] = [recall_pb2.Correction(asked=one.asked, meant=one.meant) for one in numbers.corrections]
     return explain_pb2.ExplainNumbers(**named)
 
 

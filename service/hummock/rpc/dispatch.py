@@ -14,16 +14,22 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
+from hummock.core.patience import Patience
 from hummock.rpc.admission import AdmissionQueue, InFlight
+from hummock.rpc.gate import Gate, Visit
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learn_stream import LearnStream
 from hummock.rpc.status import known, to_bytes, to_grpc
-from hummock.rpc.streams import Feed, ReplyStream, answer_each
+from hummock.rpc.streams import Feed, Replies, ReplyStream, answer_each
 from hummock.rpc.validation import check_size, parse
+from hummock.rpc.verbs import Need, need_of
+from hummock.rpc.whose import ProjectName, caller_of
 
 Context = aio.ServicerContext[bytes, bytes]
 Handler: TypeAlias = "grpc.RpcMethodHandler[bytes, bytes]"
 
+_OK = grpc.StatusCode.OK.name
+_CANCELLED = grpc.StatusCode.CANCELLED.name
 _INLINE_BYTES = 64 * 1024
 """That a request may have which is read on the event loop."""
 
@@ -50,40 +56,69 @@ class Method:
         answer: The servicer's method. It takes a request and returns the reply, or a future of it where it waits for
             the disk, or what the second half goes on with; in a lane of replies it yields steps.
         takes_deadline: Whether it takes the deadline as well: `until_s`, on the monotonic clock, None without one.
+        takes_patience: Whether it takes the caller's patience as well, for it looks between its parts whether anybody
+            still waits.
         then: The second half, if there is one.
     """
 
     lane: Lane
     answer: Callable[..., Any]
     takes_deadline: bool = False
+    takes_patience: bool = False
     then: Then | None = None
 
 
 class Call:
     """Lets the calls of one method in, has them run, and ends them: with their answer, or with a status."""
 
-    def __init__(self, name: str, run: Callable[[Any, Context], Awaitable[bytes | None]], in_flight: InFlight) -> None:
+    def __init__(
+        self,
+        need: Need,
+        run: Callable[[Any, Context, Visit, Patience], Awaitable[bytes | None]],
+        in_flight: InFlight,
+        gate: Gate,
+        *,
+        is_stream: bool = False,
+    ) -> None:
         """Calls of a method.
 
         Args:
-            name: The method's, for the log.
-            run: Gives the reply to a request, or sends what there is to send.
+            need: The method's.
+            run: Gives the reply to a request, or sends what there is to send; admits each request before it is run.
             in_flight: Counts them.
+            gate: Knows who calls.
+            is_stream: Whether they last as long as the caller likes.
         """
-        self._name = name
+        self._need = need
         self._run = run
         self._in_flight = in_flight
+        self._gate = gate
+        self._is_stream = is_stream
 
     async def answer(self, request: Any, context: Context) -> bytes | None:
         """The reply, or a status with details. Cancellation passes through, and takes waiting work with it."""
+        visit: Visit | None = None
+        outcome = _CANCELLED
         try:
-            with self._in_flight.counted():
-                return await self._run(request, context)
+            left_s = context.time_remaining()
+            with self._in_flight.counted(None if left_s is None else time.monotonic() + left_s) as patience:
+                # Before anything of the request is read.
+                visit = self._gate.visit(self._need, context, is_stream=self._is_stream)
+                reply = await self._run(request, context, visit, patience)
+                outcome = _OK
+                return reply
         except Exception as error:
-            status = to_grpc(known(error, self._name))
+            status = to_grpc(known(error, self._need.method))
+            outcome = status.code.name
+        finally:
+            if visit is not None:
+                visit.leave(outcome)
+            else:
+                self._gate.turned_away(self._need, outcome)
         # What ends the call keeps this frame alive until the collector comes, and must not keep the request.
-        del request
-        await context.abort_with_status(status)
+        del request, visit
+        with self._in_flight.telling():
+            await context.abort_with_status(status)
 
 
 class Unary:
@@ -98,40 +133,53 @@ class Unary:
             lanes: Where.
         """
         self._request_type = request_type
+        self._has_max_reply = "max_reply_bytes" in request_type.DESCRIPTOR.fields_by_name
         self._method = method
         self._lanes = lanes
+        self._project_of = ProjectName(request_type)
         self._queue = lanes.queue_of(method.lane)
         # Read on the event loop, a large request would be in everybody's way.
         self._queue_of_large = lanes.read if method.lane is Lane.INLINE else self._queue
 
-    async def run(self, data: bytes, context: Context) -> bytes:
+    async def run(self, data: bytes, _: Context, visit: Visit, patience: Patience) -> bytes:
         """The reply as bytes; raises what the method raises."""
         check_size(data)
-        left_s = context.time_remaining()
-        until_s = None if left_s is None else time.monotonic() + left_s
+        project, until_s = self._project_of(data), patience.until_s
         queue = self._queue if len(data) <= _INLINE_BYTES else self._queue_of_large
-        reply = await queue.run(partial(self._begin, data, until_s), until_s=until_s)
+        reply = await queue.run(partial(self._begin, data, patience, visit), project=project, until_s=until_s)
         if isinstance(reply, bytes):
             return reply
         then = self._method.then
         if then is None or isinstance(reply, Message):
-            return to_bytes(reply)
+            return _seen(reply, visit)
         queue, is_patient = self._lanes.queue_of(then.lane), not then.lane.is_read
-        return await queue.run(partial(_finish, then, reply), until_s=until_s, is_patient=is_patient)
+        finishing = partial(_finish, then, reply, visit)
+        return await queue.run(finishing, project=project, until_s=until_s, is_patient=is_patient)
 
-    def _begin(self, data: bytes, until_s: float | None) -> Any:
+    def _begin(self, data: bytes, patience: Patience, visit: Visit) -> Any:
         """The reply as bytes, a future of the reply, or what the second half goes on with."""
-        request = parse(self._request_type, data)
-        answer = self._method.answer
-        reply = answer(request, until_s) if self._method.takes_deadline else answer(request)
-        return to_bytes(reply) if isinstance(reply, Message) else reply
+        request: Any = parse(self._request_type, data)
+        visit.admit(request)
+        method = self._method
+        more = (patience.until_s,) if method.takes_deadline else (patience,) if method.takes_patience else ()
+        reply = method.answer(request, *more)
+        if not isinstance(reply, Message):
+            return reply
+        return _seen(reply, visit, request.max_reply_bytes if self._has_max_reply else 0)
 
 
-def _finish(then: Then, begun: Any) -> bytes:
-    return to_bytes(then.answer(begun))
+def _finish(then: Then, begun: Any, visit: Visit) -> bytes:
+    return _seen(then.answer(begun), visit)
 
 
-def handler(descriptor: MethodDescriptor, method: Method, lanes: Lanes, in_flight: InFlight, feed: Feed) -> Handler:
+def _seen(reply: Message, visit: Visit, most_bytes: int = 0) -> bytes:
+    visit.saw(reply)
+    return to_bytes(reply, most_bytes)
+
+
+def handler(
+    descriptor: MethodDescriptor, method: Method, lanes: Lanes, in_flight: InFlight, feed: Feed, gate: Gate
+) -> Handler:
     """What gRPC calls for a method. Without (de)serialisers it sees bytes.
 
     Args:
@@ -140,36 +188,60 @@ def handler(descriptor: MethodDescriptor, method: Method, lanes: Lanes, in_fligh
         lanes: Where.
         in_flight: Counts them.
         feed: Wakes streams of replies.
+        gate: Knows who calls.
     """
     if method.lane.gives_stream:
-        return _stream_handler(descriptor, method, lanes.queue_of(method.lane), in_flight, feed)
-    return unary_handler(descriptor, method, lanes, in_flight)
+        return _stream_handler(descriptor, method, lanes.queue_of(method.lane), in_flight, feed, gate)
+    return unary_handler(descriptor, method, lanes, in_flight, gate)
 
 
-def unary_handler(descriptor: MethodDescriptor, method: Method, lanes: Lanes, in_flight: InFlight) -> Handler:
+def unary_handler(
+    descriptor: MethodDescriptor, method: Method, lanes: Lanes, in_flight: InFlight, gate: Gate
+) -> Handler:
     """The same for a method that has one reply; Args as for `handler`."""
     unary = Unary(GetMessageClass(descriptor.input_type), method, lanes)
-    return grpc.unary_unary_rpc_method_handler(Call(name_of(descriptor), unary.run, in_flight).answer)
+    return grpc.unary_unary_rpc_method_handler(Call(need_of(descriptor), unary.run, in_flight, gate).answer)
 
 
 def _stream_handler(
-    descriptor: MethodDescriptor, method: Method, queue: AdmissionQueue, in_flight: InFlight, feed: Feed
+    descriptor: MethodDescriptor, method: Method, queue: AdmissionQueue, in_flight: InFlight, feed: Feed, gate: Gate
 ) -> Handler:
-    name, request_type = name_of(descriptor), GetMessageClass(descriptor.input_type)
-    replies = ReplyStream(request_type, method.answer, queue, feed)
+    need, request_type = need_of(descriptor), GetMessageClass(descriptor.input_type)
 
-    async def answer_messages(_: object, context: Context) -> None:
-        await answer_each(partial(_answer, request_type, method.answer), queue, context)
+    project_of = ProjectName(request_type)
 
-    async def learn_batches(_: object, context: Context) -> None:
-        await LearnStream(method.answer, queue, context, name).run()
+    async def give_replies(data: bytes, context: Context, visit: Visit, _: Patience) -> None:
+        replies = ReplyStream(request_type, partial(_admitted, method.answer, visit), queue, feed)
+        await replies.answer(data, _Guarded(context, visit), caller_of(context))
+
+    async def answer_messages(_: object, context: Context, visit: Visit, __: Patience) -> None:
+        answer = partial(_admitted, method.answer, visit)
+        await answer_each(partial(_answer, request_type, answer), project_of, queue, context, feed)
+
+    async def learn_batches(_: object, context: Context, visit: Visit, patience: Patience) -> None:
+        answer = partial(_admitted, method.answer, visit)
+        await LearnStream(answer, queue, context, feed, patience, need.method).run()
 
     match method.lane:
         case Lane.MESSAGES:
-            return grpc.stream_stream_rpc_method_handler(Call(name, answer_messages, in_flight).answer)
+            return grpc.stream_stream_rpc_method_handler(
+                Call(need, answer_messages, in_flight, gate, is_stream=True).answer
+            )
         case Lane.BATCHES:
-            return grpc.stream_stream_rpc_method_handler(Call(name, learn_batches, in_flight).answer)
-    return grpc.unary_stream_rpc_method_handler(Call(name, replies.answer, in_flight).answer)
+            return grpc.stream_stream_rpc_method_handler(
+                Call(need, learn_batches, in_flight, gate, is_stream=True).answer
+            )
+    return grpc.unary_stream_rpc_method_handler(Call(need, give_replies, in_flight, gate, is_stream=True).answer)
+
+
+def _admitted(answer: Callable[..., Any], visit: Visit, request: Message, *more: object) -> Any:
+    """The answer to a message of a stream, whose caller's token may have been revoked meanwhile."""
+    visit.look_again()
+    visit.admit(request)
+    reply = answer(request, *more)
+    if isinstance(reply, Message):
+        visit.saw(reply)
+    return reply
 
 
 def _answer(request_type: type[Message], answer: Callable[[Any], Message], data: bytes) -> bytes:
@@ -177,6 +249,14 @@ def _answer(request_type: type[Message], answer: Callable[[Any], Message], data:
     return to_bytes(answer(parse(request_type, data)))
 
 
-def name_of(descriptor: MethodDescriptor) -> str:
-    """The method's name on the wire and in the log."""
-    return f"/{descriptor.containing_service.full_name}/{descriptor.name}"
+class _Guarded:
+    """The end of a stream that is written to for as long as the caller's token counts."""
+
+    def __init__(self, wire: Replies, visit: Visit) -> None:
+        self._wire = wire
+        self._visit = visit
+
+    async def write(self, message: bytes) -> None:
+        """Sends a message. Raises: TokenInvalid."""
+        self._visit.look_again()
+        await self._wire.write(message)

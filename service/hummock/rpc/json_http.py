@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import ipaddress
 import socket
-from collections.abc import Mapping
+import ssl
+from collections.abc import Callable, Iterable, Mapping
 from threading import Thread
 from typing import Any
 
@@ -26,9 +27,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hummock.core.errors import StartError
-from hummock.rpc.dispatch import name_of
+from hummock.rpc.gate import AUTHORIZATION, OVER_HTTP
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, SERVICES, Address, UnixAddress
-from hummock.rpc.status import MAX_REPLY_BYTES
+from hummock.rpc.status import LARGEST_REPLY_BYTES
+from hummock.rpc.tls import Tls
+from hummock.rpc.verbs import name_of
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """JSON takes more than the 4 MiB that a message may have; what is above that is refused by the service."""
@@ -66,9 +69,21 @@ class Refused(Exception):
 class JsonHttp:
     """Answers over HTTP for the service at an address, on a thread of its own. Loopback alone."""
 
-    def __init__(self, host: str, port: int) -> None:
-        """Listens; port 0 takes a free one. Raises: StartError."""
+    def __init__(self, host: str, port: int, *, also_named: Iterable[str] = (), tls: Tls | None = None) -> None:
+        """Listens.
+
+        Args:
+            host: An address of loopback.
+            port: 0 takes a free one.
+            also_named: Names besides localhost by which requests may call it, with a port or without.
+            tls: Spoken there; None speaks plaintext.
+
+        Raises:
+            StartError: The address cannot be used.
+        """
         self._listener = _listen(host, port)
+        self._also_named = frozenset(name.lower() for name in also_named)
+        self._tls = tls
         self._channel: grpc.Channel | None = None
         self._server: uvicorn.Server | None = None
         self._thread: Thread | None = None
@@ -78,17 +93,27 @@ class JsonHttp:
         """The port that it listens on."""
         return int(self._listener.getsockname()[1])
 
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        return f"{self._scheme}127.0.0.1:{self.port}"
+
+    @property
+    def _scheme(self) -> str:
+        return "http://" if self._tls is None else "https://"
+
     def start(self, service: Address) -> None:
         """Begins to answer; the service lets calls in."""
         self._channel = grpc.insecure_channel(
             _target(service),
             options=[
                 ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
-                ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
+                ("grpc.max_receive_message_length", LARGEST_REPLY_BYTES),
             ],
         )
         config = uvicorn.Config(
-            app_of(self._channel, _names(self.port)),
+            app_of(self._channel, _names(self.port, self._also_named), self._scheme),
+            ssl_context_factory=self._ssl_context if self._tls is not None else None,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -100,6 +125,11 @@ class JsonHttp:
         self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, name="http", daemon=True)
         self._thread.start()
 
+    def _ssl_context(self, _: uvicorn.Config, __: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+        if self._tls is None:
+            raise ValueError("nothing to speak TLS with")
+        return self._tls.for_http()
+
     def close(self) -> None:
         """Lets what runs end, and closes."""
         if self._server is not None and self._thread is not None:
@@ -110,18 +140,19 @@ class JsonHttp:
         self._listener.close()
 
 
-def app_of(channel: grpc.Channel, names: frozenset[str]) -> Starlette:
+def app_of(channel: grpc.Channel, names: frozenset[str], scheme: str = "http://") -> Starlette:
     """Answers each unary method of the contract.
 
     Args:
         channel: To the service.
         names: What the Host of a request may be: a page whose own name resolves to this machine is told apart by it.
+        scheme: What stands before it in the Origin of a page that this very address has given out.
     """
     methods = {name_of(method): method for service in SERVICES for method in service.methods}
 
     async def answer(request: Request) -> Response:
         try:
-            _check_caller(request.headers, names)
+            _check_caller(request.headers, names, scheme)
             method = _method(methods, request)
             body = await _body(request)
             sent = await run_in_threadpool(_parsed, method, body)
@@ -165,14 +196,15 @@ def _failed(error: Any) -> JSONResponse:
     return error_response(error.code(), error.details() or "", tuple(status.details))
 
 
-def _check_caller(headers: Mapping[str, str], names: frozenset[str]) -> None:
+def _check_caller(headers: Mapping[str, str], names: frozenset[str], scheme: str) -> None:
     """Raises: Refused: it was not sent to this machine, or comes from a page of another."""
     origin = headers.get("origin")
     if headers.get("host", "").lower() not in names:
         raise Refused(
-            grpc.StatusCode.PERMISSION_DENIED, "the Host is not this service's; call it as 127.0.0.1 or localhost"
+            grpc.StatusCode.PERMISSION_DENIED,
+            "the Host is not this service's; call it as 127.0.0.1 or localhost, or name it in http_hosts",
         )
-    if origin is not None and origin.lower().removeprefix("http://") not in names:
+    if origin is not None and origin.lower().removeprefix(scheme) not in names:
         raise Refused(grpc.StatusCode.PERMISSION_DENIED, "pages of other origins may not call")
 
 
@@ -211,14 +243,18 @@ def _parsed(method: MethodDescriptor, body: bytes) -> Message:
 
 def _call(channel: grpc.Channel, method: MethodDescriptor, sent: Message, headers: Mapping[str, str]) -> Message:
     """Raises: Refused, grpc.RpcError."""
-    token = headers.get("authorization")
+    metadata = [(OVER_HTTP, "1")]
+    if (token := headers.get(AUTHORIZATION)) is not None:
+        if not token.isascii():
+            raise Refused(grpc.StatusCode.UNAUTHENTICATED, "the token has characters that no token has")
+        metadata.append((AUTHORIZATION, token))
     call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(name_of(method))
     reply: Message = GetMessageClass(method.output_type)()
     reply.ParseFromString(
         call(
             sent.SerializeToString(),
             timeout=_timeout_s(headers),
-            metadata=() if token is None else (("authorization", token),),
+            metadata=tuple(metadata),
         )
     )
     return reply
@@ -234,8 +270,8 @@ def _timeout_s(headers: Mapping[str, str]) -> float | None:
     return int(given) / 1000
 
 
-def _names(port: int) -> frozenset[str]:
-    return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+def _names(port: int, others: frozenset[str]) -> frozenset[str]:
+    return others | {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]", *others)}
 
 
 def _target(service: Address) -> str:

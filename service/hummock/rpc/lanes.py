@@ -24,9 +24,9 @@ class Lane(Enum):
     WRITE = auto()
     """On a worker for writes, or on none while its future waits for the disk."""
     READ_STREAM = auto()
-    """Replies to one request, each step on a worker for reads."""
+    """Replies to one request, each step on a worker for streams."""
     WRITE_STREAM = auto()
-    """Replies to one request, each step on a worker for writes."""
+    """The same of a method that writes."""
     MESSAGES = auto()
     """A stream of requests; each is answered, on a worker for writes, before the next is read."""
     BATCHES = auto()
@@ -41,6 +41,11 @@ class Lane(Enum):
     def takes_stream(self) -> bool:
         """Whether its methods take a stream of requests."""
         return self in {Lane.MESSAGES, Lane.BATCHES}
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether interactive work goes before that of its methods."""
+        return self.takes_stream
 
     @property
     def gives_stream(self) -> bool:
@@ -94,19 +99,34 @@ def inline_queue(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """The queues. Reads stand apart from writes, for a write holds its worker while it waits for the disk."""
+    """The queues. Reads stand apart from writes, for a write holds its worker while it waits for the disk.
+
+    Streams of replies stand apart from both: a write may wake a thousand of them.
+    """
 
     read: AdmissionQueue
     write: AdmissionQueue
+    stream: AdmissionQueue
     inline: AdmissionQueue = field(default_factory=inline_queue)
 
     def queue_of(self, lane: Lane) -> AdmissionQueue:
         """Where the work of a lane runs."""
         if lane is Lane.INLINE:
             return self.inline
+        if lane in {Lane.READ_STREAM, Lane.WRITE_STREAM}:
+            return self.stream
         return self.read if lane.is_read else self.write
+
+    def loads(self) -> dict[str, Load]:
+        """How busy each queue is, by its name."""
+        return {
+            "inline": self.inline.load,
+            "read": self.read.load,
+            "write": self.write.load,
+            "stream": self.stream.load,
+        }
 
     def load(self) -> Load:
         """All together."""
-        loads = [queue.load for queue in (self.inline, self.read, self.write)]
+        loads = self.loads().values()
         return Load(running=sum(load.running for load in loads), waiting=sum(load.waiting for load in loads))

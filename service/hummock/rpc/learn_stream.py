@@ -11,11 +11,13 @@ from typing import Any, TypeAlias
 
 from google.protobuf.message import Message
 
-from hummock.core.errors import HummockError, InvalidRequest
+from hummock.core.errors import HummockError, InvalidRequest, Unavailable
+from hummock.core.patience import Patience
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import known, to_proto
-from hummock.rpc.streams import Messages
+from hummock.rpc.streams import Feed, Messages, read_next
 from hummock.rpc.validation import RulesBroken, Violation, check, check_size, decode
+from hummock.rpc.whose import ProjectName
 from hummock.v1 import context_service_pb2 as pb
 
 IN_FLIGHT = 4
@@ -25,7 +27,7 @@ _SIDES_OF_A_TURN = 2
 
 Batch = pb.LearnRequest | pb.LearnTurnRequest
 Stored = pb.LearnResponse | pb.LearnTurnResponse
-Learn = Callable[[Batch], Stored | Future[pb.LearnResponse]]
+Learn = Callable[[Batch, Patience], Stored | Future[pb.LearnResponse]]
 Outcome: TypeAlias = Message
 """What was stored, or a google.rpc.Status."""
 
@@ -47,26 +49,36 @@ class LearnStream:
     sender down.
     """
 
-    def __init__(self, learn: Learn, queue: AdmissionQueue, wire: Messages, method: str) -> None:
+    def __init__(
+        self, learn: Learn, queue: AdmissionQueue, wire: Messages, feed: Feed, patience: Patience, method: str
+    ) -> None:
         """A stream that has been opened.
 
         Args:
-            learn: Stores a checked batch.
+            learn: Stores a checked batch while somebody waits for it.
             queue: Where that runs.
             wire: The stream.
+            feed: Says when the service stops.
+            patience: How long the caller waits for what he has sent.
             method: The method's name, for the log.
         """
         self._learn = learn
         self._queue = queue
         self._wire = wire
+        self._feed = feed
+        self._patience = patience
         self._method = method
         self._places = asyncio.Semaphore(IN_FLIGHT)
         self._batches: asyncio.Queue[_Batch | None] = asyncio.Queue()
         self._unfinished: set[_Batch] = set()
-        self._broken: InvalidRequest | None = None
+        self._broken: InvalidRequest | Unavailable | None = None
 
     async def run(self) -> None:
-        """Answers every batch. Raises: InvalidRequest for bytes that are no batch, behind the answers before it."""
+        """Answers every batch that has come.
+
+        Raises, behind the answers before it: InvalidRequest for bytes that are no batch; Unavailable when the service
+        stops.
+        """
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._read(tasks))
             await self._write()
@@ -76,12 +88,22 @@ class LearnStream:
     async def _read(self, tasks: asyncio.TaskGroup) -> None:
         while True:
             await self._places.acquire()
-            data = await self._wire.read()
-            batch = await self._begin(data, tasks) if isinstance(data, bytes) else None
+            batch = await self._next(tasks)
             self._batches.put_nowait(batch)
             if batch is None:
                 return
             self._unfinished.add(batch)
+
+    async def _next(self, tasks: asyncio.TaskGroup) -> _Batch | None:
+        """The next batch, begun; None where the stream ends."""
+        try:
+            data = await read_next(self._wire, self._feed)
+        except Unavailable as stopping:
+            # What is embedded now would keep everybody waiting; what waits for the disk is written.
+            self._patience.end(stopping)
+            self._broken = stopping
+            return None
+        return None if data is None else await self._begin(data, tasks)
 
     async def _begin(self, data: bytes, tasks: asyncio.TaskGroup) -> _Batch | None:
         """Starts a batch; None when its bytes are garbled, which ends the stream."""
@@ -90,7 +112,9 @@ class LearnStream:
         except InvalidRequest as error:
             return _Batch(outcome=tasks.create_task(self._fail(error)))
         try:
-            request = await self._queue.run(partial(decode, pb.LearnStreamRequest, data), is_patient=True)
+            project = _project_of(data)
+            decoding = partial(decode, pb.LearnStreamRequest, data)
+            request = await self._queue.run(decoding, project=project, is_patient=True, is_bulk=True)
         except InvalidRequest as error:
             self._broken = error
             return None
@@ -104,13 +128,16 @@ class LearnStream:
         if before:
             await asyncio.wait(before)
         try:
-            return await self._queue.run(partial(self._store_now, request), is_patient=True)
+            project = _batch(request).project
+            storing = partial(self._store_now, request)
+            return await self._queue.run(storing, project=project, is_patient=True, is_bulk=True)
         except Exception as error:  # the stream goes on: what failed is this batch's answer
             return await self._fail(error)
 
     def _store_now(self, request: pb.LearnStreamRequest) -> Any:
+        self._patience.check()
         check(request)
-        return self._learn(_batch(request))
+        return self._learn(_batch(request), self._patience)
 
     async def _fail(self, error: Exception) -> Outcome:
         return _failure(known(error, self._method))
@@ -133,6 +160,9 @@ class LearnStream:
             await self._wire.write(reply.SerializeToString())
             self._places.release()
             batch_index += 1
+
+
+_project_of = ProjectName(pb.LearnStreamRequest)
 
 
 def _batch(request: pb.LearnStreamRequest) -> Batch:

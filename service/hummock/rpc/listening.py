@@ -14,9 +14,11 @@ from pathlib import Path
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
 
-from hummock.core.errors import StartError
+from hummock.access.door import Exposure
+from hummock.core.errors import StartError, Unavailable
 from hummock.rpc.admission import InFlight
-from hummock.rpc.status import MAX_REPLY_BYTES
+from hummock.rpc.status import LARGEST_REPLY_BYTES
+from hummock.rpc.tls import Tls
 from hummock.v1 import (
     admin_service_pb2,
     context_service_pb2,
@@ -41,10 +43,26 @@ SERVICES: tuple[ServiceDescriptor, ...] = tuple(
 
 DEFAULT_ADDRESS = "127.0.0.1:7420"
 LONGEST_SOCKET_PATH_BYTES = 103  # sun_path of macOS is the shorter one
-DRAIN_S = 10.0
-"""That running calls have to end."""
+DRAIN_S = 6.0
+"""That running calls have to end by themselves."""
 
-_SEND_S = 0.5
+_HURRY_S = 1.5
+"""That they have behind that, once they were told to end: the text at which each is takes no longer."""
+
+_QUIET_S = 0.2
+"""Without a new call before the core stops. Calls on their way are refused by name until then; behind it the core tells
+their callers CANCELLED, which says nothing."""
+
+_QUIET_WAIT_S = 0.5
+"""That this is waited for, where callers do not cease."""
+
+_TELL_S = 1.0
+"""Without any more caller told why his call ended before the rest are given up: on a machine that does other work a
+thousand streams take their time, and who does not read is never told."""
+
+_SEND_S = 1.5
+"""That the last replies have to leave, on a machine that does other work. What has not left by then its caller is told
+to be CANCELLED."""
 
 CORE_RECEIVE_BYTES = 16 * 1024 * 1024
 """Above our own limit, so that what lies between is answered with the limit's name."""
@@ -98,21 +116,46 @@ def parse_address(text: str) -> Address:
     return TcpAddress(host=host, port=int(port))
 
 
-def check_bindable(address: Address, *, allow_remote_plaintext: bool) -> None:
-    """Looks whether the address can be listened on, and says what is in the way.
+def exposure_of(address: Address) -> Exposure:
+    """Who can reach it."""
+    if isinstance(address, UnixAddress):
+        return Exposure.OWNER
+    return Exposure.MACHINE if address.is_loopback else Exposure.NETWORK
+
+
+def check_allowed(address: Address, *, is_encrypted: bool, allow_remote_plaintext: bool, has_tokens: bool) -> None:
+    """Looks whether other machines may be let in as they would be.
+
+    Args:
+        address: To listen on.
+        is_encrypted: Whether TLS is spoken there.
+        allow_remote_plaintext: Whether other machines may reach it without encryption.
+        has_tokens: Whether there is a token by which callers are known.
 
     Raises: StartError.
     """
-    if isinstance(address, UnixAddress):
-        _check_socket_path(address.path)
+    if isinstance(address, UnixAddress) or address.is_loopback:
         return
-    if not (address.is_loopback or allow_remote_plaintext):
+    if not (is_encrypted or allow_remote_plaintext):
         raise StartError(
             f"{address} can be reached from other machines, and what is sent there is not encrypted: anyone on the "
-            f"way could read and write every memory; listen on {DEFAULT_ADDRESS}, or pass allow_remote_plaintext if "
-            "the network is trusted"
+            f"way could read and write every memory; set tls_certificate and tls_key, listen on {DEFAULT_ADDRESS}, or "
+            "pass allow_remote_plaintext if the network is trusted"
         )
-    _check_port(address)
+    if not has_tokens:
+        raise StartError(
+            f"{address} can be reached from other machines, and there is no token by which to know who calls; make one "
+            "for this data directory, `hummock tokens create NAME --scope 'PROJECT:learn'`, and give it to the caller "
+            "as HUMMOCK_TOKEN"
+        )
+
+
+def check_bindable(address: Address) -> None:
+    """Looks whether the address can be listened on, and says what is in the way. Raises: StartError."""
+    if isinstance(address, UnixAddress):
+        _check_socket_path(address.path)
+    else:
+        _check_port(address)
 
 
 def _check_port(address: TcpAddress) -> None:
@@ -164,7 +207,7 @@ def server_options(*, shares_port: bool) -> tuple[tuple[str, int], ...]:
     """Of a server of gRPC; one that shares its port gets some of the connections, and other processes the rest."""
     return (
         ("grpc.max_receive_message_length", CORE_RECEIVE_BYTES),
-        ("grpc.max_send_message_length", MAX_REPLY_BYTES),
+        ("grpc.max_send_message_length", LARGEST_REPLY_BYTES),
         # Otherwise a second service on the same port would get every other connection.
         ("grpc.so_reuseport", int(shares_port)),
         ("grpc.keepalive_time_ms", 30_000),
@@ -175,10 +218,13 @@ def server_options(*, shares_port: bool) -> tuple[tuple[str, int], ...]:
     )
 
 
-def bind(server: aio.Server, address: Address) -> Address:
-    """Listens there; the address with the port that was chosen. Raises: StartError."""
+def bind(server: aio.Server, address: Address, tls: Tls | None = None) -> Address:
+    """Listens there, on a Unix socket without TLS; the address with the port that was chosen. Raises: StartError."""
     try:
-        port = server.add_insecure_port(str(address))
+        if tls is None or isinstance(address, UnixAddress):
+            port = server.add_insecure_port(str(address))
+        else:
+            port = server.add_secure_port(str(address), tls.for_grpc())
     except RuntimeError as error:
         raise StartError(f"cannot listen on {address}; choose another address") from error
     if isinstance(address, TcpAddress):
@@ -190,9 +236,19 @@ def bind(server: aio.Server, address: Address) -> Address:
 
 
 async def drain(server: aio.Server, in_flight: InFlight, drain_s: float) -> None:
-    """Gives the calls in flight `drain_s` seconds to end, and stops the server. No more are let in already."""
+    """Gives the calls in flight `drain_s` seconds to end, and stops the server. No more are let in already.
+
+    What goes on behind that is told to stop where it can, and ends with UNAVAILABLE.
+    """
     with suppress(TimeoutError):
         await asyncio.wait_for(in_flight.drained(), drain_s)
+    in_flight.hurry(Unavailable("the service is stopping, and this took too long; nothing was stored; try again"))
+    with suppress(TimeoutError):
+        await asyncio.wait_for(in_flight.drained(), min(drain_s, _HURRY_S))
+    with suppress(TimeoutError):
+        await asyncio.wait_for(in_flight.quiet(_QUIET_S), min(drain_s, _QUIET_WAIT_S))
+    with suppress(TimeoutError):
+        await asyncio.wait_for(in_flight.told(_TELL_S), drain_s)
     # The core would wait for those who watch health, who never hang up; this is for the last replies to leave.
     # It must be told to stop once: a second time, meanwhile, crashes the process.
     await server.stop(min(drain_s, _SEND_S))

@@ -31,6 +31,11 @@ from hummock.core.memory import (
     QueryVector,
     Updated,
 )
+from hummock.core.patience import ENDLESS, Patience
+from hummock.core.review import Held
+from hummock.core.secrets import SecretsFound
+from hummock.memories.forget import ForgetCommand, Receipt
+from hummock.memories.review import ReviewCommand
 from hummock.rpc import values
 from hummock.rpc.validation import check
 from hummock.text.template import told
@@ -49,8 +54,10 @@ _SENT_KIND = {kind: memory_pb2.MemoryKind.ValueType(kind) for kind in MemoryKind
 _SENT_ORIGIN = {origin: memory_pb2.Origin.ValueType(origin) for origin in Origin}
 
 
-def learn_command(request: context_service_pb2.LearnRequest, *, is_batch: bool = False) -> LearnCommand:
-    """A Learn, alone or as a batch of a stream."""
+def learn_command(
+    request: context_service_pb2.LearnRequest, patience: Patience = ENDLESS, *, is_batch: bool = False
+) -> LearnCommand:
+    """A Learn, alone or as a batch of a stream, while somebody waits for it."""
     default = context_service_pb2.EMBEDDING_MODE_DEFERRED if is_batch else context_service_pb2.EMBEDDING_MODE_INLINE
     return LearnCommand(
         project=values.project_name("project", request.project),
@@ -59,6 +66,8 @@ def learn_command(request: context_service_pb2.LearnRequest, *, is_batch: bool =
         # Nobody asks for it where there is no request_id, and it costs as much as parsing does.
         fingerprint=values.fingerprint(request) if request.request_id else b"",
         is_deferred=(request.embedding or default) == context_service_pb2.EMBEDDING_MODE_DEFERRED,
+        is_bulk=is_batch,
+        patience=patience,
     )
 
 
@@ -113,6 +122,57 @@ def memories_to_delete(request: memory_service_pb2.DeleteMemoriesRequest) -> tup
     if where == Filter():
         raise InvalidRequest("filter", "has no condition; DeleteProject removes all memories")
     return (), where
+
+
+def to_forget(request: memory_service_pb2.ForgetRequest) -> ForgetCommand:
+    """What to forget. Raises: InvalidRequest."""
+    where = values.memory_filter("filter", request.filter)
+    if where == Filter() and not request.ids and not request.contains:
+        raise InvalidRequest("", "has no condition: give ids, filter or contains; DeleteProject removes all memories")
+    if request.with_sessions and not where.session_ids:
+        raise InvalidRequest("with_sessions", "goes with filter.session_ids")
+    return ForgetCommand(
+        project=values.project_name("project", request.project),
+        request_id=values.request_id(request.request_id),
+        fingerprint=values.fingerprint(request),
+        ids=values.identifiers("ids", request.ids),
+        where=where,
+        contains=request.contains,
+        with_sessions=request.with_sessions,
+    )
+
+
+def forget_response(receipt: Receipt, seq: int) -> memory_service_pb2.ForgetResponse:
+    """The receipt."""
+    return memory_service_pb2.ForgetResponse(
+        seq=seq,
+        memory_count=receipt.memory_count,
+        remaining_count=receipt.remaining_count,
+        session_count=receipt.session_count,
+        message_count=receipt.message_count,
+        event_count=receipt.event_count,
+        ids_digest=receipt.ids_digest,
+        held_count=receipt.held_count,
+    )
+
+
+def review_command(
+    request: memory_service_pb2.ApproveReviewRequest | memory_service_pb2.RejectReviewRequest,
+) -> ReviewCommand:
+    """What is decided on. Raises: InvalidRequest."""
+    return ReviewCommand(
+        project=values.project_name("project", request.project),
+        request_id=values.request_id(request.request_id),
+        fingerprint=values.fingerprint(request),
+        ids=values.identifiers("ids", request.ids),
+    )
+
+
+def held_memory(held: Held) -> memory_service_pb2.HeldMemory:
+    """What is held, with all that it would be."""
+    message = memory_service_pb2.HeldMemory(memory=memory(held.memory, with_raw=True), families=held.families)
+    values.set_timestamp(message.hold_time, held.hold_time)
+    return message
 
 
 def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> memory_pb2.Memory:
@@ -197,6 +257,11 @@ def memory_event(event: MemoryEvent, *, with_raw: bool = False) -> memory_servic
     return message
 
 
+def secrets_found(found: SecretsFound) -> context_service_pb2.SecretsFound:
+    """How many secrets of a kind there were."""
+    return context_service_pb2.SecretsFound(kind=found.kind, count=found.count, redacted=found.redacted)
+
+
 def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
     """What was stored."""
     return context_service_pb2.LearnResponse(
@@ -206,6 +271,8 @@ def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
                 id=result.id,
                 status=context_service_pb2.LearnStatus.ValueType(result.status),
                 duplicate_of=result.duplicate_of,
+                secrets=map(secrets_found, result.secrets),
+                held_for=result.held_for,
             )
             for result in learned.results
         ],

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from hummock.core.errors import AlreadyExists, InvalidRequest, MemoryNotFound
 from hummock.core.memory import EventPage
+from hummock.core.patience import ENDLESS, Patience
+from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden
+from hummock.memories.review import Review
 from hummock.rpc import memory_messages, values
 from hummock.rpc.memory_messages import memory_event
 from hummock.rpc.reading import Reading, Require, inside, project_read, that_fits
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
-from hummock.rpc.tokens import page_number, page_token
+from hummock.rpc.tokens import page_number, page_position, page_token
 from hummock.v1 import memory_service_pb2 as pb
 
 MOST_EVENTS = 512
@@ -20,6 +23,9 @@ MOST_EVENTS = 512
 
 _FRAME_BYTES = 16
 """That a message inside another one takes beside its own, at most."""
+
+_READ_AT_ONCE = 32
+"""Memories of a batch: each may have 512 KiB, and a reply has room for a few of those."""
 
 _EVENTS_BYTES = MAX_REPLY_BYTES - 1024
 _ROOM_FOR_IDS_BYTES = 512 * 1024
@@ -30,10 +36,12 @@ SEQ_EVERY = 256
 
 
 class MemoryServicer:
-    """Each method is a call of the garden."""
+    """Each method is a call of the garden, forgets, or decides on what is held for review."""
 
-    def __init__(self, garden: Garden, require: Require) -> None:
+    def __init__(self, garden: Garden, forget: Forget, review: Review, require: Require) -> None:
         self._garden = garden
+        self._forget = forget
+        self._review = review
         self._require = require
 
     def GetMemory(self, request: pb.GetMemoryRequest) -> pb.GetMemoryResponse:
@@ -54,27 +62,40 @@ class MemoryServicer:
         )
         return pb.GetMemoryResponse(memory=message)
 
-    def BatchGetMemories(self, request: pb.BatchGetMemoriesRequest) -> pb.BatchGetMemoriesResponse:
+    def BatchGetMemories(
+        self, request: pb.BatchGetMemoriesRequest, patience: Patience = ENDLESS
+    ) -> pb.BatchGetMemoriesResponse:
         """Returns several memories, as many as a reply has room for."""
         ids = values.identifiers("ids", request.ids)
         project = self._project(request)
-        found = self._garden.get(
-            project, ids, request.min_seq, full=values.wants_full(request.view, unset_means_full=True)
-        )
-        superseded_by = self._garden.superseded_by(project, found)
-        reply = pb.BatchGetMemoriesResponse(
-            missing_ids=[memory_id for memory_id, one in zip(ids, found, strict=True) if one is None]
-        )
-        with_raw, left_bytes = values.wants_raw(request.view), MAX_REPLY_BYTES - reply.ByteSize() - _ROOM_FOR_IDS_BYTES
-        for one in filter(None, found):
-            message = memory_messages.memory(one, superseded_by.get(one.id, ()), with_raw=with_raw)
-            left_bytes -= message.ByteSize() + _FRAME_BYTES
-            # The first comes in any case: whoever asks for the others again gets on.
-            if left_bytes < 0 and reply.memories:
+        full, with_raw = values.wants_full(request.view, unset_means_full=True), values.wants_raw(request.view)
+        most_bytes = request.max_reply_bytes or MAX_REPLY_BYTES
+        reply, left_bytes = pb.BatchGetMemoriesResponse(), most_bytes - _ROOM_FOR_IDS_BYTES
+        # Decided in one look: who reads while others are written sees all of a batch or nothing.
+        there = ids if len(ids) <= _READ_AT_ONCE else self._those_there(project, ids, request.min_seq)
+        for start in range(0, len(ids), _READ_AT_ONCE):
+            patience.check()
+            some = ids[start : start + _READ_AT_ONCE]
+            # Where there is no room any more, only whether they are there is of interest.
+            found = self._garden.get(project, some, request.min_seq, full=full and left_bytes > 0)
+            superseded_by = self._garden.superseded_by(project, found)
+            for memory_id, one in zip(some, found, strict=True):
+                if one is None or memory_id not in there:
+                    reply.missing_ids.append(memory_id)
+                    continue
+                if left_bytes > 0 or not reply.memories:
+                    message = memory_messages.memory(one, superseded_by.get(one.id, ()), with_raw=with_raw)
+                    left_bytes -= message.ByteSize() + _FRAME_BYTES
+                    # The first comes in any case: whoever asks for the others again gets on.
+                    if left_bytes >= 0 or not reply.memories:
+                        reply.memories.append(message)
+                        continue
                 reply.omitted_ids.append(one.id)
-            else:
-                reply.memories.append(message)
         return reply
+
+    def _those_there(self, project: str, ids: Sequence[str], min_seq: int) -> Collection[str]:
+        found = self._garden.get(project, ids, min_seq, full=False)
+        return {one.id for one in found if one is not None}
 
     def ListMemories(self, request: pb.ListMemoriesRequest) -> pb.ListMemoriesResponse:
         """Returns the memories of a project in pages, shorter ones where a page would not fit into a reply."""
@@ -127,6 +148,46 @@ class MemoryServicer:
         else:
             deleted = self._garden.delete_where(project, request_id, where, fingerprint, only_count=request.dry_run)
         return memory_messages.delete_response(deleted)
+
+    def Forget(self, request: pb.ForgetRequest) -> pb.ForgetResponse:
+        """Removes memories and sessions for good, or counts what would go."""
+        command = memory_messages.to_forget(request)
+        self._require(command.project)
+        receipt, seq = self._forget.count(command) if request.dry_run else self._forget(command)
+        return memory_messages.forget_response(receipt, seq)
+
+    def ListReview(self, request: pb.ListReviewRequest) -> pb.ListReviewResponse:
+        """Returns what is held for review in pages, shorter ones where a page would not fit into a reply."""
+        project = values.project_name("project", request.project)
+        self._require(project)
+        after = page_position(request, request.page_token)
+
+        def page_of(size: int) -> pb.ListReviewResponse:
+            page = self._review.page(project, after, size)
+            return pb.ListReviewResponse(
+                held=map(memory_messages.held_memory, page.held),
+                next_page_token=page_token(request, page.next_after) if page.next_after else "",
+            )
+
+        return that_fits(page_of, values.page_size(request.page_size))
+
+    def ApproveReview(self, request: pb.ApproveReviewRequest) -> pb.ApproveReviewResponse:
+        """Makes memories of what is held."""
+        command = memory_messages.review_command(request)
+        self._require(command.project)
+        written = self._review.approve(command)
+        return pb.ApproveReviewResponse(
+            seq=written.seq, approved_count=written.reply.count, missing_ids=written.reply.missing_ids
+        )
+
+    def RejectReview(self, request: pb.RejectReviewRequest) -> pb.RejectReviewResponse:
+        """Removes what is held."""
+        command = memory_messages.review_command(request)
+        self._require(command.project)
+        written = self._review.reject(command)
+        return pb.RejectReviewResponse(
+            seq=written.seq, rejected_count=written.reply.count, missing_ids=written.reply.missing_ids
+        )
 
     def WatchMemories(self, request: pb.WatchMemoriesRequest) -> Steps:
         """Tells what becomes of a project's memories."""

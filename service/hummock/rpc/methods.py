@@ -13,6 +13,7 @@ from hummock.rpc.admin_service import AdminServicer
 from hummock.rpc.admission import InFlight, Load
 from hummock.rpc.context_service import ContextServicer, RecallServicer
 from hummock.rpc.dispatch import Method, Then, handler
+from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learning_service import LearningServicer
 from hummock.rpc.listening import SERVICES
@@ -22,6 +23,7 @@ from hummock.rpc.session_service import SessionServicer
 from hummock.rpc.streams import Feed
 from hummock.rpc.use_cases import UseCases
 from hummock.rpc.validation import compile_rules
+from hummock.rpc.verbs import VERBS
 
 INLINE, READ, WRITE = Lane.INLINE, Lane.READ, Lane.WRITE
 READ_STREAM, WRITE_STREAM, MESSAGES, BATCHES = Lane.READ_STREAM, Lane.WRITE_STREAM, Lane.MESSAGES, Lane.BATCHES
@@ -36,7 +38,7 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
     """
     recall, context = RecallServicer(use_cases.recall), ContextServicer(use_cases)
     require = use_cases.projects.stored
-    memory = MemoryServicer(use_cases.garden, require)
+    memory = MemoryServicer(use_cases.garden, use_cases.forget, use_cases.review, require)
     session = SessionServicer(use_cases.sessions, require)
     project, admin = ProjectServicer(use_cases), AdminServicer(use_cases.status, load)
     learning = LearningServicer(use_cases.learning, use_cases.observe, use_cases.scan, require)
@@ -45,8 +47,8 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
             "Recall": Method(INLINE, recall.Recall, takes_deadline=True, then=Then(READ, recall.on_worker)),
             "Render": Method(READ, context.Render, takes_deadline=True),
             "RenderTurn": Method(READ, context.RenderTurn, takes_deadline=True, then=Then(WRITE, context.counted)),
-            "Learn": Method(WRITE, context.Learn),
-            "LearnTurn": Method(WRITE, context.LearnTurn),
+            "Learn": Method(WRITE, context.Learn, takes_patience=True),
+            "LearnTurn": Method(WRITE, context.LearnTurn, takes_patience=True),
             "LearnStream": Method(BATCHES, context.LearnStream),
             "Search": Method(READ, context.Search, takes_deadline=True),
             "Explain": Method(READ, context.Explain, takes_deadline=True),
@@ -54,10 +56,14 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
         },
         "MemoryService": {
             "GetMemory": Method(READ, memory.GetMemory),
-            "BatchGetMemories": Method(READ, memory.BatchGetMemories),
+            "BatchGetMemories": Method(READ, memory.BatchGetMemories, takes_patience=True),
             "ListMemories": Method(READ, memory.ListMemories),
             "UpdateMemory": Method(WRITE, memory.UpdateMemory),
             "DeleteMemories": Method(WRITE, memory.DeleteMemories),
+            "Forget": Method(WRITE, memory.Forget),
+            "ListReview": Method(READ, memory.ListReview),
+            "ApproveReview": Method(WRITE, memory.ApproveReview),
+            "RejectReview": Method(WRITE, memory.RejectReview),
             "WatchMemories": Method(READ_STREAM, memory.WatchMemories),
         },
         "SessionService": {
@@ -97,7 +103,9 @@ def methods(use_cases: UseCases, load: Callable[[], Load]) -> Mapping[str, Mappi
     }
 
 
-def handlers(use_cases: UseCases, lanes: Lanes, in_flight: InFlight, feed: Feed) -> list[grpc.GenericRpcHandler]:
+def handlers(
+    use_cases: UseCases, lanes: Lanes, in_flight: InFlight, feed: Feed, gate: Gate
+) -> list[grpc.GenericRpcHandler]:
     """One handler a service; the rules of every request are compiled. Raises: ValueError where the table is wrong."""
     table = methods(use_cases, lanes.load)
     check_table(table)
@@ -106,7 +114,7 @@ def handlers(use_cases: UseCases, lanes: Lanes, in_flight: InFlight, feed: Feed)
         grpc.method_handlers_generic_handler(
             service.full_name,
             {
-                descriptor.name: handler(descriptor, table[service.name][descriptor.name], lanes, in_flight, feed)
+                descriptor.name: handler(descriptor, table[service.name][descriptor.name], lanes, in_flight, feed, gate)
                 for descriptor in service.methods
             },
         )
@@ -116,8 +124,10 @@ def handlers(use_cases: UseCases, lanes: Lanes, in_flight: InFlight, feed: Feed)
 
 def check_table(table: Mapping[str, Mapping[str, Method]]) -> None:
     """Compares the table with the contract. Raises: ValueError, where they say different things."""
-    if {name: set(rows) for name, rows in table.items()} != {one.name: set(_descriptors(one)) for one in SERVICES}:
-        raise ValueError("the table of methods does not name each method of the contract once")
+    contract = {one.name: set(_descriptors(one)) for one in SERVICES}
+    for name, rows in (("methods", table), ("verbs", VERBS)):
+        if {service: set(names) for service, names in rows.items()} != contract:
+            raise ValueError(f"the table of {name} does not name each method of the contract once")
     for service in SERVICES:
         for name, descriptor in _descriptors(service).items():
             method = table[service.name][name]

@@ -37,8 +37,8 @@ VERSION = 2
 
 _FLOAT_BYTES = 4
 _MOST_RECORDS = 512
-_MOST_BYTES = 1024 * 1024
-"""Of one message, besides its last record."""
+_MOST_BYTES = 256 * 1024
+"""Of one message, besides its last record: what an export that nobody reads keeps in memory is a few times that."""
 
 _LARGEST_RECORD_BYTES = 3 * 1024 * 1024
 """A larger one goes without its vectors, which whoever takes it in makes anew."""

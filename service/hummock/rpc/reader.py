@@ -17,11 +17,15 @@ from hummock.core.errors import Unavailable
 from hummock.recall.cache import CachedRecall
 from hummock.rpc.admission import InFlight
 from hummock.rpc.context_service import RecallServicer
-from hummock.rpc.dispatch import Context, Handler, Method, Then, name_of, unary_handler
+from hummock.rpc.dispatch import Context, Handler, Method, Then, unary_handler
+from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, SERVICES, Address, bind, drain, server_options
-from hummock.rpc.status import MAX_REPLY_BYTES, to_grpc
+from hummock.rpc.status import LARGEST_REPLY_BYTES, to_grpc
+from hummock.rpc.tls import Tls
 from hummock.rpc.validation import compile_rules
+from hummock.rpc.verbs import name_of
+from hummock.rpc.whose import PEER
 from hummock.v1 import context_service_pb2, recall_pb2
 
 Value = TypeVar("Value")
@@ -30,7 +34,7 @@ _RECALL: MethodDescriptor = context_service_pb2.DESCRIPTOR.services_by_name["Con
 
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
-    ("grpc.max_receive_message_length", MAX_REPLY_BYTES),
+    ("grpc.max_receive_message_length", LARGEST_REPLY_BYTES),
     # The service may be gone for a moment, never for long: it ends this process when it ends.
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
@@ -56,6 +60,8 @@ async def serve_recalls(
     address: Address,
     service: str,
     *,
+    gate: Gate,
+    tls: Tls | None,
     until: asyncio.Event,
     on_listening: Callable[[Address], None],
 ) -> None:
@@ -66,6 +72,8 @@ async def serve_recalls(
         lanes: Where; nothing is written here.
         address: To listen on, shared with other processes.
         service: The target that answers all other calls.
+        gate: Knows who calls; all other calls pass that of the service.
+        tls: Spoken there, as the service does.
         until: Ends it.
         on_listening: Told the address, with the port that was chosen, once calls are let in.
 
@@ -76,9 +84,9 @@ async def serve_recalls(
     in_flight, servicer = InFlight(), RecallServicer(recall)
     method = Method(Lane.INLINE, servicer.Recall, takes_deadline=True, then=Then(Lane.READ, servicer.on_worker))
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
-        handlers = _Handlers(unary_handler(_RECALL, method, lanes, in_flight), Forward(channel, in_flight))
+        handlers = _Handlers(unary_handler(_RECALL, method, lanes, in_flight, gate), Forward(channel, in_flight))
         server = aio.server(handlers=[handlers], options=server_options(shares_port=True))
-        bound = bind(server, address)
+        bound = bind(server, address, tls)
         await server.start()
         in_flight.open()
         on_listening(bound)
@@ -218,10 +226,15 @@ def _known(value: Coroutine[Any, Any, Value]) -> Value:
 
 
 def _metadata(context: Context) -> aio.Metadata:
-    """What the caller sent beside the request, without what belongs to its connection."""
+    """What the caller sent beside the request, without what belongs to its connection, and whose connection it is."""
     sent: Iterable[tuple[str, str | bytes]] = context.invocation_metadata() or ()
     return aio.Metadata(
-        *((key, value) for key, value in sent if key not in _TRANSPORT_KEYS and not key.startswith(_TRANSPORT_PREFIXES))
+        *(
+            (key, value)
+            for key, value in sent
+            if key not in _TRANSPORT_KEYS and key != PEER and not key.startswith(_TRANSPORT_PREFIXES)
+        ),
+        (PEER, context.peer()),
     )
 
 

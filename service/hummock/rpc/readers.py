@@ -1,8 +1,14 @@
-"""Processes that answer recalls beside this one: started, watched, started anew when one dies, and stopped."""
+"""Processes that answer recalls beside this one: started, watched, started anew when one dies or falls silent, stopped.
+
+A reader that lives says so several times a second. One that does not, because it was stopped or hangs, still has its
+share of the port: it is killed, so that the system gives new connections to the others.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +24,12 @@ from hummock.rpc.listening import Address
 
 LISTENING_ON = "listening on "
 """Begins the one line that a reader writes, once it lets calls in; its address follows."""
+
+BEAT_S = 0.25
+"""Between two signs of life of a reader."""
+
+_SILENT_BEATS = 6
+"""So many in a row that do not come; each is waited for by itself, since this process may be stopped as well."""
 
 _START_S = 120.0
 _STOP_S = 15.0
@@ -73,6 +85,10 @@ class Readers:
             thread.start()
             self._watching.append(thread)
 
+    def living(self) -> int:
+        """How many run."""
+        return sum(reader.is_running() for reader in self._readers)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -98,7 +114,7 @@ class Readers:
         """Starts a reader anew when it has died, until all are to end."""
         pause_s, longest_s = _PAUSES_S
         while True:
-            status = reader.wait()
+            status = reader.wait_for_end()
             if self._closing.is_set():
                 return
             _log.error("reader_died", status=status, again_in_s=pause_s)
@@ -155,9 +171,34 @@ class _Reader:
         finally:
             too_late.cancel()
 
-    def wait(self) -> int | None:
-        """Its status, when it has ended; None where there is none."""
-        return None if self._process is None else self._process.wait()
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def wait_for_end(self) -> int | None:
+        """Its status, when it has ended, as one must that gives no sign of life; None where there is none."""
+        if self._process is None:
+            return None
+        with suppress(*_GONE):
+            if self._falls_silent(_pipe(self._process, "stdout").fileno()):
+                _log.error("reader_silent", pid=self._process.pid, for_s=BEAT_S * _SILENT_BEATS)
+                self.kill()
+        return self._process.wait()
+
+    def _falls_silent(self, stdout: int) -> bool:
+        """Waits until it does, or ends."""
+        # Not select, which knows no descriptor above 1023.
+        waiting, missed = select.poll(), 0
+        waiting.register(stdout, select.POLLIN)
+        while missed < _SILENT_BEATS:
+            if not waiting.poll(BEAT_S * 1000):
+                # Who is to end has no more to say, and may take its time.
+                missed += not self._closing.is_set()
+            elif not os.read(stdout, 4096):
+                return False
+            else:
+                missed = 0
+        return True
 
     def let_go(self) -> None:
         """Tells it to end."""

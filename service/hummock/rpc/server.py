@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
 from typing import Self
@@ -16,6 +17,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from hummock.rpc.admission import InFlight
+from hummock.rpc.gate import Gate
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import (
     DRAIN_S,
@@ -23,6 +25,7 @@ from hummock.rpc.listening import (
     Address,
     UnixAddress,
     bind,
+    check_allowed,
     check_bindable,
     drain,
     parse_address,
@@ -30,7 +33,41 @@ from hummock.rpc.listening import (
 )
 from hummock.rpc.methods import handlers
 from hummock.rpc.streams import Feed
+from hummock.rpc.tls import Tls
 from hummock.rpc.use_cases import UseCases
+
+_TROUBLE_S = 1.0
+"""Between two looks at whether there is any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who may call, and how.
+
+    Attributes:
+        gate: Knows callers by their tokens.
+        tls: Spoken on ports; Unix sockets stay plain. None speaks plaintext.
+        allow_remote_plaintext: Whether other machines may reach it without encryption.
+        has_reflection: Whether it tells its contract to whoever asks.
+    """
+
+    gate: Gate = field(default_factory=Gate)
+    tls: Tls | None = None
+    allow_remote_plaintext: bool = False
+    has_reflection: bool = True
+
+    def check(self, address: Address) -> None:
+        """Looks whether others may be let in there like this. Raises: StartError."""
+        check_allowed(
+            address,
+            is_encrypted=self.tls is not None,
+            allow_remote_plaintext=self.allow_remote_plaintext,
+            has_tokens=self.gate.has_tokens,
+        )
+
+
+_OPEN = Access()
+"""To the owner of this machine, without tokens."""
 
 
 class Server:
@@ -43,7 +80,10 @@ class Server:
         in_flight: InFlight,
         feed: Feed,
         addresses: Sequence[Address],
+        trouble: Callable[[], str],
     ) -> None:
+        self._trouble = trouble
+        self._watching: asyncio.Task[None] | None = None
         self._server = server
         self._health = checks
         self._in_flight = in_flight
@@ -59,8 +99,9 @@ class Server:
         lanes: Lanes,
         address: str,
         *,
-        allow_remote_plaintext: bool = False,
-        for_readers: UnixAddress | None = None,
+        access: Access = _OPEN,
+        inside: UnixAddress | None = None,
+        shares_port: bool = False,
     ) -> Self:
         """Listens.
 
@@ -68,32 +109,46 @@ class Server:
             use_cases: What answers the calls.
             lanes: Where calls run.
             address: `host:port` (port 0 lets the system choose) or `unix:path`.
-            allow_remote_plaintext: Whether other machines may reach it without encryption.
-            for_readers: Where processes reach it that share its port; None where there are none.
+            access: Who may call, and how.
+            inside: Where other parts of the service reach it; None where there are none.
+            shares_port: Whether other processes listen on its port.
 
         Raises:
             StartError: The address cannot be used.
         """
         wanted = parse_address(address)
-        check_bindable(wanted, allow_remote_plaintext=allow_remote_plaintext)
+        access.check(wanted)
+        check_bindable(wanted)
         in_flight, feed, checks = InFlight(), Feed(), health.aio.HealthServicer()
         use_cases.follow(feed.tell)
         server = aio.server(
-            handlers=handlers(use_cases, lanes, in_flight, feed),
-            options=server_options(shares_port=for_readers is not None),
+            handlers=handlers(use_cases, lanes, in_flight, feed, access.gate),
+            options=server_options(shares_port=shares_port),
         )
         health_pb2_grpc.add_HealthServicer_to_server(checks, server)
-        reflection.enable_server_reflection((*_names(), health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-        bound = [bind(server, each) for each in (wanted, for_readers) if each is not None]
-        started = cls(server, checks, in_flight, feed, bound)
+        if access.has_reflection:
+            reflection.enable_server_reflection((*_names(), health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+        bound = [bind(server, each, access.tls) for each in (wanted, inside) if each is not None]
+        started = cls(server, checks, in_flight, feed, bound, use_cases.trouble)
         await started._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         await server.start()
         return started
 
     async def open(self) -> None:
-        """Lets calls in; health says SERVING."""
+        """Lets calls in; health says SERVING, and NOT_SERVING while there is trouble."""
         self._in_flight.open()
         await self._say(health_pb2.HealthCheckResponse.SERVING)
+        self._watching = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        said = ""
+        while True:
+            trouble = self._trouble()
+            if bool(trouble) != bool(said):
+                status = health_pb2.HealthCheckResponse
+                await self._say(status.NOT_SERVING if trouble else status.SERVING)
+            said = trouble
+            await asyncio.sleep(_TROUBLE_S)
 
     async def stop(self, drain_s: float = DRAIN_S) -> None:
         """Says NOT_SERVING, refuses new calls, and gives those inside `drain_s` seconds to end. Once is enough."""
@@ -102,6 +157,8 @@ class Server:
         await self._stopping
 
     async def _stop(self, drain_s: float) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
         await self._health.enter_graceful_shutdown()
         self._in_flight.close()
         self._feed.end()
@@ -120,10 +177,12 @@ async def serve(
     lanes: Lanes,
     address: str,
     *,
-    allow_remote_plaintext: bool = False,
-    for_readers: UnixAddress | None = None,
+    access: Access = _OPEN,
+    inside: UnixAddress | None = None,
+    shares_port: bool = False,
     warm_up: Callable[[Address], None] | None = None,
     on_listening: Callable[[Address], None] | None = None,
+    on_hangup: Callable[[], None] | None = None,
     drain_s: float = DRAIN_S,
 ) -> None:
     """Serves until SIGTERM or SIGINT, then drains and returns. A second signal ends the process at once.
@@ -132,19 +191,21 @@ async def serve(
         use_cases: What answers the calls.
         lanes: Where calls run.
         address: `host:port` or `unix:path`.
-        allow_remote_plaintext: Whether other machines may reach it without encryption.
-        for_readers: Where processes reach it that share its port; None where there are none.
+        access: Who may call, and how.
+        inside: Where other parts of the service reach it; None where there are none.
+        shares_port: Whether other processes listen on its port.
         warm_up: Told the address, runs on a thread after listening and before calls are let in.
         on_listening: Told the address, with the port that was chosen, once calls are let in.
+        on_hangup: Called at each SIGHUP, once calls may come in.
         drain_s: Seconds that running calls have to end.
 
     Raises:
         StartError: The address cannot be used.
     """
     asked_to_stop = _stop_event()
-    server = await Server.start(
-        use_cases, lanes, address, allow_remote_plaintext=allow_remote_plaintext, for_readers=for_readers
-    )
+    if on_hangup is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, on_hangup)
+    server = await Server.start(use_cases, lanes, address, access=access, inside=inside, shares_port=shares_port)
     try:
         if warm_up is not None:
             await _unless(asked_to_stop, partial(warm_up, server.address))

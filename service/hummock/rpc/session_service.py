@@ -7,6 +7,7 @@ from typing import Final
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import LearnStatus
+from hummock.core.patience import ENDLESS, Patience
 from hummock.core.session import (
     AppendMessage,
     ChangeSession,
@@ -22,6 +23,7 @@ from hummock.core.session import (
 )
 from hummock.memories.sessions import Sessions
 from hummock.rpc import values
+from hummock.rpc.memory_messages import secrets_found
 from hummock.rpc.reading import Require, inside, project_read
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
@@ -38,6 +40,7 @@ _SIDE_STATUS: Final[Mapping[LearnStatus, context_service_pb2.TurnSideStatus.Valu
     LearnStatus.CREATED: context_service_pb2.TURN_SIDE_STATUS_CREATED,
     LearnStatus.UNCHANGED: context_service_pb2.TURN_SIDE_STATUS_UNCHANGED,
     LearnStatus.QUOTED: context_service_pb2.TURN_SIDE_STATUS_QUOTED,
+    LearnStatus.HELD: context_service_pb2.TURN_SIDE_STATUS_HELD,
 }
 
 
@@ -211,8 +214,8 @@ def messages(stored: Iterable[SessionMessage]) -> list[session_pb2.ChatMessage]:
     ]
 
 
-def turn_command(request: context_service_pb2.LearnTurnRequest) -> LearnTurnCommand:
-    """A turn to be learnt."""
+def turn_command(request: context_service_pb2.LearnTurnRequest, patience: Patience = ENDLESS) -> LearnTurnCommand:
+    """A turn to be learnt, while somebody waits for it."""
     user, assistant = _parse_side("user", request.user), _parse_side("assistant", request.assistant)
     if user.message_id and user.message_id == assistant.message_id:
         raise InvalidRequest("assistant.message_id", "is that of the user's message; make a new one")
@@ -224,6 +227,7 @@ def turn_command(request: context_service_pb2.LearnTurnRequest) -> LearnTurnComm
         user=user,
         assistant=assistant,
         used_memory_ids=values.identifiers("used_memory_ids", request.used_memory_ids),
+        patience=patience,
     )
 
 
@@ -252,6 +256,8 @@ def _side_result(learned: LearnedSide) -> context_service_pb2.TurnSideResult:
         position=learned.position,
         memory_id=learned.memory_id,
         status=_SIDE_STATUS[learned.status],
+        secrets=map(secrets_found, learned.secrets),
+        held_for=learned.held_for,
     )
 
 

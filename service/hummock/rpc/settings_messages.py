@@ -11,12 +11,17 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.recall import DecayMode
 from hummock.core.render import PartialQuotas
+from hummock.core.review import ReviewPolicy
+from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import (
     SETTING_PATHS,
     FormBudgets,
     HistorySettings,
     PresetSettings,
     ProjectSettings,
+    RetentionSettings,
+    ReviewSettings,
+    SecretSettings,
     SettingsShown,
     Value,
 )
@@ -39,6 +44,9 @@ def project_settings(sent: settings_pb2.ProjectSettings) -> ProjectSettings:
         budget_tokens=FormBudgets(**_said(sent.budget_tokens)),
         quotas=PartialQuotas(**_said(sent.quotas)),
         history=HistorySettings(**_said(sent.history)),
+        secrets=SecretSettings(policy=SecretPolicy(sent.secrets.policy) if sent.secrets.policy else None),
+        retention=RetentionSettings(**_said(sent.retention)),
+        review=ReviewSettings(policy=ReviewPolicy(sent.review.policy) if sent.review.policy else None),
     )
 
 

@@ -12,8 +12,11 @@ from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from hummock.core.access import ScopeMissing, TokenInvalid
 from hummock.core.errors import (
     AlreadyExists,
+    DataLoss,
+    DeadlinePassed,
     Exhausted,
     HummockError,
     InvalidRequest,
@@ -24,11 +27,13 @@ from hummock.core.errors import (
     WrongState,
     places_of,
 )
-from hummock.rpc.admission import DeadlinePassed
 from hummock.rpc.validation import RulesBroken, Violation
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 """What clients of gRPC take unless they are told otherwise."""
+
+LARGEST_REPLY_BYTES = 16 * 1024 * 1024
+"""What a request may ask for, by its max_reply_bytes."""
 
 DOMAIN = "hummock.dev"
 _UNAVAILABLE_RETRY_S = 1.0
@@ -46,7 +51,10 @@ _CODES: tuple[tuple[type[HummockError], grpc.StatusCode], ...] = (
     (NotReady, grpc.StatusCode.FAILED_PRECONDITION),
     (Exhausted, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (Unavailable, grpc.StatusCode.UNAVAILABLE),
+    (DataLoss, grpc.StatusCode.DATA_LOSS),
     (DeadlinePassed, grpc.StatusCode.DEADLINE_EXCEEDED),
+    (TokenInvalid, grpc.StatusCode.UNAUTHENTICATED),
+    (ScopeMissing, grpc.StatusCode.PERMISSION_DENIED),
 )
 
 _log = structlog.get_logger("hummock.rpc")
@@ -73,11 +81,11 @@ class ReplyTooLarge(Exhausted):
         self.limit_bytes = limit_bytes
 
 
-def to_bytes(reply: Message) -> bytes:
-    """The reply as it is sent. Raises: ReplyTooLarge."""
-    data = reply.SerializeToString()
-    if len(data) > MAX_REPLY_BYTES:
-        raise ReplyTooLarge(len(data), MAX_REPLY_BYTES)
+def to_bytes(reply: Message, max_bytes: int = 0) -> bytes:
+    """The reply as it is sent, of `max_bytes` at most; 0 means MAX_REPLY_BYTES. Raises: ReplyTooLarge."""
+    data, limit_bytes = reply.SerializeToString(), max_bytes or MAX_REPLY_BYTES
+    if len(data) > limit_bytes:
+        raise ReplyTooLarge(len(data), limit_bytes)
     return data
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from google.protobuf.message import Message
 
@@ -15,29 +16,44 @@ from hummock.core.errors import Exhausted, Unavailable
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.status import to_bytes
 from hummock.rpc.validation import check_size, parse
+from hummock.rpc.whose import ProjectName
 
 MAX_STREAMS = 1000
 """Streams that are answered at once: each costs some ten KiB, and a hop to a worker for each write to its project."""
 
+MAX_STREAMS_OF_A_PROJECT = 600
+MAX_STREAMS_OF_A_CALLER = 200
+
 
 class TooManyStreams(Exhausted):
-    """As many calls are answered with streams as may be."""
+    """As many calls are answered with streams as may be: in all, of a project, or of a caller."""
 
     reason = "TOO_MANY_STREAMS"
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"{limit} streams are open; the limit is {limit}; close one, or share one between its readers")
+    def __init__(self, limit: int, whose: str = "") -> None:
+        super().__init__(
+            f"{limit} streams{whose} are open; the limit is {limit}; close one, or share one between its readers"
+        )
         self.limit = limit
 
 
 class Feed:
     """Belongs to the event loop on which it was made; only `tell` may be called by any thread."""
 
-    def __init__(self, max_streams: int = MAX_STREAMS) -> None:
+    def __init__(
+        self,
+        max_streams: int = MAX_STREAMS,
+        of_a_project: int = MAX_STREAMS_OF_A_PROJECT,
+        of_a_caller: int = MAX_STREAMS_OF_A_CALLER,
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._moved: dict[str, set[asyncio.Event]] = {}
+        self._callers: Counter[str] = Counter()
         self._max_streams = max_streams
+        self._of_a_project = of_a_project
+        self._of_a_caller = of_a_caller
         self._streams = 0
+        self._endings: set[Callable[[], object]] = set()
         self._is_over = False
 
     def tell(self, project: str, _seq: int) -> None:
@@ -48,20 +64,28 @@ class Feed:
                 self._loop.call_soon_threadsafe(self._wake, project)
 
     @contextmanager
-    def following(self, project: str) -> Iterator[asyncio.Event]:
-        """An event that every write to the project sets, and the end of the feed; whoever waits for it clears it.
+    def following(self, project: str, caller: str = "") -> Iterator[asyncio.Event]:
+        """An event that every write to the project sets; whoever waits for it clears it.
 
         Raises: TooManyStreams.
         """
         if self._streams >= self._max_streams:
             raise TooManyStreams(self._max_streams)
+        if len(self._moved.get(project, ())) >= self._of_a_project:
+            raise TooManyStreams(self._of_a_project, " of this project")
+        if self._callers[caller] >= self._of_a_caller:
+            raise TooManyStreams(self._of_a_caller, " of this caller")
         moved = asyncio.Event()
         self._streams += 1
+        self._callers[caller] += 1
         self._moved.setdefault(project, set()).add(moved)
         try:
             yield moved
         finally:
             self._streams -= 1
+            self._callers[caller] -= 1
+            if not self._callers[caller]:
+                del self._callers[caller]
             followers = self._moved[project]
             followers.discard(moved)
             if not followers:
@@ -72,20 +96,36 @@ class Feed:
         """How many streams follow."""
         return self._streams
 
-    @property
-    def is_over(self) -> bool:
-        """Whether streams are to end."""
-        return self._is_over
+    @contextmanager
+    def until_over(self) -> Iterator[None]:
+        """A block that ends when the service stops, wherever it waits: with Unavailable."""
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        if self._is_over:
+            raise _stopping()
+        self._endings.add(task.cancel)
+        try:
+            yield
+        except asyncio.CancelledError:
+            # Where the caller has hung up as well, there is one request to cancel left.
+            if not self._is_over or task.uncancel():
+                raise
+            raise _stopping() from None
+        finally:
+            self._endings.discard(task.cancel)
 
     def end(self) -> None:
-        """Wakes all, so that they end."""
+        """Ends all."""
         self._is_over = True
-        for project in self._moved:
-            self._wake(project)
+        for end in self._endings:
+            end()
 
     def _wake(self, project: str) -> None:
         for moved in self._moved.get(project, ()):
             moved.set()
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("the service is stopping; go on from where you are, once it is there again")
 
 
 class Pause(Enum):
@@ -115,18 +155,30 @@ class Messages(Replies, Protocol):
         """The next message as bytes; anything else behind the last one."""
 
 
-async def answer_each(work: Callable[[bytes], bytes], queue: AdmissionQueue, wire: Messages) -> None:
+async def read_next(wire: Messages, feed: Feed) -> bytes | None:
+    """The next message; None behind the last one. Raises: Unavailable, when the service stops before it comes."""
+    with feed.until_over():
+        data = await wire.read()
+    return data if isinstance(data, bytes) else None
+
+
+async def answer_each(
+    work: Callable[[bytes], bytes], project_of: ProjectName, queue: AdmissionQueue, wire: Messages, feed: Feed
+) -> None:
     """Answers each message before the next one is read, so that the connection itself slows the sender down.
 
     Args:
         work: Makes the answer of a message.
+        project_of: Whose a message is.
         queue: Where that runs.
         wire: The stream.
+        feed: Says when the service stops.
 
-    Raises: what the work raises, behind the answers before it.
+    Raises: what the work raises, behind the answers before it; Unavailable, when the service stops.
     """
-    while isinstance(data := await wire.read(), bytes):
-        await wire.write(await queue.run(partial(work, data), is_patient=True))
+    while (data := await read_next(wire, feed)) is not None:
+        project = project_of(data)
+        await wire.write(await queue.run(partial(work, data), project=project, is_patient=True, is_bulk=True))
 
 
 class ReplyStream:
@@ -148,27 +200,34 @@ class ReplyStream:
         self._queue = queue
         self._feed = feed
 
-    async def answer(self, data: bytes, wire: Replies) -> None:
-        """Sends all there is. Raises: what the method raises; Unavailable, when the service stops meanwhile."""
+    async def answer(self, data: bytes, wire: Replies, caller: str = "") -> None:
+        """Sends all there is. Raises: what the method raises; Unavailable, when the service stops meanwhile.
+
+        Args:
+            data: The request.
+            wire: Takes the replies.
+            caller: Whose stream it is.
+        """
         check_size(data)
-        request: Any = await self._queue.run(partial(parse, self._request_type, data))
-        steps = _Walk(self._method(request))
-        try:
-            with self._feed.following(request.project) as moved:
-                while True:
-                    moved.clear()
-                    step = await self._queue.run(steps.next, is_patient=True)
-                    if step is None:
-                        return
-                    if isinstance(step, bytes):
-                        await wire.write(step)
-                        continue
-                    if not self._feed.is_over:
-                        await moved.wait()
-                    if self._feed.is_over:
-                        raise Unavailable("the service is stopping; follow it again from where you are")
-        finally:
-            steps.close()
+        with self._feed.until_over():
+            request: Any = await self._queue.run(partial(parse, self._request_type, data), is_patient=True)
+            steps = _Walk(self._method(request))
+            try:
+                with self._feed.following(request.project, caller) as moved:
+                    await self._send(steps, request.project, moved, wire)
+            finally:
+                steps.close()
+
+    async def _send(self, steps: _Walk, project: str, moved: asyncio.Event, wire: Replies) -> None:
+        while True:
+            moved.clear()
+            step = await self._queue.run(steps.next, project=project, is_patient=True)
+            if step is None:
+                return
+            if isinstance(step, bytes):
+                await wire.write(step)
+            else:
+                await moved.wait()
 
 
 class _Walk:

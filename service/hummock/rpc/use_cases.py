@@ -10,9 +10,11 @@ from hummock.core.project import EmbeddingStatus
 from hummock.learning.background import Scan
 from hummock.learning.observe import Feedback, Observe
 from hummock.learning.state import Learning
+from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn
 from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.review import Review
 from hummock.memories.sessions import Sessions
 from hummock.projects.projects import Projects, Settings, Status
 from hummock.projects.transfer import Export, Import
@@ -34,6 +36,8 @@ class UseCases:
     explain: Explain
     feedback: Feedback
     garden: Garden
+    forget: Forget
+    review: Review
     projects: Projects
     settings: Settings
     export: Export
@@ -48,3 +52,5 @@ class UseCases:
     """How the embedding of what waits for its vectors goes."""
     follow: Callable[[Callable[[str, int], None]], None]
     """Has a function told of every write, as `ports.Store` says, and of every step of a scan."""
+    trouble: Callable[[], str]
+    """Why the service cannot be relied on, for people; empty while it can. At hand at once."""

@@ -15,6 +15,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, MemoryKind, Metadata, Origin, QueryVector
+from hummock.core.project import MAX_PROJECT_BYTES
 from hummock.v1 import memory_pb2
 
 # Control characters, and those that turn the direction of writing: an id that looks like another is a trap.
@@ -35,9 +36,11 @@ def seconds(span: Duration) -> float:
 
 
 def project_name(field: str, name: str) -> str:
-    """The name of a project, as it was sent."""
+    """The name of a project, as it was sent. Reads refuse what no write takes, and in the same words."""
     if not name.strip():
         raise InvalidRequest(field, "is blank; name the project")
+    if len(name.encode()) > MAX_PROJECT_BYTES:
+        raise InvalidRequest(field, f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
     return identifier(field, name)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MIB = 1024 * 1024
+KIB = 1024
+MIB = 1024 * KIB
 GIB = 1024 * MIB
 
 
@@ -39,6 +40,7 @@ class StoreLimits:
     Attributes:
         group_jobs: Writes that share one transaction and one fsync.
         group_bytes: A transaction that has written so much takes no further job.
+        bulk_group_bytes: The same behind a bulk write: some tens of milliseconds, for which interactive ones wait.
         request_kept_s: How long a request_id is remembered.
         retired_kept_s: How long the vectors of a text are kept once nobody has it any more.
         retired_bytes: Most that such vectors take; the oldest give way.
@@ -57,6 +59,7 @@ class StoreLimits:
 
     group_jobs: int = 256
     group_bytes: int = 64 * MIB
+    bulk_group_bytes: int = 256 * KIB
     request_kept_s: float = 24 * 3600.0
     retired_kept_s: float = 30 * 24 * 3600.0
     retired_bytes: int = 256 * MIB
@@ -94,10 +97,8 @@ MOST_READ_FOR_A_NAME = 128
 NEIGHBOURS_OF = 10
 """The best of each path, whose neighbours in their sessions are candidates too."""
 
-MAX_PROJECT_BYTES = 400
-
 EVENT_PAGE_BYTES = MIB
 """Of memories that are read at once for those who watch, besides the rest of one write."""
 
-EXPORT_PAGE_BYTES = 2 * MIB
+EXPORT_PAGE_BYTES = MIB // 4
 """Of memories with their vectors that are read at once for an export, besides the rest of one memory."""

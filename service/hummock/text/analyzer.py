@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import Stemmer
@@ -43,6 +43,9 @@ _TELLING = re.compile(r"[A-Z_]")
 _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
 # An acronym's plural (IDs) is one part.
 _ASCII_PART = re.compile(r"[A-Z]{2,}+s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PLAIN_WORDS = re.compile(rf"(?:[A-Z]?[a-z]{{{MIN_STEM_CHARACTERS},{MAX_STEM_CHARACTERS - 1}}}\n)*")
+"""Lines of a word each, which is one part of ASCII and is stemmed."""
+
 # Over the shape of a word: u upper case, l lower case, d digit, x other letters.
 _SHAPE_PART = re.compile(r"u+(?!l)|u?l+|d+|x+")
 
@@ -60,6 +63,18 @@ def query_terms(text: str) -> list[str]:
 def query_words(text: str) -> Iterator[tuple[str, str]]:
     """The same terms, each with what it was made of as it is written, in NFKC: "parsing" of "pars"."""
     return _terms(text, _pairs)
+
+
+def first_terms(words: Sequence[str]) -> list[str]:
+    """Of each word the first of its `query_terms`, in order; many plain words take little more than one.
+
+    Raises: IndexError: A word has no term.
+    """
+    lines = "".join([f"{word}\n" for word in words])
+    if not _PLAIN_WORDS.fullmatch(lines):
+        return [query_terms(word)[0] for word in words]
+    stems: list[str] = _local.stemmer.stemWords(lines.lower().split())
+    return stems
 
 
 def exact_names(text: str) -> list[str]:

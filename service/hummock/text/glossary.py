@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache, lru_cache
 from importlib import resources
@@ -77,11 +77,17 @@ class Glossary:
         version: Names the content.
         words: Of each term.
         pieces: What a Chinese run may be cut into: for each the negative logarithm of its frequency, and its kind.
+        beginnings: Of all pieces, themselves included: where a run begins with none of them no piece does.
     """
 
     version: str
     words: Mapping[str, tuple[Word, ...]]
     pieces: Mapping[str, tuple[float, _Piece]]
+    beginnings: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = frozenset(piece[:length] for piece in self.pieces for length in range(1, len(piece) + 1))
+        object.__setattr__(self, "beginnings", found)
 
 
 class Concept(Struct, frozen=True, kw_only=True):
@@ -201,19 +207,20 @@ def bounded_text(text: str) -> str:
 
 def _cut(run: str, known: Glossary) -> Iterator[tuple[str, bool]]:
     """The pieces of a Chinese run that say something: terms, and characters that no term holds; in its order."""
-    pieces = known.pieces
-    costs, starts, kinds = [0.0], [0], [_Piece.STOP]  # the least cost up to each place, where its last piece begins
-    for end in range(1, len(run) + 1):
-        best, begin, kind = costs[end - 1] + _UNKNOWN_COST, end - 1, _Piece.UNKNOWN
-        for start in range(max(0, end - LONGEST_TERM), end):
-            piece = pieces.get(run[start:end])
-            if piece is not None and costs[start] + piece[0] < best:
-                best, begin, kind = costs[start] + piece[0], start, piece[1]
-        costs.append(best)
-        starts.append(begin)
-        kinds.append(kind)
+    pieces, beginnings, length = known.pieces, known.beginnings, len(run)
+    # The least cost up to each place, and the last piece there: where it begins and its kind.
+    costs, starts, kinds = [0.0, *[math.inf] * length], [0] * (length + 1), [_Piece.STOP] * (length + 1)
+    for start in range(length):
+        cost, end = costs[start], start + 1
+        if cost + _UNKNOWN_COST <= costs[end]:
+            costs[end], starts[end], kinds[end] = cost + _UNKNOWN_COST, start, _Piece.UNKNOWN
+        while end <= length and (text := run[start:end]) in beginnings:
+            piece = pieces.get(text)
+            if piece is not None and cost + piece[0] < costs[end]:
+                costs[end], starts[end], kinds[end] = cost + piece[0], start, piece[1]
+            end += 1
     found: list[tuple[str, bool]] = []
-    end = len(run)
+    end = length
     while end:
         if kinds[end] is not _Piece.STOP:
             found.append((run[starts[end] : end], kinds[end] is _Piece.TERM))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
-from hummock.text.analyzer import query_terms
+from hummock.text.analyzer import first_terms, query_terms
 from hummock.text.glossary import (
     ALTERNATIVE_WEIGHT,
     MAX_WORDS,
@@ -77,7 +77,7 @@ def inverse_gloss(text: str, inverse: Inverse | None = None, version: str = "") 
     """
     known = inverse_glossary() if inverse is None else inverse
     words = [word for word in _WORD.findall(bounded_text(nfkc(text))) if word.lower() not in ENGLISH_STOP_WORDS]
-    stems = [query_terms(word)[0] for word in words]
+    stems = first_terms(words)
     found: dict[str, tuple[str, ...]] = {}
     place = covered = 0
     while place < len(words):
@@ -99,6 +99,7 @@ def inverse_gloss(text: str, inverse: Inverse | None = None, version: str = "") 
     )
 
 
+@lru_cache(1 << 12)
 def _concept(source: str, terms: tuple[str, ...]) -> Concept:
     """A term's pairs of characters share its weight: a long one would count several times."""
     weights: dict[str, float] = {}

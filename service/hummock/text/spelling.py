@@ -1,16 +1,17 @@
 """Words that may be meant by a word that nobody holds: one slip away (Damerau), and no digit another.
 
-Slips that exchange or add letters, and all at the first two, are few and are made here. The others leave the first two
-letters as they are, so that what a store holds behind these is compared.
+Slips that exchange or add letters, and all at the first three, are few and are made here. The others leave the first
+three letters as they are, so that what a store holds behind these is compared.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from string import ascii_lowercase
 from typing import Final
 
+from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 LEAST_CHARACTERS: Final = 4
@@ -19,7 +20,8 @@ LEAST_CHARACTERS: Final = 4
 LEAST_FOR_ALL: Final = 5
 """Of a word for which any slip is looked for, and not only exchanged letters."""
 
-SHARED_PREFIX: Final = 2
+SHARED_PREFIX: Final = 3
+"""Letters. Behind two a project has ten times as many terms, which takes longer than all that are made of a third."""
 
 _MOST_CHARACTERS: Final = 48
 _WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -40,7 +42,7 @@ def exchanged(word: str) -> Iterator[str]:
 
 
 def respelt(word: str) -> Iterator[str]:
-    """The word without one of its letters, and with one replaced or put in among the first two."""
+    """The word without one of its letters, and with one replaced or put in among the first three."""
     if sum(map(str.isalpha, word)) < LEAST_FOR_ALL:
         return
     for at, letter in enumerate(word):
@@ -53,10 +55,12 @@ def respelt(word: str) -> Iterator[str]:
                 yield word[:at] + _cased(letter, word[at]) + word[at + 1 :]
 
 
-def is_one_slip_away(term: str, other: str) -> bool:
-    """Whether one term becomes the other by one letter put in, left out or replaced, or by two exchanged."""
-    is_near = len(term) >= LEAST_FOR_ALL and OSA.distance(term, other, score_cutoff=1) == 1
-    return is_near and _digits(term) == _digits(other)
+def one_slip_away(term: str, others: Collection[str]) -> list[str]:
+    """Those that the term becomes by one letter put in, left out or replaced, or by two exchanged."""
+    if len(term) < LEAST_FOR_ALL:
+        return []
+    near = process.extract(term, others, scorer=OSA.distance, score_cutoff=1, limit=None)
+    return [other for other, distance, _ in near if distance == 1 and _digits(term) == _digits(other)]
 
 
 def _cased(letter: str, like: str) -> str:

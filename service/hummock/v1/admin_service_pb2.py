@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ehummock/v1/admin_service.proto\x12\nhummock.v1\x1a\x1egoogle/protobuf/duration.proto\"\x12\n\x10GetStatusRequest\"\xb5\x01\n\x0bModelStatus\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n\temb_space\x18\x02 \x01(\tR\x08\x65mbSpace\x12\x10\n\x03\x64im\x18\x03 \x01(\rR\x03\x64im\x12\x1d\n\nmax_tokens\x18\x04 \x01(\rR\tmaxTokens\x12,\n\x07scripts\x18\x05 \x03(\x0e\x32\x12.hummock.v1.ScriptR\x07scripts\x12\x16\n\x06\x61\x64vice\x18\x06 \x01(\tR\x06\x61\x64vice\"\xe7\x01\n\rStorageStatus\x12\x1c\n\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x1d\n\nused_bytes\x18\x02 \x01(\x04R\tusedBytes\x12\x1f\n\x0bquota_bytes\x18\x03 \x01(\x04R\nquotaBytes\x12#\n\rproject_count\x18\x04 \x01(\rR\x0cprojectCount\x12\x30\n\x14loaded_project_count\x18\x05 \x01(\rR\x12loadedProjectCount\x12!\n\x0cloaded_bytes\x18\x06 \x01(\x04R\x0bloadedBytes\"\xf7\x01\n\rLearnerStatus\x12\x14\n\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n\x08requests\x18\x02 \x01(\rR\x08requests\x12\x18\n\x07replies\x18\x03 \x01(\rR\x07replies\x12#\n\rprompt_tokens\x18\x04 \x01(\x04R\x0cpromptTokens\x12+\n\x11\x63ompletion_tokens\x18\x05 \x01(\x04R\x10\x63ompletionTokens\x12#\n\rwaiting_turns\x18\x06 \x01(\rR\x0cwaitingTurns\x12#\n\rdropped_turns\x18\x07 \x01(\rR\x0c\x64roppedTurns\"\xef\x01\n\x0f\x45mbeddingStatus\x12#\n\rpending_count\x18\x01 \x01(\rR\x0cpendingCount\x12\x12\n\x04rate\x18\x02 \x01(\x01R\x04rate\x12\x36\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x08timeLeft\x12!\n\x0c\x66\x61iled_count\x18\x04 \x01(\rR\x0b\x66\x61iledCount\x12%\n\x0e\x65mbedded_count\x18\x05 \x01(\rR\rembeddedCount\x12!\n\x0creused_count\x18\x06 \x01(\rR\x0breusedCount\"\xfe\x02\n\x11GetStatusResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x31\n\x06uptime\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x06uptime\x12-\n\x05model\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ModelStatusR\x05model\x12\x33\n\x07storage\x18\x04 \x01(\x0b\x32\x19.hummock.v1.StorageStatusR\x07storage\x12#\n\rrunning_calls\x18\x05 \x01(\rR\x0crunningCalls\x12#\n\rwaiting_calls\x18\x06 \x01(\rR\x0cwaitingCalls\x12\x33\n\x07learner\x18\x07 \x01(\x0b\x32\x19.hummock.v1.LearnerStatusR\x07learner\x12\x39\n\tembedding\x18\x08 \x01(\x0b\x32\x1b.hummock.v1.EmbeddingStatusR\tembedding*B\n\x06Script\x12\x16\n\x12SCRIPT_UNSPECIFIED\x10\x00\x12\x0e\n\nSCRIPT_HAN\x10\x01\x12\x10\n\x0cSCRIPT_LATIN\x10\x02\x32]\n\x0c\x41\x64minService\x12M\n\tGetStatus\x12\x1c.hummock.v1.GetStatusRequest\x1a\x1d.hummock.v1.GetStatusResponse\"\x03\x90\x02\x01\x42J\n\x0e\x64\x65v.hummock.v1B\x11\x41\x64minServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ehummock/v1/admin_service.proto\x12\nhummock.v1\x1a\x1egoogle/protobuf/duration.proto\"\x12\n\x10GetStatusRequest\"\xb5\x01\n\x0bModelStatus\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n\temb_space\x18\x02 \x01(\tR\x08\x65mbSpace\x12\x10\n\x03\x64im\x18\x03 \x01(\rR\x03\x64im\x12\x1d\n\nmax_tokens\x18\x04 \x01(\rR\tmaxTokens\x12,\n\x07scripts\x18\x05 \x03(\x0e\x32\x12.hummock.v1.ScriptR\x07scripts\x12\x16\n\x06\x61\x64vice\x18\x06 \x01(\tR\x06\x61\x64vice\"\xe6\x02\n\rStorageStatus\x12\x1c\n\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x1d\n\nused_bytes\x18\x02 \x01(\x04R\tusedBytes\x12\x1f\n\x0bquota_bytes\x18\x03 \x01(\x04R\nquotaBytes\x12#\n\rproject_count\x18\x04 \x01(\rR\x0cprojectCount\x12\x30\n\x14loaded_project_count\x18\x05 \x01(\rR\x12loadedProjectCount\x12!\n\x0cloaded_bytes\x18\x06 \x01(\x04R\x0bloadedBytes\x12\x37\n\x0bwrite_state\x18\x07 \x01(\x0e\x32\x16.hummock.v1.WriteStateR\nwriteState\x12\x1f\n\x0bwrite_fault\x18\x08 \x01(\tR\nwriteFault\x12#\n\rdamaged_count\x18\t \x01(\rR\x0c\x64\x61magedCount\"\xf7\x01\n\rLearnerStatus\x12\x14\n\x05model\x18\x01 \x01(\tR\x05model\x12\x1a\n\x08requests\x18\x02 \x01(\rR\x08requests\x12\x18\n\x07replies\x18\x03 \x01(\rR\x07replies\x12#\n\rprompt_tokens\x18\x04 \x01(\x04R\x0cpromptTokens\x12+\n\x11\x63ompletion_tokens\x18\x05 \x01(\x04R\x10\x63ompletionTokens\x12#\n\rwaiting_turns\x18\x06 \x01(\rR\x0cwaitingTurns\x12#\n\rdropped_turns\x18\x07 \x01(\rR\x0c\x64roppedTurns\"\xef\x01\n\x0f\x45mbeddingStatus\x12#\n\rpending_count\x18\x01 \x01(\rR\x0cpendingCount\x12\x12\n\x04rate\x18\x02 \x01(\x01R\x04rate\x12\x36\n\ttime_left\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x08timeLeft\x12!\n\x0c\x66\x61iled_count\x18\x04 \x01(\rR\x0b\x66\x61iledCount\x12%\n\x0e\x65mbedded_count\x18\x05 \x01(\rR\rembeddedCount\x12!\n\x0creused_count\x18\x06 \x01(\rR\x0breusedCount\"\xfe\x02\n\x11GetStatusResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x31\n\x06uptime\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x06uptime\x12-\n\x05model\x18\x03 \x01(\x0b\x32\x17.hummock.v1.ModelStatusR\x05model\x12\x33\n\x07storage\x18\x04 \x01(\x0b\x32\x19.hummock.v1.StorageStatusR\x07storage\x12#\n\rrunning_calls\x18\x05 \x01(\rR\x0crunningCalls\x12#\n\rwaiting_calls\x18\x06 \x01(\rR\x0cwaitingCalls\x12\x33\n\x07learner\x18\x07 \x01(\x0b\x32\x19.hummock.v1.LearnerStatusR\x07learner\x12\x39\n\tembedding\x18\x08 \x01(\x0b\x32\x1b.hummock.v1.EmbeddingStatusR\tembedding*B\n\x06Script\x12\x16\n\x12SCRIPT_UNSPECIFIED\x10\x00\x12\x0e\n\nSCRIPT_HAN\x10\x01\x12\x10\n\x0cSCRIPT_LATIN\x10\x02*\\\n\nWriteState\x12\x1b\n\x17WRITE_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14WRITE_STATE_WRITABLE\x10\x01\x12\x17\n\x13WRITE_STATE_REFUSED\x10\x02\x32]\n\x0c\x41\x64minService\x12M\n\tGetStatus\x12\x1c.hummock.v1.GetStatusRequest\x1a\x1d.hummock.v1.GetStatusResponse\"\x03\x90\x02\x01\x42J\n\x0e\x64\x65v.hummock.v1B\x11\x41\x64minServiceProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,20 +35,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1B\021AdminServiceProtoP\001Z#hummock.dev/go/hummock/v1;hummockv1'
   _globals['_ADMINSERVICE'].methods_by_name['GetStatus']._loaded_options = None
   _globals['_ADMINSERVICE'].methods_by_name['GetStatus']._serialized_options = b'\220\002\001'
-  _globals['_SCRIPT']._serialized_start=1393
-  _globals['_SCRIPT']._serialized_end=1459
+  _globals['_SCRIPT']._serialized_start=1520
+  _globals['_SCRIPT']._serialized_end=1586
+  _globals['_WRITESTATE']._serialized_start=1588
+  _globals['_WRITESTATE']._serialized_end=1680
   _globals['_GETSTATUSREQUEST']._serialized_start=78
   _globals['_GETSTATUSREQUEST']._serialized_end=96
   _globals['_MODELSTATUS']._serialized_start=99
   _globals['_MODELSTATUS']._serialized_end=280
   _globals['_STORAGESTATUS']._serialized_start=283
-  _globals['_STORAGESTATUS']._serialized_end=514
-  _globals['_LEARNERSTATUS']._serialized_start=517
-  _globals['_LEARNERSTATUS']._serialized_end=764
-  _globals['_EMBEDDINGSTATUS']._serialized_start=767
-  _globals['_EMBEDDINGSTATUS']._serialized_end=1006
-  _globals['_GETSTATUSRESPONSE']._serialized_start=1009
-  _globals['_GETSTATUSRESPONSE']._serialized_end=1391
-  _globals['_ADMINSERVICE']._serialized_start=1461
-  _globals['_ADMINSERVICE']._serialized_end=1554
+  _globals['_STORAGESTATUS']._serialized_end=641
+  _globals['_LEARNERSTATUS']._serialized_start=644
+  _globals['_LEARNERSTATUS']._serialized_end=891
+  _globals['_EMBEDDINGSTATUS']._serialized_start=894
+  _globals['_EMBEDDINGSTATUS']._serialized_end=1133
+  _globals['_GETSTATUSRESPONSE']._serialized_start=1136
+  _globals['_GETSTATUSRESPONSE']._serialized_end=1518
+  _globals['_ADMINSERVICE']._serialized_start=1682
+  _globals['_ADMINSERVICE']._serialized_end=1775
 # @@protoc_insertion_point(module_scope)

@@ -44,6 +44,30 @@ SCRIPT_LATIN: Script.ValueType  # 2
 """Latin letters."""
 Global___Script: _TypeAlias = Script  # noqa: Y015
 
+class _WriteState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _WriteStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WriteState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    WRITE_STATE_UNSPECIFIED: _WriteState.ValueType  # 0
+    """Not said. Never sent."""
+    WRITE_STATE_WRITABLE: _WriteState.ValueType  # 1
+    """They are."""
+    WRITE_STATE_REFUSED: _WriteState.ValueType  # 2
+    """They are refused, all or those that need room; reads are answered. It ends by itself when the disk allows."""
+
+class WriteState(_WriteState, metaclass=_WriteStateEnumTypeWrapper):
+    """Whether writes are stored."""
+
+WRITE_STATE_UNSPECIFIED: WriteState.ValueType  # 0
+"""Not said. Never sent."""
+WRITE_STATE_WRITABLE: WriteState.ValueType  # 1
+"""They are."""
+WRITE_STATE_REFUSED: WriteState.ValueType  # 2
+"""They are refused, all or those that need room; reads are answered. It ends by itself when the disk allows."""
+Global___WriteState: _TypeAlias = WriteState  # noqa: Y015
+
 @_typing.final
 class GetStatusRequest(_message.Message):
     """Asks how the service is."""
@@ -107,7 +131,7 @@ Global___ModelStatus: _TypeAlias = ModelStatus  # noqa: Y015
 
 @_typing.final
 class StorageStatus(_message.Message):
-    """How full the store is."""
+    """How full the store is, and how it is."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -117,6 +141,9 @@ class StorageStatus(_message.Message):
     PROJECT_COUNT_FIELD_NUMBER: _builtins.int
     LOADED_PROJECT_COUNT_FIELD_NUMBER: _builtins.int
     LOADED_BYTES_FIELD_NUMBER: _builtins.int
+    WRITE_STATE_FIELD_NUMBER: _builtins.int
+    WRITE_FAULT_FIELD_NUMBER: _builtins.int
+    DAMAGED_COUNT_FIELD_NUMBER: _builtins.int
     directory: _builtins.str
     """The data directory."""
     used_bytes: _builtins.int
@@ -129,6 +156,12 @@ class StorageStatus(_message.Message):
     """Projects whose index is in memory."""
     loaded_bytes: _builtins.int
     """Bytes that these indexes take in memory."""
+    write_state: Global___WriteState.ValueType
+    """Whether writes are stored."""
+    write_fault: _builtins.str
+    """Why they are refused and what to do, for people. Empty while they are stored."""
+    damaged_count: _builtins.int
+    """Records that were read since the service began and are not what was written. They are left out of answers."""
     def __init__(
         self,
         *,
@@ -138,10 +171,13 @@ class StorageStatus(_message.Message):
         project_count: _builtins.int = ...,
         loaded_project_count: _builtins.int = ...,
         loaded_bytes: _builtins.int = ...,
+        write_state: Global___WriteState.ValueType = ...,
+        write_fault: _builtins.str = ...,
+        damaged_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory", b"directory", "loaded_bytes", b"loaded_bytes", "loaded_project_count", b"loaded_project_count", "project_count", b"project_count", "quota_bytes", b"quota_bytes", "used_bytes", b"used_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["damaged_count", b"damaged_count", "directory", b"directory", "loaded_bytes", b"loaded_bytes", "loaded_project_count", b"loaded_project_count", "project_count", b"project_count", "quota_bytes", b"quota_bytes", "used_bytes", b"used_bytes", "write_fault", b"write_fault", "write_state", b"write_state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

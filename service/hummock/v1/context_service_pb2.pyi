@@ -262,6 +262,10 @@ class _LearnStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LearnStat
     """A memory with its id has the same content already; nothing changed."""
     LEARN_STATUS_DUPLICATE: _LearnStatus.ValueType  # 4
     """Another memory of the same kind and origin has the same text; nothing was stored."""
+    LEARN_STATUS_HELD: _LearnStatus.ValueType  # 6
+    """It reads like an instruction to a model, and nobody vouches for it: it is stored, and no memory until it is approved
+    (MemoryService.ListReview). A memory that is there under its id stays as it was.
+    """
 
 class LearnStatus(_LearnStatus, metaclass=_LearnStatusEnumTypeWrapper):
     """What became of a memory that was sent."""
@@ -276,6 +280,10 @@ LEARN_STATUS_UNCHANGED: LearnStatus.ValueType  # 3
 """A memory with its id has the same content already; nothing changed."""
 LEARN_STATUS_DUPLICATE: LearnStatus.ValueType  # 4
 """Another memory of the same kind and origin has the same text; nothing was stored."""
+LEARN_STATUS_HELD: LearnStatus.ValueType  # 6
+"""It reads like an instruction to a model, and nobody vouches for it: it is stored, and no memory until it is approved
+(MemoryService.ListReview). A memory that is there under its id stays as it was.
+"""
 Global___LearnStatus: _TypeAlias = LearnStatus  # noqa: Y015
 
 class _TurnSideStatus:
@@ -292,6 +300,10 @@ class _TurnSideStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TurnSi
     """An earlier LearnTurn has stored this message as a memory."""
     TURN_SIDE_STATUS_QUOTED: _TurnSideStatus.ValueType  # 3
     """Of the answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
+    TURN_SIDE_STATUS_HELD: _TurnSideStatus.ValueType  # 4
+    """Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
+    stored.
+    """
 
 class TurnSideStatus(_TurnSideStatus, metaclass=_TurnSideStatusEnumTypeWrapper):
     """What became of one side of a turn."""
@@ -304,6 +316,10 @@ TURN_SIDE_STATUS_UNCHANGED: TurnSideStatus.ValueType  # 2
 """An earlier LearnTurn has stored this message as a memory."""
 TURN_SIDE_STATUS_QUOTED: TurnSideStatus.ValueType  # 3
 """Of the answer alone: every sentence of it repeats a memory, so that it was not stored as another one."""
+TURN_SIDE_STATUS_HELD: TurnSideStatus.ValueType  # 4
+"""Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
+stored.
+"""
 Global___TurnSideStatus: _TypeAlias = TurnSideStatus  # noqa: Y015
 
 class _EmbeddingMode:
@@ -937,6 +953,38 @@ class RenderTurnResponse(_message.Message):
 Global___RenderTurnResponse: _TypeAlias = RenderTurnResponse  # noqa: Y015
 
 @_typing.final
+class SecretsFound(_message.Message):
+    """Secrets of one kind that were found in what was sent. Never their text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    REDACTED_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """For example "cloud key" or "password": what "[redacted: password]" names."""
+    count: _builtins.int
+    """How many, in all texts of the memory or message together: one that stands in two of them counts twice. At least 1."""
+    redacted: _builtins.bool
+    """Whether they were replaced; they are lost then. Otherwise they are stored as they were given, as the project's
+    SecretPolicy says.
+    """
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        count: _builtins.int = ...,
+        redacted: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "kind", b"kind", "redacted", b"redacted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SecretsFound: _TypeAlias = SecretsFound  # noqa: Y015
+
+@_typing.final
 class LearnResult(_message.Message):
     """What became of one memory of a Learn."""
 
@@ -945,22 +993,37 @@ class LearnResult(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     DUPLICATE_OF_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
+    HELD_FOR_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id; the other memory's id when it is a duplicate."""
     status: Global___LearnStatus.ValueType
     """What was done."""
     duplicate_of: _builtins.str
     """The memory that has the same text. Empty unless status is DUPLICATE."""
+    @_builtins.property
+    def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SecretsFound]:
+        """Secrets that it had as it was sent, a kind each, by name. Empty where none was found, and where the project's
+        SecretPolicy is OFF. One that has to be kept, for it is what was to be remembered, is sent again once the project's
+        setting secrets.policy is WARN or OFF.
+        """
+
+    @_builtins.property
+    def held_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What it reads like, for example "override" or "exfiltration". Empty unless status is HELD."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         status: Global___LearnStatus.ValueType = ...,
         duplicate_of: _builtins.str = ...,
+        secrets: _abc.Iterable[Global___SecretsFound] | None = ...,
+        held_for: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["duplicate_of", b"duplicate_of", "id", b"id", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["duplicate_of", b"duplicate_of", "held_for", b"held_for", "id", b"id", "secrets", b"secrets", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1016,14 +1079,24 @@ class TurnSideResult(_message.Message):
     POSITION_FIELD_NUMBER: _builtins.int
     MEMORY_ID_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
+    HELD_FOR_FIELD_NUMBER: _builtins.int
     message_id: _builtins.str
     """Its message."""
     position: _builtins.int
     """The message's place in the session."""
     memory_id: _builtins.str
-    """The memory that holds it; empty where status is QUOTED."""
+    """The memory that holds it, or will once it is approved; empty where status is QUOTED."""
     status: Global___TurnSideStatus.ValueType
     """What was done."""
+    @_builtins.property
+    def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SecretsFound]:
+        """Secrets that it had as it was sent, as in LearnResult."""
+
+    @_builtins.property
+    def held_for(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What it reads like, as in LearnResult. Empty unless status is HELD."""
+
     def __init__(
         self,
         *,
@@ -1031,10 +1104,12 @@ class TurnSideResult(_message.Message):
         position: _builtins.int = ...,
         memory_id: _builtins.str = ...,
         status: Global___TurnSideStatus.ValueType = ...,
+        secrets: _abc.Iterable[Global___SecretsFound] | None = ...,
+        held_for: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "message_id", b"message_id", "position", b"position", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held_for", b"held_for", "memory_id", b"memory_id", "message_id", b"message_id", "position", b"position", "secrets", b"secrets", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

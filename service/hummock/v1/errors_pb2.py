@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17hummock/v1/errors.proto\x12\nhummock.v1*\xc5\x04\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45RROR_REASON_INVALID_REQUEST\x10\x01\x12\"\n\x1e\x45RROR_REASON_REQUEST_ID_REUSED\x10\x02\x12\x1f\n\x1b\x45RROR_REASON_SESSION_EXISTS\x10\x03\x12!\n\x1d\x45RROR_REASON_MESSAGE_ID_TAKEN\x10\x04\x12#\n\x1f\x45RROR_REASON_EMB_SPACE_MISMATCH\x10\x05\x12\"\n\x1e\x45RROR_REASON_PROJECT_NOT_FOUND\x10\x06\x12!\n\x1d\x45RROR_REASON_MEMORY_NOT_FOUND\x10\x07\x12\"\n\x1e\x45RROR_REASON_SESSION_NOT_FOUND\x10\x08\x12 \n\x1c\x45RROR_REASON_SEQ_NOT_REACHED\x10\t\x12\x1b\n\x17\x45RROR_REASON_OVERLOADED\x10\n\x12!\n\x1d\x45RROR_REASON_TOO_MANY_STREAMS\x10\x0b\x12\x1d\n\x19\x45RROR_REASON_STORAGE_FULL\x10\x0c\x12 \n\x1c\x45RROR_REASON_REPLY_TOO_LARGE\x10\r\x12\x1c\n\x18\x45RROR_REASON_UNAVAILABLE\x10\x0e\x12\"\n\x1e\x45RROR_REASON_DEADLINE_EXCEEDED\x10\x0f\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x10\x42\x44\n\x0e\x64\x65v.hummock.v1B\x0b\x45rrorsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17hummock/v1/errors.proto\x12\nhummock.v1*\xb2\x06\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12 \n\x1c\x45RROR_REASON_INVALID_REQUEST\x10\x01\x12\"\n\x1e\x45RROR_REASON_REQUEST_ID_REUSED\x10\x02\x12\x1f\n\x1b\x45RROR_REASON_SESSION_EXISTS\x10\x03\x12!\n\x1d\x45RROR_REASON_MESSAGE_ID_TAKEN\x10\x04\x12#\n\x1f\x45RROR_REASON_EMB_SPACE_MISMATCH\x10\x05\x12\"\n\x1e\x45RROR_REASON_PROJECT_NOT_FOUND\x10\x06\x12!\n\x1d\x45RROR_REASON_MEMORY_NOT_FOUND\x10\x07\x12\"\n\x1e\x45RROR_REASON_SESSION_NOT_FOUND\x10\x08\x12 \n\x1c\x45RROR_REASON_SEQ_NOT_REACHED\x10\t\x12\x1b\n\x17\x45RROR_REASON_OVERLOADED\x10\n\x12!\n\x1d\x45RROR_REASON_TOO_MANY_STREAMS\x10\x0b\x12\x1d\n\x19\x45RROR_REASON_STORAGE_FULL\x10\x0c\x12 \n\x1c\x45RROR_REASON_REPLY_TOO_LARGE\x10\r\x12\x1c\n\x18\x45RROR_REASON_UNAVAILABLE\x10\x0e\x12\"\n\x1e\x45RROR_REASON_DEADLINE_EXCEEDED\x10\x0f\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\x10\x12\x1e\n\x1a\x45RROR_REASON_TOKEN_INVALID\x10\x11\x12\x1e\n\x1a\x45RROR_REASON_SCOPE_MISSING\x10\x12\x12\x1d\n\x19\x45RROR_REASON_AUDIT_FAILED\x10\x13\x12\x1b\n\x17\x45RROR_REASON_DISK_FAULT\x10\x14\x12$\n ERROR_REASON_DATA_FILE_CUT_SHORT\x10\x15\x12(\n$ERROR_REASON_DATA_DIRECTORY_REPLACED\x10\x16\x12\x1f\n\x1b\x45RROR_REASON_RECORD_DAMAGED\x10\x17\x42\x44\n\x0e\x64\x65v.hummock.v1B\x0b\x45rrorsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,5 +33,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.hummock.v1B\013ErrorsProtoP\001Z#hummock.dev/go/hummock/v1;hummockv1'
   _globals['_ERRORREASON']._serialized_start=40
-  _globals['_ERRORREASON']._serialized_end=621
+  _globals['_ERRORREASON']._serialized_end=858
 # @@protoc_insertion_point(module_scope)

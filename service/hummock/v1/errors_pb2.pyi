@@ -49,13 +49,27 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_STORAGE_FULL: _ErrorReason.ValueType  # 12
     """RESOURCE_EXHAUSTED: the data directory has reached its quota, or the disk is full."""
     ERROR_REASON_REPLY_TOO_LARGE: _ErrorReason.ValueType  # 13
-    """RESOURCE_EXHAUSTED: the reply would be larger than 4 MiB."""
+    """RESOURCE_EXHAUSTED: the reply would be larger than 4 MiB, or than the request allows."""
     ERROR_REASON_UNAVAILABLE: _ErrorReason.ValueType  # 14
     """UNAVAILABLE: the service is starting or stopping. RetryInfo says when to try again."""
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 15
     """DEADLINE_EXCEEDED: the deadline had passed before the work began."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 16
     """INTERNAL: something unexpected; the service's log tells more under the error_id of the metadata."""
+    ERROR_REASON_TOKEN_INVALID: _ErrorReason.ValueType  # 17
+    """UNAUTHENTICATED: the service asks for a token, and there is none, or one that is unknown, revoked or expired."""
+    ERROR_REASON_SCOPE_MISSING: _ErrorReason.ValueType  # 18
+    """PERMISSION_DENIED: the token does not allow the call. The metadata says what it would have to (`verb`)."""
+    ERROR_REASON_AUDIT_FAILED: _ErrorReason.ValueType  # 19
+    """FAILED_PRECONDITION: the audit log cannot be written, and calls that administer are refused until it can."""
+    ERROR_REASON_DISK_FAULT: _ErrorReason.ValueType  # 20
+    """UNAVAILABLE: the disk takes no write, for another reason than room; GetStatus says so until it does again."""
+    ERROR_REASON_DATA_FILE_CUT_SHORT: _ErrorReason.ValueType  # 21
+    """UNAVAILABLE: the data file was cut short while it was used; it must be restored from a backup."""
+    ERROR_REASON_DATA_DIRECTORY_REPLACED: _ErrorReason.ValueType  # 22
+    """FAILED_PRECONDITION: a file of the data directory was moved, removed or replaced; nothing is written until it is back."""
+    ERROR_REASON_RECORD_DAMAGED: _ErrorReason.ValueType  # 23
+    """DATA_LOSS: what was asked for is stored, and is not what was written. A copy from a backup or an export mends it."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed: the `reason` of google.rpc.ErrorInfo without the prefix, for example "MEMORY_NOT_FOUND", in the domain
@@ -90,11 +104,25 @@ ERROR_REASON_TOO_MANY_STREAMS: ErrorReason.ValueType  # 11
 ERROR_REASON_STORAGE_FULL: ErrorReason.ValueType  # 12
 """RESOURCE_EXHAUSTED: the data directory has reached its quota, or the disk is full."""
 ERROR_REASON_REPLY_TOO_LARGE: ErrorReason.ValueType  # 13
-"""RESOURCE_EXHAUSTED: the reply would be larger than 4 MiB."""
+"""RESOURCE_EXHAUSTED: the reply would be larger than 4 MiB, or than the request allows."""
 ERROR_REASON_UNAVAILABLE: ErrorReason.ValueType  # 14
 """UNAVAILABLE: the service is starting or stopping. RetryInfo says when to try again."""
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 15
 """DEADLINE_EXCEEDED: the deadline had passed before the work began."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 16
 """INTERNAL: something unexpected; the service's log tells more under the error_id of the metadata."""
+ERROR_REASON_TOKEN_INVALID: ErrorReason.ValueType  # 17
+"""UNAUTHENTICATED: the service asks for a token, and there is none, or one that is unknown, revoked or expired."""
+ERROR_REASON_SCOPE_MISSING: ErrorReason.ValueType  # 18
+"""PERMISSION_DENIED: the token does not allow the call. The metadata says what it would have to (`verb`)."""
+ERROR_REASON_AUDIT_FAILED: ErrorReason.ValueType  # 19
+"""FAILED_PRECONDITION: the audit log cannot be written, and calls that administer are refused until it can."""
+ERROR_REASON_DISK_FAULT: ErrorReason.ValueType  # 20
+"""UNAVAILABLE: the disk takes no write, for another reason than room; GetStatus says so until it does again."""
+ERROR_REASON_DATA_FILE_CUT_SHORT: ErrorReason.ValueType  # 21
+"""UNAVAILABLE: the data file was cut short while it was used; it must be restored from a backup."""
+ERROR_REASON_DATA_DIRECTORY_REPLACED: ErrorReason.ValueType  # 22
+"""FAILED_PRECONDITION: a file of the data directory was moved, removed or replaced; nothing is written until it is back."""
+ERROR_REASON_RECORD_DAMAGED: ErrorReason.ValueType  # 23
+"""DATA_LOSS: what was asked for is stored, and is not what was written. A copy from a backup or an export mends it."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -185,6 +185,7 @@ class ExplainNumbers(_message.Message):
     VERDICT_FIELD_NUMBER: _builtins.int
     HELPFUL_COUNT_FIELD_NUMBER: _builtins.int
     WRONG_COUNT_FIELD_NUMBER: _builtins.int
+    CORRECTIONS_FIELD_NUMBER: _builtins.int
     cosine: _builtins.float
     """Cosine of its best chunk, in [-1, 1]."""
     similarity: _builtins.float
@@ -239,6 +240,12 @@ class ExplainNumbers(_message.Message):
         pairs of Chinese characters.
         """
 
+    @_builtins.property
+    def corrections(self) -> _containers.RepeatedCompositeFieldContainer[_recall_pb2.Correction]:
+        """As in a hit: words of the query that it does not hold, with those of its own that they were taken for. Empty for one
+        that is no candidate.
+        """
+
     def __init__(
         self,
         *,
@@ -265,10 +272,11 @@ class ExplainNumbers(_message.Message):
         verdict: _builtins.float = ...,
         helpful_count: _builtins.int = ...,
         wrong_count: _builtins.int = ...,
+        corrections: _abc.Iterable[_recall_pb2.Correction] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "evidence", b"evidence", "helpful_count", b"helpful_count", "joined", b"joined", "keyword_rank", b"keyword_rank", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "place", b"place", "pool", b"pool", "relevance", b"relevance", "relevance_rank", b"relevance_rank", "score", b"score", "searched", b"searched", "similarity", b"similarity", "time_match", b"time_match", "top_k", b"top_k", "vector_rank", b"vector_rank", "verdict", b"verdict", "wrong_count", b"wrong_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["age_days", b"age_days", "corrections", b"corrections", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "evidence", b"evidence", "helpful_count", b"helpful_count", "joined", b"joined", "keyword_rank", b"keyword_rank", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "place", b"place", "pool", b"pool", "relevance", b"relevance", "relevance_rank", b"relevance_rank", "score", b"score", "searched", b"searched", "similarity", b"similarity", "time_match", b"time_match", "top_k", b"top_k", "vector_rank", b"vector_rank", "verdict", b"verdict", "wrong_count", b"wrong_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

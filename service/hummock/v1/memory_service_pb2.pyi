@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from hummock.v1 import memory_pb2 as _memory_pb2
@@ -142,6 +143,7 @@ class BatchGetMemoriesRequest(_message.Message):
     VIEW_FIELD_NUMBER: _builtins.int
     MIN_SEQ_FIELD_NUMBER: _builtins.int
     ALLOW_MISSING_FIELD_NUMBER: _builtins.int
+    MAX_REPLY_BYTES_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     view: _memory_pb2.MemoryView.ValueType
@@ -150,6 +152,10 @@ class BatchGetMemoriesRequest(_message.Message):
     """The project must have accepted at least this many writes. Unset means no condition."""
     allow_missing: _builtins.bool
     """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
+    max_reply_bytes: _builtins.int
+    """Most bytes that the reply may have, 4194304 to 16777216. Unset means 4194304 (4 MiB), which every client of gRPC takes;
+    whoever asks for more has to have told gRPC so. The clients for Hummock take 16 MiB.
+    """
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """1 to 512, each at most 256 bytes."""
@@ -162,10 +168,11 @@ class BatchGetMemoriesRequest(_message.Message):
         view: _memory_pb2.MemoryView.ValueType = ...,
         min_seq: _builtins.int = ...,
         allow_missing: _builtins.bool = ...,
+        max_reply_bytes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "ids", b"ids", "min_seq", b"min_seq", "project", b"project", "view", b"view"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allow_missing", b"allow_missing", "ids", b"ids", "max_reply_bytes", b"max_reply_bytes", "min_seq", b"min_seq", "project", b"project", "view", b"view"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -190,7 +197,9 @@ class BatchGetMemoriesResponse(_message.Message):
 
     @_builtins.property
     def omitted_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Those that exist and that the reply, at most 4 MiB, had no room for, in the request's order: ask for them again."""
+        """Those that exist and that the reply, of at most max_reply_bytes, had no room for, in the request's order: ask for them
+        again.
+        """
 
     def __init__(
         self,
@@ -627,3 +636,331 @@ class MemoryEvent(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MemoryEvent: _TypeAlias = MemoryEvent  # noqa: Y015
+
+@_typing.final
+class ForgetRequest(_message.Message):
+    """Asks to forget: all memories that meet every condition that is set, one at least, and the sessions that are named. To
+    forget a whole project: DeleteProject.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
+    CONTAINS_FIELD_NUMBER: _builtins.int
+    WITH_SESSIONS_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
+    contains: _builtins.str
+    """Memories that hold this string in their title, tags or text, letters of A to Z in either case, and what the learning
+    log quotes of it. At most 256 characters; empty means no condition.
+    """
+    with_sessions: _builtins.bool
+    """Whether the sessions of filter.session_ids go too, with their messages and turns."""
+    dry_run: _builtins.bool
+    """Whether to count only: nothing is removed."""
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Memories of these ids. Empty means no condition; at most 512, each at most 256 bytes."""
+
+    @_builtins.property
+    def filter(self) -> _memory_pb2.MemoryFilter:
+        """Memories that pass: by origin, tag, session, path, time. Unset means no condition."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+        filter: _memory_pb2.MemoryFilter | None = ...,
+        contains: _builtins.str = ...,
+        with_sessions: _builtins.bool = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contains", b"contains", "dry_run", b"dry_run", "filter", b"filter", "ids", b"ids", "project", b"project", "request_id", b"request_id", "with_sessions", b"with_sessions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetRequest: _TypeAlias = ForgetRequest  # noqa: Y015
+
+@_typing.final
+class ForgetResponse(_message.Message):
+    """A receipt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    REMAINING_COUNT_FIELD_NUMBER: _builtins.int
+    SESSION_COUNT_FIELD_NUMBER: _builtins.int
+    MESSAGE_COUNT_FIELD_NUMBER: _builtins.int
+    EVENT_COUNT_FIELD_NUMBER: _builtins.int
+    IDS_DIGEST_FIELD_NUMBER: _builtins.int
+    HELD_COUNT_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
+    memory_count: _builtins.int
+    """Memories that are gone; at most 512 of one call."""
+    remaining_count: _builtins.int
+    """How many meet the conditions that are still there: ask again, with another request_id, until it is 0."""
+    session_count: _builtins.int
+    """Sessions that are gone."""
+    message_count: _builtins.int
+    """Messages of these sessions."""
+    event_count: _builtins.int
+    """Events of the learning log from which something was taken out."""
+    ids_digest: _builtins.str
+    """SHA-256, in hexadecimal, over the ids of these memories and sessions, sorted, each behind its length in bytes (four
+    bytes, the most significant first): proves what was asked without saying it. Empty with dry_run.
+    """
+    held_count: _builtins.int
+    """What was held for review and met the conditions: it is gone too."""
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        memory_count: _builtins.int = ...,
+        remaining_count: _builtins.int = ...,
+        session_count: _builtins.int = ...,
+        message_count: _builtins.int = ...,
+        event_count: _builtins.int = ...,
+        ids_digest: _builtins.str = ...,
+        held_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event_count", b"event_count", "held_count", b"held_count", "ids_digest", b"ids_digest", "memory_count", b"memory_count", "message_count", b"message_count", "remaining_count", b"remaining_count", "seq", b"seq", "session_count", b"session_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ForgetResponse: _TypeAlias = ForgetResponse  # noqa: Y015
+
+@_typing.final
+class ListReviewRequest(_message.Message):
+    """Asks for a page of what is held."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    page_size: _builtins.int
+    """At most 1000, more is taken for 1000; 0 and unset mean 100."""
+    page_token: _builtins.str
+    """next_page_token of the page before; unset means the first page. Other fields must stay the same."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListReviewRequest: _TypeAlias = ListReviewRequest  # noqa: Y015
+
+@_typing.final
+class HeldMemory(_message.Message):
+    """What is held under one id."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: _builtins.int
+    FAMILIES_FIELD_NUMBER: _builtins.int
+    HOLD_TIME_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memory(self) -> _memory_pb2.Memory:
+        """The memory that it would be. It has no vectors."""
+
+    @_builtins.property
+    def families(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What it reads like, for example "override" or "exfiltration"."""
+
+    @_builtins.property
+    def hold_time(self) -> _timestamp_pb2.Timestamp:
+        """Since when it is held."""
+
+    def __init__(
+        self,
+        *,
+        memory: _memory_pb2.Memory | None = ...,
+        families: _abc.Iterable[_builtins.str] | None = ...,
+        hold_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hold_time", b"hold_time", "memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["families", b"families", "hold_time", b"hold_time", "memory", b"memory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HeldMemory: _TypeAlias = HeldMemory  # noqa: Y015
+
+@_typing.final
+class ListReviewResponse(_message.Message):
+    """A page of what is held."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HELD_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the page after this one; empty on the last page."""
+    @_builtins.property
+    def held(self) -> _containers.RepeatedCompositeFieldContainer[Global___HeldMemory]:
+        """By the bytes of their ids. Fewer than page_size where more would not fit into a reply, or on the last page."""
+
+    def __init__(
+        self,
+        *,
+        held: _abc.Iterable[Global___HeldMemory] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held", b"held", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListReviewResponse: _TypeAlias = ListReviewResponse  # noqa: Y015
+
+@_typing.final
+class ApproveReviewRequest(_message.Message):
+    """Asks to make memories of what is held."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """1 to 512, each at most 256 bytes."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "project", b"project", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApproveReviewRequest: _TypeAlias = ApproveReviewRequest  # noqa: Y015
+
+@_typing.final
+class ApproveReviewResponse(_message.Message):
+    """What became of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    APPROVED_COUNT_FIELD_NUMBER: _builtins.int
+    MISSING_IDS_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
+    approved_count: _builtins.int
+    """How many are memories now; one whose text a memory has already counts."""
+    @_builtins.property
+    def missing_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Those of the ids under which nothing is held."""
+
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        approved_count: _builtins.int = ...,
+        missing_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approved_count", b"approved_count", "missing_ids", b"missing_ids", "seq", b"seq"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ApproveReviewResponse: _TypeAlias = ApproveReviewResponse  # noqa: Y015
+
+@_typing.final
+class RejectReviewRequest(_message.Message):
+    """Asks to remove what is held."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    IDS_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Required, 1 to 256 characters."""
+    request_id: _builtins.str
+    """A UUID of the caller's making, as in LearnRequest. Optional."""
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """1 to 512, each at most 256 bytes."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "project", b"project", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RejectReviewRequest: _TypeAlias = RejectReviewRequest  # noqa: Y015
+
+@_typing.final
+class RejectReviewResponse(_message.Message):
+    """What became of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQ_FIELD_NUMBER: _builtins.int
+    REJECTED_COUNT_FIELD_NUMBER: _builtins.int
+    MISSING_IDS_FIELD_NUMBER: _builtins.int
+    seq: _builtins.int
+    """The project's seq after this write."""
+    rejected_count: _builtins.int
+    """How many are gone."""
+    @_builtins.property
+    def missing_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Those of the ids under which nothing is held."""
+
+    def __init__(
+        self,
+        *,
+        seq: _builtins.int = ...,
+        rejected_count: _builtins.int = ...,
+        missing_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["missing_ids", b"missing_ids", "rejected_count", b"rejected_count", "seq", b"seq"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RejectReviewResponse: _TypeAlias = RejectReviewResponse  # noqa: Y015

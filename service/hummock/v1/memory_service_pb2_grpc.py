@@ -60,6 +60,26 @@ class MemoryServiceStub:
                 request_serializer=hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.SerializeToString,
                 response_deserializer=hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.FromString,
                 _registered_method=True)
+        self.Forget = channel.unary_unary(
+                '/hummock.v1.MemoryService/Forget',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.ForgetRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.ForgetResponse.FromString,
+                _registered_method=True)
+        self.ListReview = channel.unary_unary(
+                '/hummock.v1.MemoryService/ListReview',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.ListReviewRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.ListReviewResponse.FromString,
+                _registered_method=True)
+        self.ApproveReview = channel.unary_unary(
+                '/hummock.v1.MemoryService/ApproveReview',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.ApproveReviewRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.ApproveReviewResponse.FromString,
+                _registered_method=True)
+        self.RejectReview = channel.unary_unary(
+                '/hummock.v1.MemoryService/RejectReview',
+                request_serializer=hummock_dot_v1_dot_memory__service__pb2.RejectReviewRequest.SerializeToString,
+                response_deserializer=hummock_dot_v1_dot_memory__service__pb2.RejectReviewResponse.FromString,
+                _registered_method=True)
         self.WatchMemories = channel.unary_stream(
                 '/hummock.v1.MemoryService/WatchMemories',
                 request_serializer=hummock_dot_v1_dot_memory__service__pb2.WatchMemoriesRequest.SerializeToString,
@@ -107,6 +127,37 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Forget(self, request, context):
+        """Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
+        verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
+        bytes leave the data directory with `hummock purge`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListReview(self, request, context):
+        """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
+        is no memory until it is approved (ReviewPolicy). No other call shows it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApproveReview(self, request, context):
+        """Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RejectReview(self, request, context):
+        """Removes what is held, all in one write. What is not held is listed, not an error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def WatchMemories(self, request, context):
         """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
         keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -145,6 +196,26 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.DeleteMemories,
                     request_deserializer=hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.FromString,
                     response_serializer=hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.SerializeToString,
+            ),
+            'Forget': grpc.unary_unary_rpc_method_handler(
+                    servicer.Forget,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.ForgetRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.ForgetResponse.SerializeToString,
+            ),
+            'ListReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReview,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.ListReviewRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.ListReviewResponse.SerializeToString,
+            ),
+            'ApproveReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApproveReview,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.ApproveReviewRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.ApproveReviewResponse.SerializeToString,
+            ),
+            'RejectReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.RejectReview,
+                    request_deserializer=hummock_dot_v1_dot_memory__service__pb2.RejectReviewRequest.FromString,
+                    response_serializer=hummock_dot_v1_dot_memory__service__pb2.RejectReviewResponse.SerializeToString,
             ),
             'WatchMemories': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchMemories,
@@ -288,6 +359,114 @@ class MemoryService:
             '/hummock.v1.MemoryService/DeleteMemories',
             hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesRequest.SerializeToString,
             hummock_dot_v1_dot_memory__service__pb2.DeleteMemoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Forget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.MemoryService/Forget',
+            hummock_dot_v1_dot_memory__service__pb2.ForgetRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.ForgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.MemoryService/ListReview',
+            hummock_dot_v1_dot_memory__service__pb2.ListReviewRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.ListReviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApproveReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.MemoryService/ApproveReview',
+            hummock_dot_v1_dot_memory__service__pb2.ApproveReviewRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.ApproveReviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RejectReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hummock.v1.MemoryService/RejectReview',
+            hummock_dot_v1_dot_memory__service__pb2.RejectReviewRequest.SerializeToString,
+            hummock_dot_v1_dot_memory__service__pb2.RejectReviewResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,19 @@ class MemoryServiceStub:
     """Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
     an error.
     """
+    Forget: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetRequest, _memory_service_pb2.ForgetResponse]
+    """Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
+    verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
+    bytes leave the data directory with `hummock purge`.
+    """
+    ListReview: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListReviewRequest, _memory_service_pb2.ListReviewResponse]
+    """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
+    is no memory until it is approved (ReviewPolicy). No other call shows it.
+    """
+    ApproveReview: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ApproveReviewRequest, _memory_service_pb2.ApproveReviewResponse]
+    """Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error."""
+    RejectReview: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RejectReviewRequest, _memory_service_pb2.RejectReviewResponse]
+    """Removes what is held, all in one write. What is not held is listed, not an error."""
     WatchMemories: _grpc.UnaryStreamMultiCallable[_memory_service_pb2.WatchMemoriesRequest, _memory_service_pb2.WatchMemoriesResponse]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
     keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -70,6 +83,19 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     """Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
     an error.
     """
+    Forget: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetRequest, _memory_service_pb2.ForgetResponse]  # type: ignore[assignment]
+    """Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
+    verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
+    bytes leave the data directory with `hummock purge`.
+    """
+    ListReview: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListReviewRequest, _memory_service_pb2.ListReviewResponse]  # type: ignore[assignment]
+    """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
+    is no memory until it is approved (ReviewPolicy). No other call shows it.
+    """
+    ApproveReview: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ApproveReviewRequest, _memory_service_pb2.ApproveReviewResponse]  # type: ignore[assignment]
+    """Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error."""
+    RejectReview: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RejectReviewRequest, _memory_service_pb2.RejectReviewResponse]  # type: ignore[assignment]
+    """Removes what is held, all in one write. What is not held is listed, not an error."""
     WatchMemories: _aio.UnaryStreamMultiCallable[_memory_service_pb2.WatchMemoriesRequest, _memory_service_pb2.WatchMemoriesResponse]  # type: ignore[assignment]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
     keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -122,6 +148,43 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         """Removes memories by their ids, all in one write, or by a filter, in bounded writes. What does not exist is listed, not
         an error.
         """
+
+    @_abc_1.abstractmethod
+    def Forget(
+        self,
+        request: _memory_service_pb2.ForgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.ForgetResponse, _abc.Awaitable[_memory_service_pb2.ForgetResponse]]:
+        """Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
+        verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
+        bytes leave the data directory with `hummock purge`.
+        """
+
+    @_abc_1.abstractmethod
+    def ListReview(
+        self,
+        request: _memory_service_pb2.ListReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.ListReviewResponse, _abc.Awaitable[_memory_service_pb2.ListReviewResponse]]:
+        """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
+        is no memory until it is approved (ReviewPolicy). No other call shows it.
+        """
+
+    @_abc_1.abstractmethod
+    def ApproveReview(
+        self,
+        request: _memory_service_pb2.ApproveReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.ApproveReviewResponse, _abc.Awaitable[_memory_service_pb2.ApproveReviewResponse]]:
+        """Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error."""
+
+    @_abc_1.abstractmethod
+    def RejectReview(
+        self,
+        request: _memory_service_pb2.RejectReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_memory_service_pb2.RejectReviewResponse, _abc.Awaitable[_memory_service_pb2.RejectReviewResponse]]:
+        """Removes what is held, all in one write. What is not held is listed, not an error."""
 
     @_abc_1.abstractmethod
     def WatchMemories(

@@ -300,6 +300,8 @@ class _DegradedPartEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Degraded
     """The texts of hits: those that have none are as in the INDEX view."""
     DEGRADED_PART_RECALL: _DegradedPart.ValueType  # 9
     """The recall as a whole, inside a rendering that has something to say without it."""
+    DEGRADED_PART_MEMORIES: _DegradedPart.ValueType  # 10
+    """Memories of the project."""
 
 class DegradedPart(_DegradedPart, metaclass=_DegradedPartEnumTypeWrapper):
     """A part of a recall that may be left out."""
@@ -324,6 +326,8 @@ DEGRADED_PART_TEXTS: DegradedPart.ValueType  # 8
 """The texts of hits: those that have none are as in the INDEX view."""
 DEGRADED_PART_RECALL: DegradedPart.ValueType  # 9
 """The recall as a whole, inside a rendering that has something to say without it."""
+DEGRADED_PART_MEMORIES: DegradedPart.ValueType  # 10
+"""Memories of the project."""
 Global___DegradedPart: _TypeAlias = DegradedPart  # noqa: Y015
 
 class _DegradationReason:
@@ -358,6 +362,8 @@ class _DegradationReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Deg
     """The service has no language model."""
     DEGRADATION_REASON_RECALL_FAILED: _DegradationReason.ValueType  # 11
     """The recall failed."""
+    DEGRADATION_REASON_RECORDS_DAMAGED: _DegradationReason.ValueType  # 12
+    """What is stored of them is not what was written."""
 
 class DegradationReason(_DegradationReason, metaclass=_DegradationReasonEnumTypeWrapper):
     """Why a part of a recall was left out."""
@@ -388,6 +394,8 @@ DEGRADATION_REASON_INTENT_ABSENT: DegradationReason.ValueType  # 10
 """The service has no language model."""
 DEGRADATION_REASON_RECALL_FAILED: DegradationReason.ValueType  # 11
 """The recall failed."""
+DEGRADATION_REASON_RECORDS_DAMAGED: DegradationReason.ValueType  # 12
+"""What is stored of them is not what was written."""
 Global___DegradationReason: _TypeAlias = DegradationReason  # noqa: Y015
 
 class _CrossEncoder:

@@ -5,6 +5,7 @@ What a project sets for itself: values that its requests may leave open."""
 
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from hummock.v1 import recall_pb2 as _recall_pb2
 import builtins as _builtins
 import sys
@@ -16,6 +17,69 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _SecretPolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SecretPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SecretPolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SECRET_POLICY_UNSPECIFIED: _SecretPolicy.ValueType  # 0
+    """Not said. REDACT."""
+    SECRET_POLICY_OFF: _SecretPolicy.ValueType  # 1
+    """Nothing is looked for; all is stored as it is given."""
+    SECRET_POLICY_WARN: _SecretPolicy.ValueType  # 2
+    """All is stored as it is given; Learn and LearnTurn say what was found."""
+    SECRET_POLICY_REDACT: _SecretPolicy.ValueType  # 3
+    """"[redacted: password]" or the like stands in the place of each, whatever it is made of; what stood there is nowhere
+    kept. Learn and LearnTurn say what was found. A memory that is itself a password ("the Wi-Fi password is ...") says
+    nothing any more: whoever wants to remember such things chooses WARN or OFF before it is learnt.
+    """
+
+class SecretPolicy(_SecretPolicy, metaclass=_SecretPolicyEnumTypeWrapper):
+    """What becomes of secrets in what is sent to be stored: private keys, keys, tokens and passwords, as far as they are known
+    by how they are written.
+    """
+
+SECRET_POLICY_UNSPECIFIED: SecretPolicy.ValueType  # 0
+"""Not said. REDACT."""
+SECRET_POLICY_OFF: SecretPolicy.ValueType  # 1
+"""Nothing is looked for; all is stored as it is given."""
+SECRET_POLICY_WARN: SecretPolicy.ValueType  # 2
+"""All is stored as it is given; Learn and LearnTurn say what was found."""
+SECRET_POLICY_REDACT: SecretPolicy.ValueType  # 3
+""""[redacted: password]" or the like stands in the place of each, whatever it is made of; what stood there is nowhere
+kept. Learn and LearnTurn say what was found. A memory that is itself a password ("the Wi-Fi password is ...") says
+nothing any more: whoever wants to remember such things chooses WARN or OFF before it is learnt.
+"""
+Global___SecretPolicy: _TypeAlias = SecretPolicy  # noqa: Y015
+
+class _ReviewPolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReviewPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReviewPolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    REVIEW_POLICY_UNSPECIFIED: _ReviewPolicy.ValueType  # 0
+    """Not said. HOLD."""
+    REVIEW_POLICY_OFF: _ReviewPolicy.ValueType  # 1
+    """They are stored as all others, and are escaped in prompts as all others."""
+    REVIEW_POLICY_HOLD: _ReviewPolicy.ValueType  # 2
+    """They are held: no call brings them back but MemoryService.ListReview, until they are approved."""
+
+class ReviewPolicy(_ReviewPolicy, metaclass=_ReviewPolicyEnumTypeWrapper):
+    """What becomes of memories that read like instructions to a model and come from nobody's hand: their origin is AI_OUTPUT or
+    SUMMARY, or they are believed less than half (trust below 0.5). What an agent notes (SUMMARY, believed) may be what its
+    user wants of it, "answer in Chinese from now on": such wishes are stored.
+    """
+
+REVIEW_POLICY_UNSPECIFIED: ReviewPolicy.ValueType  # 0
+"""Not said. HOLD."""
+REVIEW_POLICY_OFF: ReviewPolicy.ValueType  # 1
+"""They are stored as all others, and are escaped in prompts as all others."""
+REVIEW_POLICY_HOLD: ReviewPolicy.ValueType  # 2
+"""They are held: no call brings them back but MemoryService.ListReview, until they are approved."""
+Global___ReviewPolicy: _TypeAlias = ReviewPolicy  # noqa: Y015
 
 @_typing.final
 class FormBudgets(_message.Message):
@@ -166,6 +230,94 @@ class HistoryLimits(_message.Message):
 Global___HistoryLimits: _TypeAlias = HistoryLimits  # noqa: Y015
 
 @_typing.final
+class SecretSettings(_message.Message):
+    """How secrets are treated. What was stored before a change stays as it is until it is learnt again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POLICY_FIELD_NUMBER: _builtins.int
+    policy: Global___SecretPolicy.ValueType
+    """In memories and their metadata, in messages, titles of sessions, observed turns and feedback. Unset means REDACT."""
+    def __init__(
+        self,
+        *,
+        policy: Global___SecretPolicy.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SecretSettings: _TypeAlias = SecretSettings  # noqa: Y015
+
+@_typing.final
+class RetentionSettings(_message.Message):
+    """What a project keeps at most. What is beyond is forgotten as Forget does it, and with it what was learnt of it: within
+    some seconds of a write or of a change of these settings, and what has become too old within the hour. What an indexer
+    sends (ORIGIN_INDEXER) stands for files that are there: it is neither counted nor forgotten. Unset keeps everything.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MAX_AGE_DAYS_FIELD_NUMBER: _builtins.int
+    MAX_MEMORIES_FIELD_NUMBER: _builtins.int
+    MAX_BYTES_FIELD_NUMBER: _builtins.int
+    max_age_days: _builtins.float
+    """Memories that were made longer ago, and sessions whose newest message is older, in days; above 0, at most 36500."""
+    max_memories: _builtins.int
+    """So many memories, at least 1; those that were written first go first."""
+    max_bytes: _builtins.int
+    """So many bytes of their texts and raw texts in UTF-8, at least 1; those that were written first go first."""
+    def __init__(
+        self,
+        *,
+        max_age_days: _builtins.float | None = ...,
+        max_memories: _builtins.int | None = ...,
+        max_bytes: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_age_days", b"_max_age_days", "_max_bytes", b"_max_bytes", "_max_memories", b"_max_memories", "max_age_days", b"max_age_days", "max_bytes", b"max_bytes", "max_memories", b"max_memories"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_age_days", b"_max_age_days", "_max_bytes", b"_max_bytes", "_max_memories", b"_max_memories", "max_age_days", b"max_age_days", "max_bytes", b"max_bytes", "max_memories", b"max_memories"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_age_days: _TypeAlias = _typing.Literal["max_age_days"]  # noqa: Y015
+    _WhichOneofArgType__max_age_days: _TypeAlias = _typing.Literal["_max_age_days", b"_max_age_days"]  # noqa: Y015
+    _WhichOneofReturnType__max_bytes: _TypeAlias = _typing.Literal["max_bytes"]  # noqa: Y015
+    _WhichOneofArgType__max_bytes: _TypeAlias = _typing.Literal["_max_bytes", b"_max_bytes"]  # noqa: Y015
+    _WhichOneofReturnType__max_memories: _TypeAlias = _typing.Literal["max_memories"]  # noqa: Y015
+    _WhichOneofArgType__max_memories: _TypeAlias = _typing.Literal["_max_memories", b"_max_memories"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_age_days) -> _WhichOneofReturnType__max_age_days | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_bytes) -> _WhichOneofReturnType__max_bytes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_memories) -> _WhichOneofReturnType__max_memories | None: ...
+
+Global___RetentionSettings: _TypeAlias = RetentionSettings  # noqa: Y015
+
+@_typing.final
+class ReviewSettings(_message.Message):
+    """What is held for review. What was held before a change stays held, and what was stored stays stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POLICY_FIELD_NUMBER: _builtins.int
+    policy: Global___ReviewPolicy.ValueType
+    """Of what Learn, LearnStream and LearnTurn are sent. Unset means HOLD."""
+    def __init__(
+        self,
+        *,
+        policy: Global___ReviewPolicy.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReviewSettings: _TypeAlias = ReviewSettings  # noqa: Y015
+
+@_typing.final
 class ProjectSettings(_message.Message):
     """All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
     value applies; where that is unset too, the default.
@@ -180,6 +332,9 @@ class ProjectSettings(_message.Message):
     QUOTAS_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
     CODEX_FIELD_NUMBER: _builtins.int
+    SECRETS_FIELD_NUMBER: _builtins.int
+    RETENTION_FIELD_NUMBER: _builtins.int
+    REVIEW_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def chat(self) -> _recall_pb2.RecallTuning:
         """Recalls under CHAT."""
@@ -208,6 +363,18 @@ class ProjectSettings(_message.Message):
     def codex(self) -> _recall_pb2.RecallTuning:
         """Recalls under CODEX."""
 
+    @_builtins.property
+    def secrets(self) -> Global___SecretSettings:
+        """Secrets in what is stored."""
+
+    @_builtins.property
+    def retention(self) -> Global___RetentionSettings:
+        """What is kept, and what is forgotten."""
+
+    @_builtins.property
+    def review(self) -> Global___ReviewSettings:
+        """What is held for review."""
+
     def __init__(
         self,
         *,
@@ -218,10 +385,13 @@ class ProjectSettings(_message.Message):
         quotas: Global___SectionQuotas | None = ...,
         history: Global___HistoryLimits | None = ...,
         codex: _recall_pb2.RecallTuning | None = ...,
+        secrets: Global___SecretSettings | None = ...,
+        retention: Global___RetentionSettings | None = ...,
+        review: Global___ReviewSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
+import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hummock import models
+from hummock.access.door import Door
 from hummock.config import LlmSettings, Settings
 from hummock.core.recall import CrossEncoding, IntentMode
 from hummock.ports.models import Clock, Embedder, Reranker
@@ -19,6 +21,10 @@ from hummock.recall.cache import CachedRecall
 from hummock.recall.intent import AskIntent
 from hummock.recall.pipeline import Recall
 from hummock.recall.rerank import CrossEncode
+from hummock.rpc.gate import Gate
+from hummock.rpc.listening import exposure_of, parse_address
+from hummock.rpc.server import Access
+from hummock.rpc.tls import Tls, TlsFiles
 from hummock.text.inverse_glossary import inverse_glossary
 from hummock.text.terms import characters
 from hummock.text.time_words import time_intervals
@@ -48,6 +54,35 @@ class SystemClock:
 
     monotonic = staticmethod(time.monotonic)
     """Seconds from some start; never goes back. Asked for at every stage of a recall, without a call in between."""
+
+
+def access_of(settings: Settings) -> Access:
+    """Who may call, and how. Raises: StartError."""
+    tls = None
+    if settings.tls_certificate is not None and settings.tls_key is not None:
+        tls = Tls(
+            TlsFiles(certificate=settings.tls_certificate, key=settings.tls_key, client_ca=settings.tls_client_ca)
+        )
+    exposure = exposure_of(parse_address(address_of(settings)))
+    return Access(
+        gate=Gate(Door(settings.data_dir, exposure), slow_s=slow_s_of(settings)),
+        tls=tls,
+        allow_remote_plaintext=settings.allow_remote_plaintext,
+        has_reflection=settings.reflection,
+    )
+
+
+def slow_s_of(settings: Settings) -> float | None:
+    """From when on a call is slow, in seconds; None for never."""
+    return settings.slow_call_ms / 1000 or None
+
+
+def address_of(settings: Settings) -> str:
+    """Where it listens."""
+    if settings.unix_socket is not None:
+        return f"unix:{settings.unix_socket}"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{host}:{settings.port}"
 
 
 def choose_model(settings: Settings, recorded: str | None, say: Say) -> models.EmbeddingModel:
@@ -131,6 +166,14 @@ def warm() -> None:
     EstimatedTokens().count("")
     time_intervals(_WORDS_OF_ALL_TABLES, 0.0)
     inverse_glossary()
+
+
+def allow_many_files() -> None:
+    """Take as many open files as the system allows: each connection is one, and the usual 1,024 lock callers out."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # macOS says that there is no limit, and has one.
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def collect_garbage_seldom() -> None:

@@ -17,7 +17,9 @@ from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import Address, parse_address
 from hummock.rpc.reader import serve_recalls
-from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, recalling
+from hummock.rpc.readers import BEAT_S
+from hummock.wiring.metrics import meter_of_reader
+from hummock.wiring.parts import Say, SystemClock, access_of, choose_model, collect_garbage_seldom, recalling
 from hummock.wiring.parts import warm as warm_texts
 
 Where = tuple[str, str]
@@ -30,6 +32,7 @@ def serve_reader(
     until: Callable[[], None],
     say: Say,
     on_listening: Callable[[Address], None],
+    beat: Callable[[], None],
 ) -> None:
     """Answer recalls until told otherwise, then finish what runs and close.
 
@@ -39,6 +42,7 @@ def serve_reader(
         until: Waits until it ends.
         say: Takes a line for people at each step.
         on_listening: Told the address once calls are let in.
+        beat: Called several times a second from then on, as a sign of life.
 
     Raises: StartError.
     """
@@ -51,7 +55,7 @@ def serve_reader(
     ):
         told = where()
         if told is not None:
-            _answer(settings, embedder, told, until, say, on_listening)
+            _answer(settings, embedder, told, until, say, on_listening, beat)
 
 
 def _answer(
@@ -61,10 +65,12 @@ def _answer(
     until: Callable[[], None],
     say: Say,
     on_listening: Callable[[Address], None],
+    beat: Callable[[], None],
 ) -> None:
     """Recall over the open store for who asks at that address."""
     address, service = where
-    storage = settings.storage
+    storage, access = settings.storage, access_of(settings)
+    access.gate.meter = meter_of_reader(settings)
     with (
         closing(
             store.open_reads(
@@ -79,19 +85,37 @@ def _answer(
         ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as workers,
     ):
         reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
-        lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads)
+        lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads, stream=reads)
         collect_garbage_seldom()
+        beating: list[asyncio.Task[None]] = []
 
         def listening(bound: Address) -> None:
             on_listening(bound)
+            beating.append(asyncio.create_task(_beat(beat)))
             # Few recalls need it, so that a start need not wait for it.
             Thread(target=warm_texts, name="warm", daemon=True).start()
 
         async def serve() -> None:
             ended = _event_after(until)
-            await serve_recalls(recall, lanes, parse_address(address), service, until=ended, on_listening=listening)
+            await serve_recalls(
+                recall,
+                lanes,
+                parse_address(address),
+                service,
+                gate=access.gate,
+                tls=access.tls,
+                until=ended,
+                on_listening=listening,
+            )
 
         asyncio.run(serve())
+
+
+async def _beat(beat: Callable[[], None]) -> None:
+    """On the event loop: a process whose loop does not turn answers nobody."""
+    while True:
+        beat()
+        await asyncio.sleep(BEAT_S)
 
 
 def _event_after(wait: Callable[[], None]) -> asyncio.Event:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import stat
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from threadpoolctl import threadpool_limits
 
 from hummock import models, store
+from hummock.access.audit import AuditLog
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import StartError
@@ -31,9 +33,12 @@ from hummock.learning.references import Entries, ProjectReferences
 from hummock.learning.state import Learning
 from hummock.memories.backfill import Backfill
 from hummock.memories.expiry import Expiry
+from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn, Preparation
 from hummock.memories.learn_turn import LearnTurn
+from hummock.memories.retention import Retention
+from hummock.memories.review import Review
 from hummock.memories.sessions import Sessions
 from hummock.ports.models import Clock, KeywordLearner, LlmUsage
 from hummock.projects.projects import Projects, Status
@@ -45,12 +50,25 @@ from hummock.render.search import Search, SearchTrails
 from hummock.render.turn import RenderTurn
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.lanes import Lanes, inline_queue
-from hummock.rpc.listening import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress
+from hummock.rpc.listening import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress, parse_address
 from hummock.rpc.readers import Readers
+from hummock.rpc.server import Access
 from hummock.rpc.server import serve as serve_calls
 from hummock.rpc.use_cases import UseCases
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
-from hummock.wiring.parts import Say, SystemClock, choose_model, collect_garbage_seldom, llm, recalling
+from hummock.wiring.metrics import counting_together, metering
+from hummock.wiring.parts import (
+    Say,
+    SystemClock,
+    access_of,
+    address_of,
+    allow_many_files,
+    choose_model,
+    collect_garbage_seldom,
+    llm,
+    recalling,
+    slow_s_of,
+)
 from hummock.wiring.parts import warm as warm_texts
 
 if TYPE_CHECKING:
@@ -59,51 +77,85 @@ if TYPE_CHECKING:
 WRITE_WORKERS = 16
 """Writes wait for the model and for one fsync, and share both: more of them wait at once than there are cores."""
 
+STREAM_WORKERS = 2
+"""That a page of an export takes long keeps no watch waiting; more would take more of the interpreter from calls."""
+
 _READER = (sys.executable, "-P", "-m", "hummock", "reader")
 
 
-def serve(settings: Settings, say: Say, on_listening: Callable[[Address], None]) -> None:
+def serve(
+    settings: Settings, say: Say, on_listening: Callable[[Address], None], again: Callable[[], Settings | None]
+) -> None:
     """Serve until SIGTERM or SIGINT, then finish what runs and close.
 
     Args:
         settings: Where and on what.
         say: Takes a line for people at each step.
         on_listening: Told the address, with the port that was chosen, once calls are let in.
+        again: Gives the settings anew, at SIGHUP; None where they are wrong.
 
     Raises: StartError.
     """
-    address = f"unix:{settings.unix_socket}" if settings.unix_socket else f"{settings.host}:{settings.port}"
+    allow_many_files()  # first, so that readers have them too
+    # Before anything is opened: what is wrong here is said at once.
+    access = access_of(settings)
+    access.check(parse_address(address_of(settings)))
+
+    def reload() -> None:
+        """Takes what may change while it runs; tokens and files of TLS are looked at by themselves."""
+        now = again()
+        if now is not None:
+            access.gate.slow_s = slow_s_of(now)
 
     def listening(bound: Address) -> None:
         if http is not None:
-            http.start(bound)
-            say(f"JSON over HTTP on http://127.0.0.1:{http.port}")
+            http.start(inside or bound)
+            say(f"JSON over HTTP on {http.url}")
         on_listening(bound)
         # Few recalls need it, so that a start need not wait for it; the first Learn would.
         Thread(target=warm_texts, name="warm", daemon=True).start()
 
     with (
-        _json_http(settings) as http,
-        _run_readers(settings) as readers,
+        counting_together(settings),
+        _inside(settings) as inside,
+        _json_http(settings, access) as http,
+        _run_readers(settings, inside) as readers,
         open_use_cases(settings, say) as use_cases,
+        _auditing(settings) as access.gate.audit,
         _lanes(settings) as lanes,
+        metering(
+            settings, use_cases, lanes, readers.processes.living if readers else lambda: 0, say
+        ) as access.gate.meter,
     ):
         collect_garbage_seldom()
         asyncio.run(
             serve_calls(
                 use_cases,
                 lanes,
-                address,
-                allow_remote_plaintext=settings.allow_remote_plaintext,
-                for_readers=readers.service if readers else None,
+                address_of(settings),
+                access=access,
+                inside=inside,
+                shares_port=readers is not None,
                 warm_up=readers.listen if readers else None,
                 on_listening=listening,
+                on_hangup=reload,
             )
         )
 
 
 @contextmanager
-def _json_http(settings: Settings) -> Iterator[JsonHttp | None]:
+def _auditing(settings: Settings) -> Iterator[AuditLog | None]:
+    """The audit log, where the settings want one. Raises: StartError."""
+    if not settings.audit:
+        yield None
+        return
+    # Behind the lock of the data directory: two services would break the chain.
+    with closing(AuditLog(settings.data_dir)) as audit:
+        yield audit
+
+
+@contextmanager
+def _json_http(settings: Settings, access: Access) -> Iterator[JsonHttp | None]:
     """What answers over HTTP, where the settings want it; it listens already. Raises: StartError."""
     if settings.http_port is None:
         yield None
@@ -111,7 +163,7 @@ def _json_http(settings: Settings) -> Iterator[JsonHttp | None]:
     # Of an extra that few have.
     from hummock.rpc.json_http import JsonHttp
 
-    with closing(JsonHttp("127.0.0.1", settings.http_port)) as http:
+    with closing(JsonHttp("127.0.0.1", settings.http_port, also_named=settings.http_hosts, tls=access.tls)) as http:
         yield http
 
 
@@ -121,11 +173,13 @@ def _lanes(settings: Settings) -> Iterator[Lanes]:
     with (
         ThreadPoolExecutor(settings.workers, thread_name_prefix="read") as reads,
         ThreadPoolExecutor(WRITE_WORKERS, thread_name_prefix="write") as writes,
+        ThreadPoolExecutor(STREAM_WORKERS, thread_name_prefix="stream") as streams,
     ):
         yield Lanes(
             inline=inline_queue(settings.waiting_calls),
             read=AdmissionQueue(reads, workers=settings.workers, waiting_limit=settings.waiting_calls),
             write=AdmissionQueue(writes, workers=WRITE_WORKERS, waiting_limit=settings.waiting_calls),
+            stream=AdmissionQueue(streams, workers=STREAM_WORKERS, waiting_limit=settings.waiting_calls),
         )
 
 
@@ -142,20 +196,30 @@ class _RunningReaders:
 
 
 @contextmanager
-def _run_readers(settings: Settings) -> Iterator[_RunningReaders | None]:
-    """The readers that the settings want. They load while this process does, and end behind it. Raises: StartError."""
-    if not settings.readers:
+def _inside(settings: Settings) -> Iterator[UnixAddress | None]:
+    """A socket by which the service's own parts reach it, plain and whatever listens on its port; None without them."""
+    # A service on a Unix socket needs no second one.
+    if settings.unix_socket is not None or not (settings.readers or settings.http_port is not None):
         yield None
         return
-    if sys.platform != "linux":
-        raise StartError("readers share a port, which only Linux divides among processes; set readers to 0")
     socket = settings.data_dir / "service.sock"
     with ExitStack() as stack:
         # What is killed leaves a socket behind, which the next start takes; a folder beside others nobody would remove.
         if len(bytes(socket)) > LONGEST_SOCKET_PATH_BYTES:
             socket = Path(stack.enter_context(TemporaryDirectory(prefix="hummock-")), socket.name)
-        readers = stack.enter_context(Readers(settings.readers, _READER, settings.for_reader()))
-        yield _RunningReaders(readers, UnixAddress(path=socket))
+        yield UnixAddress(path=socket)
+
+
+@contextmanager
+def _run_readers(settings: Settings, inside: UnixAddress | None) -> Iterator[_RunningReaders | None]:
+    """The readers that the settings want. They load while this process does, and end behind it. Raises: StartError."""
+    if not settings.readers or inside is None:
+        yield None
+        return
+    if sys.platform != "linux":
+        raise StartError("readers share a port, which only Linux divides among processes; set readers to 0")
+    with Readers(settings.readers, _READER, settings.for_reader()) as readers:
+        yield _RunningReaders(readers, inside)
 
 
 @contextmanager
@@ -176,11 +240,14 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
         opened = stack.enter_context(closing(_open_store(settings, embedder.space, clock, say)))
         say(f"store {settings.data_dir}, {opened.status().project_count} projects")
+        _warn_of_others(settings.data_dir, say)
         # Stored counts are estimates: a file that counts prompts may be another one tomorrow.
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
         backfill = stack.enter_context(closing(Backfill(opened, embedder, clock, settings.workers)))
         backfill.start()
         stack.enter_context(closing(Expiry(opened))).start()
+        forget, sessions = Forget(opened), Sessions(opened, clock, make_id)
+        stack.enter_context(closing(Retention(opened, forget, sessions, clock))).start()
         uncached, recall = stack.enter_context(recalling(settings, opened, embedder, clock, say, backfill.want))
         entries, find_references = Entries(opened), ProjectReferences()
         render_turn = RenderTurn(opened, entries, find_references)
@@ -202,10 +269,12 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             feedback=Feedback(opened),
             garden=Garden(opened, preparation, clock),
+            forget=forget,
+            review=Review(opened, preparation, clock),
             projects=Projects(opened, (backfill.forget, background.forget, entries.forget, trails.forget)),
             export=Export(opened),
             import_parts=Import(opened, embedder, preparation, clock, backfill.wake),
-            sessions=Sessions(opened, clock, make_id),
+            sessions=sessions,
             settings=ProjectsSettings(opened, embedder.space.calibration.near_twin_bar),
             learning=Learning(opened, entries, background.switched_on),
             observe=observe,
@@ -213,7 +282,15 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             status=Status(opened, embedder, clock, version("hummock"), _advice(model), learner_status, backfill.status),
             embedding_status=backfill.status,
             follow=follow,
+            trouble=opened.trouble,
         )
+
+
+def _warn_of_others(data_dir: Path, say: Say) -> None:
+    """Says where other users may look into the data directory. One that was there keeps its mode: it is its owner's."""
+    mode = stat.S_IMODE(data_dir.stat().st_mode)
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        say(f"warning: other users may look into {data_dir} (mode {mode:o}); chmod 700 {data_dir}")
 
 
 def _counter(settings: Settings) -> TokenCounter:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import shutil
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from weakref import WeakSet
 
 import lmdb
 import msgspec
@@ -18,7 +15,6 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
 from hummock.store.errors import (
     AnalyzerTooNew,
-    DirectoryInUse,
     DirectoryUnusable,
     OpenedInOtherProcess,
     SchemaTooNew,
@@ -26,77 +22,15 @@ from hummock.store.errors import (
 )
 from hummock.store.limits import MAX_READERS
 from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb.damage import Damage
+from hummock.store.lmdb.data_file import DATA_FILE, RESTORE, DataFile, require_whole
+from hummock.store.lmdb.disk_faults import cause_of
+from hummock.store.lmdb.lock import DirectoryLock
 from hummock.store.views.stored import ProjectGone
 from hummock.text.analyzer import ANALYZER_VERSION
 
-LOCK_FILE = "lock"
-
-_held: WeakSet[DirectoryLock] = WeakSet()
-
-
-class DirectoryLock:
-    """Holds the directory until it is released or the process ends, however it ends.
-
-    The file stays behind; what counts is the lock on it. LMDB alone would let a second process write, unseen by what
-    this one keeps in memory.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        """Raises: DirectoryInUse at once when another holder lives; OSError when the file cannot be made."""
-        descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = _holder(descriptor)
-            os.close(descriptor)
-            raise DirectoryInUse(directory, holder) from None
-        except OSError:
-            os.close(descriptor)
-            raise
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
-        self._descriptor = descriptor
-        _held.add(self)
-
-    def release(self) -> None:
-        """Lets others in. Doing it again does nothing."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-
-def require_free(directory: Path) -> None:
-    """Raises: DirectoryInUse when the directory is held now. Makes and keeps nothing."""
-    try:
-        descriptor = os.open(directory / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        # Nobody has held it so far, or opening it says what is wrong.
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise DirectoryInUse(directory, _holder(descriptor)) from None
-    finally:
-        os.close(descriptor)
-
-
-def _holder(descriptor: int) -> str:
-    return os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "(unknown)"
-
-
-def _let_go_in_child() -> None:
-    # A child's copy of the descriptor would keep the directory locked after its parent's end.
-    for lock in list(_held):
-        lock.release()
-
-
-os.register_at_fork(after_in_child=_let_go_in_child)
-
-
-_DATA_FILE = "data.mdb"
 DIRECTORY_KEY = b"directory"
 _ROOM_FOR_TABLES = 64
-_RESTORE = "restore it from a backup or choose another directory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +44,7 @@ class Tables:
         project_removed: Number to nothing, of a project that is removed and left something (`project_removal.py`).
         memory: Doc to MemoryRecord.
         payload: Doc to Payload.
+        checksum: Doc to the checksums of its parts (`checksums.py`).
         vector: Chunk to float16 components.
         token: Chunk to int8 token vectors.
         by_digest: Digest of a text and chunk to nothing, where the chunk may be found by it (`text_vectors.py`).
@@ -124,6 +59,7 @@ class Tables:
         expiry: When a memory ends, and its doc, to nothing (`expiry.py`).
         pending: Doc to nothing, where the vectors of a memory are still to be made.
         settings: Project to ProjectSettings (`record_codec.py`).
+        review: Memory id to Held (`review.py`).
         ops: Seq and number to an operation (`op_log.py`).
         removed: Seq and number of an operation to the id of the memory that it removed.
         request: Request id to RequestRecord.
@@ -146,6 +82,7 @@ class Tables:
     project_removed: lmdb._Database
     memory: lmdb._Database
     payload: lmdb._Database
+    checksum: lmdb._Database
     vector: lmdb._Database
     token: lmdb._Database
     by_digest: lmdb._Database
@@ -160,6 +97,7 @@ class Tables:
     expiry: lmdb._Database
     pending: lmdb._Database
     settings: lmdb._Database
+    review: lmdb._Database
     ops: lmdb._Database
     removed: lmdb._Database
     request: lmdb._Database
@@ -191,32 +129,50 @@ class Environment:
         self.directory = directory
         self.space = space
         self.map_bytes = map_bytes
+        self.damage = Damage()
         self._pid = os.getpid()
         self._is_closed = False
-        self._lock = None if is_read_only else _locked(directory)
-        try:
-            self._env = _opened(directory, map_bytes, is_read_only=is_read_only)
-        except BaseException:
+        with ExitStack() as opened:
+            self._lock = None if is_read_only else _locked(directory)
             if self._lock is not None:
-                self._lock.release()
-            raise
-        try:
+                opened.callback(self._lock.release)
+            self._file = _data_file(directory, self._lock)
+            opened.callback(self._file.release)
+            self._env = opened.enter_context(closing(_opened(directory, map_bytes, is_read_only=is_read_only)))
+            # What was put there in the meantime has not been looked at.
+            self._file.require_path()
             self.tables = _tables(self._env, directory, is_read_only=is_read_only)
             self._every_table = [getattr(self.tables, field.name) for field in fields(Tables)]
             self.space_number = self._record_space()
-        except BaseException:
-            self.close()
-            raise
+            if self._lock is not None:
+                self._lock.note_use()
+            opened.pop_all()
 
     def reading(self) -> lmdb.Transaction[bytes]:
         """A read transaction, to be used in a `with` and ended soon: while it lives, no page it sees is reused."""
         self._require_usable()
+        self._file.require_size()
         return self._env.begin()
 
     def writing(self, parent: lmdb.Transaction[bytes] | None = None) -> lmdb.Transaction[bytes]:
-        """A write transaction; leaving its `with` commits, an exception aborts."""
+        """A write transaction; leaving its `with` commits, an exception aborts.
+
+        Raises: DataFileCut, DirectoryReplaced.
+        """
         self._require_usable()
+        self.require_files()
         return self._env.begin(parent=parent, write=True)
+
+    def require_files(self) -> None:
+        """Raises: DataFileCut, DirectoryReplaced: what is written would not be found again."""
+        self._file.require_size()
+        self._file.require_path()
+        if self._lock is not None:
+            self._lock.require_path()
+
+    def touch(self, txn: lmdb.Transaction[bytes]) -> None:
+        """Writes what is there, so that the transaction has something to commit."""
+        txn.put(DIRECTORY_KEY, txn.get(DIRECTORY_KEY, b"", db=self.tables.meta), db=self.tables.meta)
 
     def project_record(self, txn: lmdb.Transaction[bytes], number: int) -> record_codec.ProjectRecord:
         """What is recorded of a project. Raises: ProjectGone: it was removed."""
@@ -236,8 +192,22 @@ class Environment:
         self._require_usable()
         return int(self._env.info()["last_txnid"])
 
+    def clear_dead_readers(self) -> int:
+        """Frees what processes held that died while they read; how many they were."""
+        return int(self._env.reader_check())
+
+    def oldest_reader(self) -> tuple[int, int] | None:
+        """The process and the number of the oldest transaction that reads, of whatever process."""
+        # Lines of a process, a thread and a transaction, which is "-" where it has none.
+        rows = [line.split() for line in self._env.readers().splitlines()]
+        reading = [(int(row[2]), int(row[0])) for row in rows if len(row) == 3 and row[2].isdecimal()]
+        if not reading:
+            return None
+        transaction, pid = min(reading)
+        return pid, transaction
+
     def free_disk_bytes(self) -> int:
-        """What the disk still takes."""
+        """What the disk still takes. Raises: OSError."""
         return shutil.disk_usage(self.directory).free
 
     def close(self) -> None:
@@ -245,6 +215,7 @@ class Environment:
         self._is_closed = True
         if os.getpid() == self._pid:
             self._env.close()
+        self._file.release()
         if self._lock is not None:
             self._lock.release()
 
@@ -264,6 +235,9 @@ class Environment:
         active = _active_space(recorded)
         if active.id != self.space.id:
             raise SpaceDiffers(self.directory, (active.model, active.id), (self.space.model, self.space.id))
+        if self._lock is not None and recorded.schema < record_codec.SCHEMA:
+            # From now on an earlier version, which would not write what this one expects, does not open it any more.
+            self._record(msgspec.structs.replace(recorded, schema=record_codec.SCHEMA))
         return active.number
 
     def _record_first_space(self) -> int:
@@ -274,11 +248,17 @@ class Environment:
         try:
             # Before the record: a directory that has one needs no second look.
             _sync_names(self.directory)
+        except OSError as error:
+            raise unusable(self.directory, error) from error
+        self._record(record)
+        return space.number
+
+    def _record(self, record: record_codec.DirectoryRecord) -> None:
+        try:
             with self._env.begin(write=True) as txn:
                 txn.put(DIRECTORY_KEY, record_codec.encode(record), db=self.tables.meta)
-        except (lmdb.Error, OSError) as error:
+        except lmdb.Error as error:
             raise unusable(self.directory, error) from error
-        return space.number
 
 
 def project_number(txn: lmdb.Transaction[bytes], environment: Environment, project: str) -> int | None:
@@ -294,11 +274,14 @@ def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
 
     Raises: DirectoryUnusable, AnalyzerTooNew, SchemaTooNew.
     """
-    data = directory / _DATA_FILE
-    # Empty when its very first start was cut short.
-    if not data.is_file() or data.stat().st_size == 0:
-        return None
+    data = directory / DATA_FILE
     try:
+        if not data.exists():
+            return None
+        require_whole(directory)
+        # Empty when its very first start was cut short.
+        if data.stat().st_size == 0:
+            return None
         with (
             lmdb.open(str(directory), readonly=True, lock=is_in_use, max_dbs=_ROOM_FOR_TABLES) as env,
             env.begin() as txn,
@@ -312,20 +295,35 @@ def recorded_model(directory: Path, *, is_in_use: bool = False) -> str | None:
     return None if recorded is None else _active_space(recorded).model
 
 
-def is_full(error: lmdb.Error) -> bool:
-    """Whether an error of LMDB means that the disk or the map has no room."""
-    if isinstance(error, (lmdb.MapFullError, lmdb.DiskError)):
-        return True
-    # A write that a full disk cut short is an I/O error to LMDB.
-    return getattr(error, "code", 0) in (errno.EIO, errno.EDQUOT, errno.EFBIG)
-
-
 def _locked(directory: Path) -> DirectoryLock:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return DirectoryLock(directory)
     except OSError as error:
         raise unusable(directory, error) from error
+
+
+def _data_file(directory: Path, lock: DirectoryLock | None) -> DataFile:
+    """The file that LMDB is about to map; one who writes makes it where the directory is new."""
+    try:
+        if lock is not None and lock.is_of_used_directory:
+            require_data(directory)
+        return DataFile(directory, is_read_only=lock is None)
+    except OSError as error:
+        raise unusable(directory, error) from error
+
+
+def require_data(directory: Path) -> None:
+    """An empty store in the place of a lost one would be found out when it is too late. Raises: DirectoryUnusable."""
+    data = directory / DATA_FILE
+    if data.exists() and data.stat().st_size:
+        return
+    what = "is empty" if data.exists() else "is missing"
+    raise DirectoryUnusable(
+        directory,
+        f"it has held memories, and {DATA_FILE} {what}",
+        f"restore it from a backup, or remove {directory} to begin with nothing",
+    )
 
 
 def _opened(directory: Path, map_bytes: int, *, is_read_only: bool) -> lmdb.Environment:
@@ -392,7 +390,7 @@ def _read_directory(
             raise SchemaTooNew(directory, schema, record_codec.SCHEMA)
         record = record_codec.decode_directory(value)
     except msgspec.MsgspecError as error:
-        raise DirectoryUnusable(directory, f"its record is damaged ({error})", _RESTORE) from error
+        raise DirectoryUnusable(directory, f"its record is damaged ({error})", RESTORE) from error
     if record.analyzer > ANALYZER_VERSION:
         raise AnalyzerTooNew(directory, record.analyzer, ANALYZER_VERSION)
     return record
@@ -404,10 +402,11 @@ def _active_space(record: record_codec.DirectoryRecord) -> record_codec.SpaceRec
 
 def unusable(directory: Path, error: Exception) -> DirectoryUnusable:
     """What to say of a directory that LMDB or the system does not let us use."""
-    if isinstance(error, lmdb.Error) and is_full(error):
-        return DirectoryUnusable(directory, str(error), "make room on the disk")
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         return DirectoryUnusable(directory, "it is not a directory", "choose another directory")
+    cause = cause_of(error)
+    if cause is not None:
+        return DirectoryUnusable(directory, f"{cause[0]} ({error})", f"{cause[1]}, or choose another directory")
     if isinstance(error, lmdb.Error) and not isinstance(error, lmdb.LockError):
-        return DirectoryUnusable(directory, str(error), _RESTORE)
+        return DirectoryUnusable(directory, str(error), RESTORE)
     return DirectoryUnusable(directory, str(error), "give its owner read and write access, or choose another directory")

@@ -10,20 +10,21 @@ from typing import Any
 import lmdb
 import msgspec
 
-from hummock.core.errors import InvalidRequest, ProjectNotFound, StorageFull
-from hummock.core.project import DeletedProject
+from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound, StorageFull
+from hummock.core.project import MAX_PROJECT_BYTES, DeletedProject
 from hummock.ports.models import Clock
 from hummock.ports.store import ProjectRemoval, Reply, WriteRequest, Written
-from hummock.store.errors import DiskFull, MapFull
-from hummock.store.limits import MAX_PROJECT_BYTES, StoreLimits
+from hummock.store.errors import DiskReserveReached, MapFull
+from hummock.store.limits import StoreLimits
 from hummock.store.lmdb import idempotency, keys, op_log, record_codec, text_vectors
-from hummock.store.lmdb.environment import Environment, is_full, project_number
+from hummock.store.lmdb.disk_faults import fault_of
+from hummock.store.lmdb.environment import Environment, project_number
 from hummock.store.lmdb.project_removal import REQUESTS, first_record, remove_project
 from hummock.store.lmdb.term_dictionary import TermDictionaries
 from hummock.store.lmdb.unit_of_work import Unit
 from hummock.store.lmdb.write_batch import WriteBatch
 
-_NEXT_PROJECT_KEY = b"next_project"
+NEXT_PROJECT_KEY = b"next_project"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -33,6 +34,7 @@ class _OpenProject:
     number: int
     record: record_codec.ProjectRecord
     batch: WriteBatch
+    is_new: bool
     operations: int = 0
     is_written_to: bool = False
 
@@ -90,7 +92,8 @@ class GroupTransaction:
         opened.record, opened.is_written_to = record, True
         opened.operations += unit.operations
         self.operations = unit.operations
-        self.has_grown |= unit.has_grown
+        # What is noted of a request that removes nothing takes room as well, and so does a new project.
+        self.has_grown |= unit.has_grown or opened.is_new or (bool(request.request_id) and not unit.has_removed)
         self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
         return Written(seq=record.seq, reply=reply)
 
@@ -139,9 +142,10 @@ class GroupTransaction:
         self.has_begun = True
 
     def _open(self, name: str, now: float, *, creates: bool) -> _OpenProject:
+        is_new = self._txn.get(keys.project_name_key(name), db=self._tables.project) is None
         number, record = self._number_and_record(name, now, creates=creates)
         batch = WriteBatch(self._environment, self._txn, number, self._dictionaries.of(name))
-        opened = self._projects[name] = _OpenProject(number=number, record=record, batch=batch)
+        opened = self._projects[name] = _OpenProject(number=number, record=record, batch=batch, is_new=is_new)
         return opened
 
     def _number_and_record(self, name: str, now: float, *, creates: bool) -> tuple[int, record_codec.ProjectRecord]:
@@ -155,8 +159,8 @@ class GroupTransaction:
         if not name or len(name.encode()) > MAX_PROJECT_BYTES:
             raise InvalidRequest("project", f"has {len(name.encode())} bytes; it must be 1 to {MAX_PROJECT_BYTES}")
         self._begin()
-        number = int.from_bytes(self._txn.get(_NEXT_PROJECT_KEY, b"\x01", db=self._tables.meta), "big")
-        self._txn.put(_NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self._tables.meta)
+        number = int.from_bytes(self._txn.get(NEXT_PROJECT_KEY, b"\x01", db=self._tables.meta), "big")
+        self._txn.put(NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self._tables.meta)
         self._txn.put(keys.project_name_key(name), keys.pack_project(number), db=self._tables.project)
         space = self._environment.space_number
         record = record_codec.ProjectRecord(name=name, create_time=now, active_space=space)
@@ -170,6 +174,11 @@ class Job:
     project: str
     request: WriteRequest[Any] | ProjectRemoval
     future: Future[Written[Any]]
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether others go first."""
+        return isinstance(self.request, WriteRequest) and self.request.is_bulk
 
     def apply(self, group: GroupTransaction) -> Written[Any]:
         """Makes it a part of a transaction."""
@@ -199,7 +208,11 @@ class Outcome:
 
 
 class GroupCommit:
-    """Commits jobs together."""
+    """Commits jobs together.
+
+    Attributes:
+        fault: Why the disk takes no writes, all or those that need room; None while it does.
+    """
 
     def __init__(self, environment: Environment, clock: Clock, quota_bytes: int, limits: StoreLimits) -> None:
         self._environment = environment
@@ -209,7 +222,8 @@ class GroupCommit:
         # Even a removal needs pages before it frees some.
         most = int(environment.map_bytes * (1 - limits.map_reserve_share))
         self.quota_bytes = min(quota_bytes, most)
-        self._over_quota = StorageFull if quota_bytes <= most else MapFull
+        self._is_map_the_limit = quota_bytes > most
+        self.fault: HummockError | None = None
 
     def commit(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Applies as many of the jobs as one transaction takes, at least one, and makes them durable.
@@ -224,13 +238,31 @@ class GroupCommit:
             return self._commit(jobs)
         except lmdb.PanicError:
             raise
+        except HummockError as error:
+            # A file that is not the open one any more, or not whole: nobody's write is taken.
+            return [Outcome(job=job, error=error) for job in jobs]
         except lmdb.Error as error:
             self._dictionaries.clear()
-            if not is_full(error):
-                return [Outcome(job=job, error=error) for job in jobs]
+            failure = self._of_disk(error)
+            if not isinstance(failure, StorageFull):
+                return [Outcome(job=job, error=failure) for job in jobs]
             if len(jobs) == 1:
-                return [Outcome(job=jobs[0], error=self._full(error))]
+                return [Outcome(job=jobs[0], error=failure)]
             return [outcome for job in jobs for outcome in self.commit([job])]
+
+    def probe(self) -> None:
+        """Looks whether the disk takes writes again, where it did not: by one that changes nothing."""
+        if self.fault is None:
+            return
+        try:
+            with self._environment.writing() as txn:
+                self._environment.touch(txn)
+                self._require_disk(self._environment.used_bytes(txn))
+        except lmdb.PanicError:
+            raise
+        except (HummockError, lmdb.Error, OSError):
+            return
+        self.fault = None
 
     def _commit(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Tries without nested transactions first: they copy every page that they touch, and are seldom needed."""
@@ -257,7 +289,7 @@ class GroupCommit:
                 outcomes.append(self._failed(job, error))
             else:
                 outcomes.append(Outcome(job=job, written=written, operations=group.operations))
-            if group.put_bytes > self._limits.group_bytes:
+            if group.put_bytes > self._most_bytes(job):
                 break
         try:
             self._finish(group, txn)
@@ -284,9 +316,13 @@ class GroupCommit:
             else:
                 put_bytes += group.put_bytes
                 outcomes.append(Outcome(job=job, written=written, operations=group.operations))
-            if put_bytes > self._limits.group_bytes:
+            if put_bytes > self._most_bytes(job):
                 break
         return outcomes
+
+    def _most_bytes(self, job: Job) -> int:
+        """After which a transaction ends behind this job: what is interactive waits for the one that is written."""
+        return self._limits.bulk_group_bytes if job.is_bulk else self._limits.group_bytes
 
     def _group(self, txn: lmdb.Transaction[bytes]) -> GroupTransaction:
         return GroupTransaction(self._environment, txn, self._dictionaries, self._clock, self._limits)
@@ -301,21 +337,46 @@ class GroupCommit:
     def _require_room(self, txn: lmdb.Transaction[bytes]) -> None:
         used = self._environment.used_bytes(txn)
         if used > self.quota_bytes:
-            raise self._over_quota(used, self.quota_bytes)
-        free = self._environment.free_disk_bytes()
+            raise self._map_full(used) if self._is_map_the_limit else StorageFull(used, self.quota_bytes)
+        try:
+            self._require_disk(used)
+        except HummockError as error:
+            self.fault = error
+            raise
+
+    def _require_disk(self, used: int) -> None:
+        try:
+            free = self._environment.free_disk_bytes()
+        except OSError as error:
+            raise fault_of(error, self._environment.directory, 0, used) or error from error
         if free < self._limits.disk_reserve_bytes:
-            raise DiskFull(f"{free} bytes are free", used, self.quota_bytes)
+            raise DiskReserveReached(free, self._limits.disk_reserve_bytes, used)
 
     def _failed(self, job: Job, error: Exception) -> Outcome:
-        return Outcome(job=job, error=self._full(error) if isinstance(error, lmdb.Error) and is_full(error) else error)
+        return Outcome(job=job, error=self._of_disk(error) if isinstance(error, lmdb.Error) else error)
 
-    def _full(self, cause: lmdb.Error) -> StorageFull:
+    def _of_disk(self, cause: lmdb.Error) -> Exception:
+        """What callers are told where the map or the disk is at fault; the error itself where neither is."""
         with self._environment.reading() as txn:
             used = self._environment.used_bytes(txn)
-        is_map = isinstance(cause, lmdb.MapFullError)
-        error = MapFull(used, self.quota_bytes) if is_map else DiskFull(str(cause), used, self.quota_bytes)
+        error: HummockError | None
+        if isinstance(cause, lmdb.MapFullError):
+            error = self._map_full(used)
+        else:
+            error = self.fault = fault_of(cause, self._environment.directory, self._free_bytes(), used)
+        if error is None:
+            return cause
         error.__cause__ = cause
         return error
+
+    def _map_full(self, used: int) -> MapFull:
+        return MapFull(used, self.quota_bytes, self._environment.map_bytes - self.quota_bytes)
+
+    def _free_bytes(self) -> int:
+        try:
+            return self._environment.free_disk_bytes()
+        except OSError:
+            return 0
 
 
 class _Spoilt(Exception):

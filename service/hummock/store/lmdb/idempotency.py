@@ -39,7 +39,7 @@ class RequestReads:
 
 def written(record: record_codec.RequestRecord, reply_type: type[Reply]) -> Written[Reply]:
     """The write that was answered so."""
-    return Written(seq=record.seq, reply=msgspec.msgpack.decode(record.reply, type=reply_type))
+    return Written(seq=record.seq, reply=msgspec.msgpack.decode(record.reply, type=reply_type), is_repeat=True)
 
 
 def earlier(

@@ -23,7 +23,7 @@ _NUMBER = struct.Struct(">Q")
 # LMDB's keys have at most 511 bytes.
 _LONGEST_NAME = 400
 _LONGEST_KEY = 511
-_HASH_BYTES = 16
+HASH_BYTES = 16
 
 
 def project_prefix(project: int) -> bytes:
@@ -77,6 +77,12 @@ def chunks_prefix(project: int, space: int, doc: int) -> bytes:
 def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
     """A chunk's vectors, in the order of memories."""
     return _CHUNK.pack(project, space, doc, chunk)
+
+
+def of_chunk_key(key: bytes) -> tuple[int, int, int]:
+    """The space, the document and the chunk in a `chunk_key`."""
+    _, space, doc, chunk = _CHUNK.unpack(key)
+    return int(space), int(doc), int(chunk)
 
 
 def name_key(project: int, name: str) -> bytes:
@@ -154,7 +160,7 @@ def event_key(project: int, number: int) -> bytes:
 
 def hashed(name: str) -> bytes:
     """A name that stands before another in a key, at a fixed length."""
-    return blake2b(name.encode(), digest_size=_HASH_BYTES).digest()
+    return blake2b(name.encode(), digest_size=HASH_BYTES).digest()
 
 
 def usage_key(project: int, scope: bytes, memory_id: str) -> bytes:
@@ -174,7 +180,7 @@ def name_in_key(key: bytes) -> str:
 
 def memory_of_usage_key(key: bytes) -> str:
     """The memory's id at the end of a `usage_key`."""
-    return key[_PROJECT.size + _HASH_BYTES :].decode()
+    return key[_PROJECT.size + HASH_BYTES :].decode()
 
 
 _SLICE_ENTRIES = 1024

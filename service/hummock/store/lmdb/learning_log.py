@@ -96,7 +96,7 @@ def decode_usage(value: bytes) -> Usage:
 
 
 class StoredRows:
-    """What a transaction sees of one project's learning but its log."""
+    """What a transaction sees of one project's learning."""
 
     def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, number: int) -> None:
         """Args are the transaction, the store's tables and the project's number."""
@@ -142,6 +142,12 @@ class StoredRows:
         for key, value in keys.entries(self._txn, self._tables.turn, keys.project_prefix(self._number)):
             yield keys.name_in_key(key), decode_turn(value)
 
+    def events(self, after: int, limit: int) -> list[LoggedEvent]:
+        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
+        prefix = keys.project_prefix(self._number)
+        found = keys.entries(self._txn, self._tables.event, prefix, keys.event_key(self._number, after + 1))
+        return [decode_event(number, value) for number, (_, value) in enumerate(islice(found, limit), start=after + 1)]
+
 
 class StoredLearning(StoredRows):
     """The store's LearningReader."""
@@ -150,12 +156,6 @@ class StoredLearning(StoredRows):
         """Of the newest write that stored or removed an entry; 0 when none did."""
         value = self._txn.get(keys.project_number_key(self._number), db=self._tables.project)
         return 0 if value is None else record_codec.decode_project(value).entries_seq
-
-    def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """At most `limit` events behind the one of number `after` (0: the first), oldest first."""
-        prefix = keys.project_prefix(self._number)
-        found = keys.entries(self._txn, self._tables.event, prefix, keys.event_key(self._number, after + 1))
-        return [decode_event(number, value) for number, (_, value) in enumerate(islice(found, limit), start=after + 1)]
 
 
 class LearningWriting(StoredRows):
@@ -205,6 +205,20 @@ class LearningWriting(StoredRows):
                 self._set_verdicts(memory_id)
         for memory_id in changes.forgotten:
             self._forget(memory_id)
+
+    def rewrite(self, number: int, event: LearningEvent) -> None:
+        """Puts another event in the place of one that is logged; its time stays."""
+        key = keys.event_key(self._number, number)
+        time = decode_event(number, self._txn.get(key, b"", db=self._tables.event)).time
+        self._txn.put(key, encode_event(time, event), db=self._tables.event)
+
+    def drop_scope(self, scope: str) -> None:
+        """Removes the turn and the usage of a scope that no event names any more."""
+        hashed = keys.hashed(scope)
+        for memory_id in self.usage(scope):
+            self._txn.delete(keys.usage_key(self._number, hashed, memory_id), db=self._tables.usage)
+            self._txn.delete(keys.usage_scope_key(self._number, memory_id, hashed), db=self._tables.usage_scope)
+        self._txn.delete(keys.name_key(self._number, scope), db=self._tables.turn)
 
     def forget(self, memory_id: str, *, is_entry: bool) -> None:
         """Forgets a memory that is removed; no event where nothing can be known of it.

@@ -15,7 +15,7 @@ from hummock.core.embedding import Embedding
 from hummock.core.memory import EventPage, Memory, MemoryEvent, MemoryEventType
 from hummock.core.transfer import ExportedMemory, ExportPage
 from hummock.store.limits import EVENT_PAGE_BYTES, EXPORT_PAGE_BYTES
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb import checksums, keys, record_codec
 from hummock.store.lmdb.environment import Environment, Tables
 from hummock.store.views.forward_lists import unpack_terms
 from hummock.store.views.stored import Changes
@@ -45,6 +45,11 @@ def pack_embedding(doc: int) -> bytes:
 def pack_verdict(doc: int) -> bytes:
     """A document of which something else is said now."""
     return _HEAD.pack(_JUDGE, doc)
+
+
+def is_removal(operation: bytes) -> bool:
+    """Whether a document is gone by it."""
+    return operation[0] == _REMOVE
 
 
 def net(operations: Iterable[bytes]) -> Changes:
@@ -101,7 +106,7 @@ def trim(
     trimmed = list(itertools.takewhile(lambda entry: keys.seq_of_op_key(entry[0]) <= due, first))
     for key, value in trimmed:
         txn.delete(key, db=tables.ops)
-        if value[0] == _REMOVE:
+        if is_removal(value):
             txn.delete(key, db=tables.removed)
     record.ops_after = due if len(trimmed) < most else keys.seq_of_op_key(trimmed[-1][0])
 
@@ -131,6 +136,9 @@ def export_behind(
         if read_bytes >= EXPORT_PAGE_BYTES:
             return ExportPage(memories=tuple(memories), removed_ids=removed_ids, next_after=last, seq=record.seq)
         last = keys.doc_of_doc_key(key)
+        if not checksums.is_sound(txn, environment.tables, number, record.active_space, last):
+            environment.damage.note(number, last)
+            continue
         stored = record_codec.decode_memory(value)
         if stored.memory.is_over(now):
             continue
@@ -273,4 +281,10 @@ def _memory(
     if value is None:
         return None, _KEY_BYTES
     payload = txn.get(key, b"", db=environment.tables.payload) if full else b""
+    kept = txn.get(key, db=environment.tables.checksum)
+    if not checksums.matches(kept, checksums.MEMORY, key, value) or (
+        full and not checksums.matches(kept, checksums.PAYLOAD, key, payload)
+    ):
+        environment.damage.note(number, doc)
+        return None, _KEY_BYTES
     return record_codec.memory_of(value, payload if full else None), len(value) + len(payload)

@@ -170,11 +170,12 @@ class Remains:
         """All tables whose keys begin with a project's number, but for the memories; what is counted comes first."""
         tables = self._tables
         return (
-            tables.pending, tables.payload, tables.vector, tables.token, tables.terms, tables.term, tables.column,
-            tables.by_id, tables.by_text, tables.session, tables.settings, tables.ops, tables.removed, tables.request,
-            tables.request_age, tables.learning, tables.event, tables.turn, tables.usage, tables.usage_scope,
-            tables.link, tables.session_record, tables.session_order, tables.session_deleted, tables.message,
-            tables.message_id,
+            tables.pending, tables.payload, tables.checksum, tables.vector, tables.token, tables.terms, tables.term,
+            tables.column, tables.by_id, tables.by_text, tables.session, tables.settings, tables.review, tables.ops,
+            tables.removed,
+            tables.request, tables.request_age, tables.learning, tables.event, tables.turn, tables.usage,
+            tables.usage_scope, tables.link, tables.session_record, tables.session_order, tables.session_deleted,
+            tables.message, tables.message_id,
         )  # fmt: skip # a list of names
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
 import lmdb
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import TextKey
-from hummock.store.lmdb import keys, op_log, record_codec
+from hummock.store.errors import DatabaseDamaged, MemoryDamaged
+from hummock.store.lmdb import checksums, keys, op_log, record_codec
 from hummock.store.lmdb.environment import Environment, Tables, project_number
 from hummock.store.lmdb.learning_log import StoredRows
 from hummock.store.lmdb.record_codec import read_settings
@@ -22,6 +26,8 @@ from hummock.store.views import forward_lists
 from hummock.store.views.columns import ROW, unpack_rows
 from hummock.store.views.growing import Growing
 from hummock.store.views.stored import Changes, Progress, Records, StoredMemories
+
+_log = logging.getLogger(__name__)
 
 
 class LmdbProjects:
@@ -46,17 +52,28 @@ class LmdbProjects:
     @contextmanager
     def reading(self, number: int) -> Iterator[LmdbProject]:
         """A project as it is now, to be left soon: meanwhile no page is reused."""
-        with self._environment.reading() as txn:
+        with self._reading() as txn:
             yield LmdbProject(self._environment, txn, number, self._term_numbers, self.now)
 
     @contextmanager
     def reading_by_name(self, project: str) -> Iterator[LmdbProject | None]:
         """The same; None when there is no such project."""
-        with self._environment.reading() as txn:
+        with self._reading() as txn:
             number = project_number(txn, self._environment, project)
             yield (
                 None if number is None else LmdbProject(self._environment, txn, number, self._term_numbers, self.now)
             )
+
+    @contextmanager
+    def _reading(self) -> Iterator[lmdb.Transaction[bytes]]:
+        """Raises: DatabaseDamaged."""
+        try:
+            with self._environment.reading() as txn:
+                yield txn
+        except (lmdb.CorruptedError, lmdb.PageNotFoundError) as error:
+            damaged = DatabaseDamaged(self._environment.directory, str(error))
+            self._environment.damage.of_database = damaged
+            raise damaged from error
 
     def last_commit(self) -> int:
         """The number of the newest transaction, of whatever process."""
@@ -105,21 +122,79 @@ class LmdbProject:
         return read_settings(self.txn, self._tables.settings, self.number)
 
     def memories(self) -> StoredMemories:
-        """All memories, read slice by slice: what is no array takes little memory, and not for long."""
+        """All memories but those that are damaged."""
+        if not self._environment.damage.of(self.number):
+            try:
+                return self._all_memories()
+            except (_Unsound, ValueError, struct.error):  # the latter: parts that cannot be read
+                pass
+        return self.memories_of(self._sound_docs())
+
+    def _all_memories(self) -> StoredMemories:
+        """Read slice by slice: what is no array takes little memory, and not for long. Raises: _Unsound, ValueError."""
         prefix = keys.project_prefix(self.number)
-        rows_of_slices, ids = [np.empty(0, ROW)], []
+        kept = dict(keys.entries(self.txn, self._tables.checksum, prefix))
+        rows_of_slices, ids, doc_keys = [np.empty(0, ROW)], [], []
         for values in keys.slices(self.txn, self._tables.column, prefix, sum(self.record().kinds.values())):
             some_rows, some_ids = unpack_rows(values)
+            some_keys = [keys.doc_key(self.number, doc) for doc in some_rows["doc"].tolist()]
+            _require_sound(kept, checksums.COLUMN, some_keys, values)
             rows_of_slices.append(some_rows)
+            doc_keys.extend(some_keys)
             ids.extend(some_ids)
         rows = np.concatenate(rows_of_slices)
-        lists = [forward_lists.join(some) for some in keys.slices(self.txn, self._tables.terms, prefix, len(rows))]
+        if not kept.keys() <= set(doc_keys):
+            raise _Unsound
+        lists: list[forward_lists.ForwardLists] = []
+        for values in keys.slices(self.txn, self._tables.terms, prefix, len(rows)):
+            start = sum(map(len, lists))
+            _require_sound(kept, checksums.TERMS, doc_keys[start : start + len(values)], values)
+            lists.append(forward_lists.join(values))
         dim, chunks = self._environment.space.dim, int(rows["chunk_count"].sum(dtype=np.int64))
         halves: Growing[np.uint16] = Growing.with_room(chunks, (dim,), np.uint16)
-        space = keys.space_prefix(self.number, self.record().active_space)
-        for values in keys.slices(self.txn, self._tables.vector, space, chunks):
+        number, space = self.number, self.record().active_space
+        places = iter([(doc, chunk) for doc, count in rows[["doc", "chunk_count"]].tolist() for chunk in range(count)])
+        for values in keys.slices(self.txn, self._tables.vector, keys.space_prefix(number, space), chunks):
+            for value, (doc, chunk) in zip(values, places, strict=False):
+                sums, key = kept.get(keys.doc_key(number, doc)), keys.chunk_key(number, space, doc, chunk)
+                if not checksums.matches(sums, checksums.vector_place(chunk), key, value):
+                    raise _Unsound
             halves = halves.extended(_halves(values, dim))
+        if not len(rows) == sum(map(len, lists)) or halves.size != chunks:
+            raise _Unsound
         return StoredMemories(rows=rows, ids=ids, lists=lists, halves=halves)
+
+    def _sound_docs(self) -> list[int]:
+        """The documents all of whose parts are what was written, ascending; the others are noted."""
+        prefix = keys.project_prefix(self.number)
+        tables, space = self._tables, self.record().active_space
+        found = {key for table in (tables.checksum, tables.column) for key, _ in keys.entries(self.txn, table, prefix)}
+        sound, damaged = [], []
+        for doc in sorted(map(keys.doc_of_doc_key, found)):
+            if checksums.is_sound(self.txn, tables, self.number, space, doc) and self._is_legible(doc):
+                sound.append(doc)
+            else:
+                self._note_damage(doc)
+                damaged.append(doc)
+        # Others that were known are gone, or were written again.
+        self._environment.damage.settle(self.number, damaged)
+        return sound
+
+    def _is_legible(self, doc: int) -> bool:
+        """Whether the parts of a document can be read and fit together, where no checksums were kept of it."""
+        key = keys.doc_key(self.number, doc)
+        try:
+            record_codec.memory_of(
+                self.txn.get(key, b"", db=self._tables.memory), self.txn.get(key, b"", db=self._tables.payload)
+            )
+            one = self.memories_of([doc])
+            return len(one.ids) == sum(map(len, one.lists)) == 1 and one.halves.size == one.rows["chunk_count"][0]
+        except (msgspec.MsgspecError, ValueError, struct.error):
+            return False
+
+    def _note_damage(self, doc: int) -> None:
+        if self._environment.damage.note(self.number, doc):
+            _log.error("a memory is damaged on the disk and left out: project number %d, document %d", self.number, doc)
 
     def memories_of(self, docs: Sequence[int]) -> StoredMemories:
         """These memories, all of which are there; their documents ascend."""
@@ -146,6 +221,10 @@ class LmdbProject:
         """The numbers of terms, in order; None for what nothing has ever held."""
         return self._term_numbers.numbers_of(self.txn, self.number, terms)
 
+    def has_any_term(self, terms: Sequence[str]) -> bool:
+        """Whether a memory holds, or once held, one of these terms."""
+        return self._term_numbers.has_any(self.txn, self.number, terms)
+
     def numbers_behind(self, prefix: str, most: int | None = None) -> dict[str, int]:
         """The rest of every term that begins so, or of the first ones, and its number."""
         begin = keys.name_key(self.number, prefix)
@@ -157,14 +236,34 @@ class LmdbProject:
         memory, payload = self.records(doc, full=full)
         if not memory:
             return None
-        found = record_codec.memory_of(memory, payload if full else None)
+        found = self._decoded(doc, memory, payload if full else None)
         return None if found.expire_time is not None and found.is_over(self._now()) else found
 
+    def _decoded(self, doc: int, memory: bytes, payload: bytes | None) -> Memory:
+        try:
+            return record_codec.memory_of(memory, payload)
+        except msgspec.MsgspecError as error:  # of before there were checksums
+            self._note_damage(doc)
+            raise MemoryDamaged("", doc) from error
+
     def records(self, doc: int, *, full: bool) -> Records:
-        """A memory and, if it is asked for in full, its payload; nothing of one that was removed."""
+        """A memory and, if it is asked for in full, its payload; nothing of one that was removed.
+
+        Raises: MemoryDamaged.
+        """
         key = keys.doc_key(self.number, doc)
         payload = self.txn.get(key, b"", db=self._tables.payload) if full else b""
-        return self.txn.get(key, b"", db=self._tables.memory), payload
+        memory = self.txn.get(key, b"", db=self._tables.memory)
+        self._require(key, memory, payload if full else None)
+        return memory, payload
+
+    def _require(self, key: bytes, memory: bytes, payload: bytes | None) -> None:
+        kept = self.txn.get(key, db=self._tables.checksum)
+        try:
+            checksums.require(kept, key, "", memory, payload)
+        except MemoryDamaged as damaged:
+            self._note_damage(damaged.doc)
+            raise
 
     def decoded(self, records: Records) -> Memory:
         """The memory of its records; without a payload where there is no record of one."""
@@ -173,8 +272,8 @@ class LmdbProject:
 
     def payload(self, doc: int) -> Payload | None:
         """A memory's payload; None when it was removed."""
-        value = self.txn.get(keys.doc_key(self.number, doc), db=self._tables.payload)
-        return None if value is None else record_codec.decode_payload(value)
+        memory, payload = self.records(doc, full=True)
+        return record_codec.decode_payload(payload) if memory else None
 
     def called(self, limit: int) -> list[tuple[str, ...]]:
         """The titles and keywords of at most so many memories that have keywords, by their ids."""
@@ -188,10 +287,16 @@ class LmdbProject:
                 found.append((memory.index.title, *keywords))
         return found
 
-    def tokens(self, doc: int, chunk: int) -> bytes:
-        """A chunk's token vectors, int8; nothing where a write removed it: it is missed when the memory is loaded."""
-        key = keys.chunk_key(self.number, self._environment.space_number, doc, chunk)
-        return self.txn.get(key, b"", db=self._tables.token)
+    def tokens(self, chunks: Iterable[tuple[int, int]]) -> list[bytes]:
+        """The token vectors of chunks, int8, by their documents and their numbers in these.
+
+        Nothing of one that a write removed: it is missed when the memory is loaded.
+        """
+        space = self._environment.space_number
+        wanted = [keys.chunk_key(self.number, space, doc, chunk) for doc, chunk in chunks]
+        with self.txn.cursor(self._tables.token) as cursor:
+            found = dict(cursor.getmulti(wanted))
+        return [found.get(key, b"") for key in wanted]
 
 
 def doc_of(txn: lmdb.Transaction[bytes], tables: Tables, number: int, memory_id: str) -> int | None:
@@ -208,6 +313,17 @@ def find_by_text(txn: lmdb.Transaction[bytes], tables: Tables, number: int, key:
         value = txn.get(keys.doc_key(number, doc), b"", db=tables.memory)
         return record_codec.decode_memory(value).memory.id
     return None
+
+
+class _Unsound(Exception):
+    """Something is not what was written; which it is is found out memory by memory."""
+
+
+def _require_sound(kept: Mapping[bytes, bytes], place: int, doc_keys: Sequence[bytes], values: Sequence[bytes]) -> None:
+    """Raises: _Unsound."""
+    for key, value in zip(doc_keys, values, strict=True):
+        if not checksums.matches(kept.get(key), place, key, value):
+            raise _Unsound
 
 
 def _halves(values: list[bytes], dim: int) -> NDArray[np.uint16]:

@@ -17,7 +17,7 @@ import lmdb
 import msgspec
 
 from hummock.core.memory import Memory
-from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb import checksums, keys, record_codec
 from hummock.store.lmdb.environment import DIRECTORY_KEY, Environment, unusable
 from hummock.store.lmdb.learning_log import StoredRows
 from hummock.store.lmdb.write_batch import WriteBatch
@@ -115,9 +115,14 @@ class _Reanalysis:
             if profile is not None and profile.words:
                 (learned,) = batch.forward_lists([learned_terms(profile.words)], record)
                 stored = with_learned(stored, learned)
+            doc, space = keys.doc_of_doc_key(key), record.active_space
+            is_sound = checksums.is_sound(txn, tables, number, space, doc)
             txn.put(key, stored, db=tables.terms)
             row = txn.get(key, b"", db=tables.column)
-            txn.put(key, reanalysed(row, memory, forward_lists.length(one)), db=tables.column)
+            tokens = txn.get(keys.chunk_key(number, space, doc, 0), b"", db=tables.token)
+            txn.put(key, reanalysed(row, memory, forward_lists.length(one), tokens), db=tables.column)
+            if is_sound:
+                checksums.seal(txn, tables, number, space, doc)
         # Directories of before did not note that either.
         record.has_superseding |= any(memory.supersedes for _, memory in memories)
         txn.put(keys.project_number_key(number), record_codec.encode(record), db=tables.project)

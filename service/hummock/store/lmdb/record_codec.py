@@ -16,10 +16,13 @@ from msgspec.structs import astuple, fields
 from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.recall import DecayMode
+from hummock.core.review import Held, ReviewPolicy
+from hummock.core.secrets import SecretPolicy
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.store.lmdb import keys
 
-SCHEMA = 1
+SCHEMA = 2
+"""2: memories have checksums."""
 
 
 class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
@@ -163,6 +166,7 @@ decode_directory = msgspec.msgpack.Decoder(DirectoryRecord).decode
 decode_reanalysed = msgspec.msgpack.Decoder(Reanalysed).decode
 decode_project = msgspec.msgpack.Decoder(ProjectRecord).decode
 decode_payload = msgspec.msgpack.Decoder(Payload).decode
+decode_held = msgspec.msgpack.Decoder(Held).decode
 decode_request = msgspec.msgpack.Decoder(RequestRecord).decode
 
 _PAYLOAD = Memory.__struct_fields__.index("payload")
@@ -241,6 +245,10 @@ _PRESETS = [
     place for place, group in enumerate(msgspec.structs.astuple(NO_SETTINGS)) if isinstance(group, PresetSettings)
 ]
 _ORIGINS_PLACE = PresetSettings.__struct_fields__.index("origins")
+_POLICIES = {
+    ProjectSettings.__struct_fields__.index("secrets"): frozenset(SecretPolicy),
+    ProjectSettings.__struct_fields__.index("review"): frozenset(ReviewPolicy),
+}
 _DECAY_MODE = PresetSettings.__struct_fields__.index("decay_mode")
 
 
@@ -272,6 +280,9 @@ def unpack(value: bytes) -> ProjectSettings:
     values = decode_array(value)
     for place in _PRESETS:
         _skip_unknown(values[place] if place < len(values) else [])
+    for place, known in _POLICIES.items():
+        if len(values) > place and values[place] and values[place][0] not in known:
+            values[place] = []
     return msgspec.convert(values, ProjectSettings)
 
 

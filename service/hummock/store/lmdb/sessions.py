@@ -225,6 +225,7 @@ class SessionUnit:
         self._project = number
         self._on_change = on_change
         self.has_put = False
+        self.has_removed = False
         self.put_bytes = 0
 
     def get(self, session_id: str) -> Session | None:
@@ -278,6 +279,7 @@ class SessionUnit:
     def delete(self, session_id: str) -> None:
         """Makes a session that is there disappear; its messages are left to `clear`."""
         self._on_change()
+        self.has_removed = True
         record = self._present(session_id)
         self._leave_order(record)
         self._txn.delete(session_key(self._project, session_id), db=self._tables.session_record)
@@ -290,6 +292,7 @@ class SessionUnit:
             # Positions, not texts: a text may have half a megabyte.
             found = list(islice(keys.entries(self._txn, self._tables.message_id, prefix), limit + 1))
             self._on_change()
+            self.has_removed = True
             for by_id, position in found[:limit]:
                 self._txn.delete(prefix + position, db=self._tables.message)
                 self._txn.delete(by_id, db=self._tables.message_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import islice
 from pathlib import Path
@@ -13,8 +13,9 @@ import numpy as np
 from hummock.core.candidates import Candidates, Gathered, GroupQuery, Standing
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import SeqNotReached, Unavailable
-from hummock.core.memory import EventPage, Filter, Memory
+from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import NO_NAMES, DeletedProject, GivenNames, Project, StoreStatus
+from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports.models import Clock
 from hummock.ports.store import (
@@ -28,6 +29,7 @@ from hummock.ports.store import (
     WriteRequest,
     Written,
 )
+from hummock.store.errors import MemoryDamaged
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb import keys, record_codec, text_vectors
 from hummock.store.lmdb.environment import Environment, project_number
@@ -39,8 +41,11 @@ from hummock.store.lmdb.op_log import events_behind, export_behind
 from hummock.store.lmdb.project_removal import Remains
 from hummock.store.lmdb.reads import LmdbProject, LmdbProjects, doc_of, find_by_text
 from hummock.store.lmdb.reanalyse import Say, reanalyse
+from hummock.store.lmdb.review import ReviewReads
 from hummock.store.lmdb.sessions import SessionReads
+from hummock.store.lmdb.upkeep import Upkeep
 from hummock.store.lmdb.writer import Writer
+from hummock.store.search.crossing import foreign_count
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
@@ -65,6 +70,7 @@ class StoreReads:
         self._views = views
         self._halves = Halves()
         self.sessions = SessionReads(environment)
+        self.review = ReviewReads(environment)
 
     def candidates(self, project: str, queries: Sequence[GroupQuery], min_seq: int) -> Gathered:
         """What each query finds, read at one moment."""
@@ -113,7 +119,22 @@ class StoreReads:
     def load(self, project: str, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         """The memories of these numbers, in order; None where one was removed since."""
         with self._projects.reading_by_name(project) as stored:
-            return [None if stored is None else stored.memory(doc, full=full) for doc in docs]
+            return [None if stored is None else self._sound(project, stored, doc, full=full) for doc in docs]
+
+    def _sound(self, project: str, stored: LmdbProject, doc: int, *, full: bool) -> Memory | None:
+        """None also of a memory that is damaged, which the next view of the project leaves out."""
+        try:
+            return stored.memory(doc, full=full)
+        except MemoryDamaged:
+            self._views.forget(project)
+            return None
+
+    def damaged(self, project: str) -> int:
+        """How many memories of a project are known to be damaged; see `ports.Recallable`."""
+        if not self._environment.damage.is_any:
+            return 0
+        number = self._projects.number_of(project)
+        return 0 if number is None else len(self._environment.damage.of(number))
 
     def neighbours(
         self, project: str, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
@@ -131,8 +152,19 @@ class StoreReads:
             _require_seq(min_seq, 0 if stored is None else stored.record().seq)
             if stored is None:
                 return [None] * len(memory_ids)
-            docs = [doc_of(stored.txn, self._tables, stored.number, memory_id) for memory_id in memory_ids]
-            return [None if doc is None else stored.memory(doc, full=full) for doc in docs]
+            return [self._named(stored, memory_id, full=full) for memory_id in memory_ids]
+
+    def _named(self, stored: LmdbProject, memory_id: str, *, full: bool) -> Memory | None:
+        """Raises: MemoryDamaged."""
+        doc = doc_of(stored.txn, self._tables, stored.number, memory_id)
+        try:
+            memory = None if doc is None else stored.memory(doc, full=full)
+        except MemoryDamaged as error:
+            raise MemoryDamaged(memory_id, error.doc) from error
+        # An id that leads to another memory is as damaged as its record would be.
+        if doc is not None and memory is not None and memory.id != memory_id:
+            raise MemoryDamaged(memory_id, doc)
+        return memory
 
     def superseded_by(self, project: str, memory_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """The ids of the memories that replace each of these, where there are any; see `ports.Store`."""
@@ -163,7 +195,7 @@ class StoreReads:
             waiting = keys.entries(stored.txn, self._tables.pending, keys.project_prefix(stored.number))
             docs = (keys.doc_of_doc_key(key) for key, _ in waiting)
             if stored.record().has_expiring:
-                docs = (doc for doc in docs if stored.memory(doc, full=False) is not None)
+                docs = (doc for doc in docs if self._sound(project, stored, doc, full=False) is not None)
             return list(islice(docs, limit))
 
     def vectors(self, digests: Sequence[bytes]) -> list[Embedding | None]:
@@ -241,19 +273,20 @@ class StoreReads:
     def holds_any(self, project: str, terms: Sequence[str]) -> bool:
         """Whether the project has one of these terms; see `ports.Store`."""
         with self._projects.reading_by_name(project) as stored:
-            return stored is not None and any(stored.term_numbers([term]) != [None] for term in terms)
+            return stored is not None and stored.has_any_term(terms)
+
+    def foreign(self, project: str, kinds: Collection[MemoryKind], mark: int) -> int:
+        """How many memories of these kinds may be in another language; see `ports.Recallable`."""
+        view = self._views.view(project)
+        return 0 if view is None else foreign_count(view.at(self._projects.now()), kinds, mark)
 
     def given_names(self, project: str) -> GivenNames:
         """What a project calls things; see `ports.Recallable`."""
         view = self._views.view(project)
-        if view is None:
-            return NO_NAMES
-        view = view.at(self._projects.now())
-        known = view.given_names.known
+        known = None if view is None else view.at(self._projects.now()).given_names.known
         if known is not None:
             return known
-        with self._projects.reading(view.number) as stored:
-            return view.given_names.get(view.columns, stored)
+        return self._read(project, lambda view, stored: view.given_names.get(view.columns, stored)) or NO_NAMES
 
     def generation(self, project: str) -> Generation:
         """A project's newest generation; see `ports.Store`."""
@@ -267,6 +300,11 @@ class StoreReads:
                     return Generation(seq=record.seq, content_seq=record.content_seq, settings=stored.settings())
             view = self._views.view(project)
         return Generation(seq=0, content_seq=0) if view is None else _generation(view.at(self._projects.now()))
+
+    def settings(self, project: str) -> ProjectSettings:
+        """What a project sets for itself; see `ports.Store`."""
+        with self._projects.reading_by_name(project) as stored:
+            return NO_SETTINGS if stored is None else stored.settings()
 
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """What is read of a project's learning at one moment."""
@@ -308,6 +346,9 @@ class StoreReads:
                     return read(timely, stored)
             except Outdated:
                 self._views.newer_view(project)
+            except MemoryDamaged:
+                # It is known by now, and the next view is without it.
+                self._views.forget(project)
         raise Unavailable(f"project {project} is being changed all the time; try again")
 
     def _project(self, record: record_codec.ProjectRecord) -> Project:
@@ -364,8 +405,9 @@ def open_store(
             views.forget(project)
             remains.come()
 
-        writer = Writer(group, views.publish, idle, limits.group_jobs, removed)
-        return EmbeddedStore(environment, projects, views, writer, requests, group.quota_bytes)
+        upkeep = Upkeep(environment, group, clock)
+        writer = Writer(group, views.publish, idle, limits.group_jobs, removed, upkeep.look)
+        return EmbeddedStore(environment, projects, views, writer, requests, group.quota_bytes, upkeep)
     except BaseException:
         environment.close()
         raise
@@ -418,8 +460,10 @@ class EmbeddedStore(StoreReads):
         writer: Writer,
         requests: RequestReads,
         quota_bytes: int,
+        upkeep: Upkeep,
     ) -> None:
         super().__init__(environment, projects, views)
+        self._upkeep = upkeep
         self._writer = writer
         self._requests = requests
         self._quota_bytes = quota_bytes
@@ -463,7 +507,13 @@ class EmbeddedStore(StoreReads):
             loaded_project_count=loaded_project_count,
             loaded_bytes=loaded_bytes,
             pending_count=pending_count,
+            damaged_count=self._environment.damage.count,
+            write_fault=self._writer.stopped or self._upkeep.write_fault,
         )
+
+    def trouble(self) -> str:
+        """Why the service cannot be relied on; see `ports.Store`."""
+        return self._writer.stopped or self._upkeep.trouble
 
     def close(self) -> None:
         """Finishes the queued writes and releases the directory. Reads must have ended."""

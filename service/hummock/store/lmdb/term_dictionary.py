@@ -68,20 +68,25 @@ class TermNumbers:
 
     def numbers_of(self, txn: lmdb.Transaction[bytes], project: int, terms: Sequence[str]) -> list[int | None]:
         """The numbers of terms, in order; what is not known yet is read, what nothing has ever held is asked again."""
-        known = self._known.setdefault(project, {})
-        found = [known.get(term) for term in terms]
-        return [
-            self._read(txn, project, term) if number is None else number
-            for term, number in zip(terms, found, strict=True)
-        ]
+        known = self._known.get(project, {})
+        unknown = [term for term in terms if term not in known]
+        found = self._read(txn, project, unknown) if unknown else {}
+        return [known[term] if term in known else found.get(term) for term in terms]
 
-    def _read(self, txn: lmdb.Transaction[bytes], project: int, term: str) -> int | None:
-        value = txn.get(keys.name_key(project, term), db=self._tables.term)
-        if value is None:
-            return None
-        number = int.from_bytes(value, "little")
-        if self._held >= self._most_terms:
-            self._known, self._held = {}, 0
-        self._known.setdefault(project, {})[term] = number
-        self._held += 1
-        return number
+    def has_any(self, txn: lmdb.Transaction[bytes], project: int, terms: Sequence[str]) -> bool:
+        """Whether one of the terms has a number; nothing is read where that is known of one."""
+        known = self._known.get(project, {})
+        return any(term in known for term in terms) or bool(self._read(txn, project, terms))
+
+    def _read(self, txn: lmdb.Transaction[bytes], project: int, terms: Sequence[str]) -> dict[str, int]:
+        """The numbers of those that have one."""
+        asked = dict(zip(keys.name_keys(project, terms), terms, strict=True))
+        with txn.cursor(self._tables.term) as cursor:
+            # One call: most of what is asked is not there, and a call takes longer than a look.
+            read = {asked[key]: int.from_bytes(value, "little") for key, value in cursor.getmulti(list(asked))}
+        if read:
+            if self._held >= self._most_terms:
+                self._known, self._held = {}, 0
+            self._known.setdefault(project, {}).update(read)
+            self._held += len(read)
+        return read

@@ -61,6 +61,11 @@ def retire(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, diges
     txn.put(time + digest, b"", db=tables.retired_age)
 
 
+def drop(txn: lmdb.Transaction[bytes], tables: Tables, chunk_key: bytes, digest: bytes) -> None:
+    """A chunk is about to be removed, and leaves nothing."""
+    txn.delete(digest + chunk_key, db=tables.by_digest)
+
+
 def trim(txn: lmdb.Transaction[bytes], tables: Tables, now: float, limits: StoreLimits) -> None:
     """Forgets some vectors of removed texts: those that are too old, and the oldest where all take too much room."""
     stat = txn.stat(tables.retired)

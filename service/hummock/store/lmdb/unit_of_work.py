@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import lmdb
+import msgspec
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, MemoryKind, Terms
 from hummock.core.project import ProjectInfo
-from hummock.core.settings import ProjectSettings
+from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.ports.store import LearningUnit, TextKey
-from hummock.store.lmdb import keys, op_log, record_codec, text_vectors
+from hummock.store.errors import MemoryDamaged
+from hummock.store.lmdb import checksums, keys, op_log, record_codec, text_vectors
 from hummock.store.lmdb.environment import Tables
 from hummock.store.lmdb.learning_log import LearningWriting
 from hummock.store.lmdb.reads import doc_of, find_by_text
 from hummock.store.lmdb.record_codec import read_settings, write_settings
+from hummock.store.lmdb.review import ReviewUnit
 from hummock.store.lmdb.sessions import SessionUnit
 from hummock.store.lmdb.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
 from hummock.store.views.columns import NOBODY, judged
@@ -57,6 +60,7 @@ class Unit:
         self.put_bytes = 0
         self.has_changed = False
         self.sessions = SessionUnit(txn, tables, number, begin)
+        self.review = ReviewUnit(txn, tables, number, begin)
 
     def get(self, memory_id: str) -> Memory | None:
         """The memory as this unit of work sees it, with its payload; None of one that has expired."""
@@ -66,8 +70,11 @@ class Unit:
         doc = self._doc(memory_id)
         if doc is None:
             return None
-        payload = self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.payload)
-        memory = record_codec.memory_of(self._stored(doc), payload)
+        key = keys.doc_key(self._number, doc)
+        value, payload = self._stored(doc), self._txn.get(key, b"", db=self._tables.payload)
+        kept = self._txn.get(key, db=self._tables.checksum)
+        checksums.require(kept, key, memory_id, value, payload)
+        memory = record_codec.memory_of(value, payload)
         return None if memory.is_over(self._now) else memory
 
     def find_by_text(self, key: TextKey) -> str | None:
@@ -123,7 +130,7 @@ class Unit:
         self.has_put = True
         return True
 
-    def delete(self, memory_id: str) -> bool:
+    def delete(self, memory_id: str, *, keeps_vectors: bool = True) -> bool:
         """Removes a memory. False when there is none; also of one that has expired, which goes all the same."""
         doc = self._doc(memory_id)
         if doc is None:
@@ -132,7 +139,7 @@ class Unit:
         memory = self._memory(doc).memory
         is_entry = memory.kind is MemoryKind.ENTRY
         self._txn.delete(keys.name_key(self._number, memory_id), db=self._tables.by_id)
-        self._remove(doc)
+        self._remove(doc, keeps_vectors=keeps_vectors)
         self._learning.forget(memory_id, is_entry=is_entry)
         return not memory.is_over(self._now)
 
@@ -146,7 +153,12 @@ class Unit:
     @property
     def has_grown(self) -> bool:
         """Whether something was written that takes room."""
-        return self.has_put or self.sessions.has_put or self._learning.has_grown
+        return self.has_put or self.sessions.has_put or self.review.has_put or self._learning.has_grown
+
+    @property
+    def has_removed(self) -> bool:
+        """Whether something was removed, so that room is left for what is noted of the write."""
+        return bool(self._removed) or self.sessions.has_removed or self.review.has_removed
 
     def finish(self) -> None:
         """Hands over what is still to be written; the unit of work is over."""
@@ -173,6 +185,7 @@ class Unit:
     def set_settings(self, settings: ProjectSettings) -> None:
         """Replaces what the project sets for itself."""
         self.has_changed |= settings != self.settings()
+        self.has_put |= settings != NO_SETTINGS
         self._begin()
         write_settings(self._txn, self._tables.settings, self._number, settings)
 
@@ -185,7 +198,10 @@ class Unit:
         return doc_of(self._txn, self._tables, self._number, memory_id)
 
     def _memory(self, doc: int) -> record_codec.MemoryRecord:
-        return record_codec.decode_memory(self._stored(doc))
+        try:
+            return record_codec.decode_memory(self._stored(doc))
+        except msgspec.MsgspecError as error:
+            raise MemoryDamaged("", doc) from error
 
     def _stored(self, doc: int) -> bytes:
         return self._txn.get(keys.doc_key(self._number, doc), b"", db=self._tables.memory)
@@ -228,16 +244,21 @@ class Unit:
         old = self._txn.get(key, b"", db=self._tables.column)
         new = judged(old, self._verdicts(self._memory(doc).memory))
         if new != old:
+            space = self._record.active_space
+            is_sound = checksums.is_sound(self._txn, self._tables, self._number, space, doc)
             self._txn.put(key, new, db=self._tables.column)
+            if is_sound:
+                checksums.seal(self._txn, self._tables, self._number, space, doc)
             self._note(op_log.pack_verdict(doc))
 
-    def _remove(self, doc: int) -> bytes:
+    def _remove(self, doc: int, *, keeps_vectors: bool = True) -> bytes:
         """Removes all of a document but its id, which may name another one from now on; gives its forward list."""
         self._begin()
         record = self._memory(doc)
         doc_key = keys.doc_key(self._number, doc)
         forward_list = self._txn.get(doc_key, b"", db=self._tables.terms)
-        for table in (self._tables.memory, self._tables.payload, self._tables.column, self._tables.terms):
+        tables = self._tables
+        for table in (tables.memory, tables.payload, tables.column, tables.terms, tables.checksum):
             self._txn.delete(doc_key, db=table)
         if not record.memory.chunk_count:
             self._txn.delete(doc_key, db=self._tables.pending)
@@ -245,8 +266,11 @@ class Unit:
         digests = text_vectors.split(record.digests)
         for chunk in range(record.memory.chunk_count):
             chunk_key = keys.chunk_key(self._number, self._record.active_space, doc, chunk)
-            if digest := next(digests, None):
+            digest = next(digests, None)
+            if digest and keeps_vectors:
                 text_vectors.retire(self._txn, self._tables, chunk_key, digest, self._now)
+            elif digest:
+                text_vectors.drop(self._txn, self._tables, chunk_key, digest)
             self._txn.delete(chunk_key, db=self._tables.vector)
             self._txn.delete(chunk_key, db=self._tables.token)
         if record.text:

@@ -11,9 +11,9 @@ import numpy as np
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import Memory, Terms
-from hummock.store.lmdb import keys, record_codec, text_vectors
+from hummock.store.lmdb import checksums, keys, record_codec, text_vectors
 from hummock.store.lmdb.environment import Environment, Tables
-from hummock.store.views.columns import pack_row, rechunked, renumbered
+from hummock.store.views.columns import TokenSign, embedded, pack_row, renumbered
 from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
 
 
@@ -25,6 +25,7 @@ def move_doc(
     The old document, and the memory's id, are left to the caller.
     """
     old_key, new_key = keys.doc_key(number, old), keys.doc_key(number, new)
+    is_sound = checksums.is_sound(txn, tables, number, space, old)
     value = txn.get(old_key, b"", db=tables.memory)
     record = record_codec.decode_memory(value)
     txn.put(new_key, value, db=tables.memory)
@@ -39,10 +40,17 @@ def move_doc(
             part = txn.get(old_chunk, db=table)
             if part is not None:
                 txn.put(new_chunk, part, db=table)
+    for chunk, digest in enumerate(text_vectors.split(record.digests)):
+        text_vectors.note(txn, tables, keys.chunk_key(number, space, new, chunk), digest)
     if record.text:
         txn.put(keys.text_key(number, record.text, new), b"", db=tables.by_text)
     if record.memory.expire_time is not None:
         txn.put(keys.expiry_key(record.memory.expire_time, number, new), b"", db=tables.expiry)
+    if is_sound:
+        checksums.seal(txn, tables, number, space, new)
+    else:
+        # Those of the other key: what is damaged stays so.
+        txn.put(new_key, txn.get(old_key, b"", db=tables.checksum), db=tables.checksum)
     return record.memory
 
 
@@ -144,7 +152,15 @@ class WriteBatch:
             record_codec.encode_memory(put.memory, put.text, put.position, digests_of(put.embeddings)) for put in puts
         ]
         rows = [
-            pack_row(put.memory, put.doc, length(put.terms), put.position, len(put.embeddings), put.verdicts)
+            pack_row(
+                put.memory,
+                put.doc,
+                length(put.terms),
+                put.position,
+                len(put.embeddings),
+                put.verdicts,
+                TokenSign.of(put.embeddings),
+            )
             for put in puts
         ]
         own = self.forward_lists([put.terms for put in puts], record)
@@ -154,6 +170,8 @@ class WriteBatch:
         self.put(tables.column, zip(doc_keys, rows, strict=True))
         self.put(tables.terms, zip(doc_keys, lists, strict=True))
         self.put_embeddings([(put.doc, put.embeddings) for put in puts], record.active_space)
+        for put in puts:
+            checksums.seal(self._txn, tables, number, record.active_space, put.doc)
         pending = [key for key, put in zip(doc_keys, puts, strict=True) if not put.embeddings]
         self.put(tables.pending, [(key, b"") for key in pending])
         record.pending += len(pending)
@@ -177,14 +195,17 @@ class WriteBatch:
     ) -> None:
         """Puts the vectors of a document in the tables that waits for them; all else of it stays as it is."""
         key = keys.doc_key(self._number, doc)
+        is_sound = checksums.is_sound(self._txn, self._tables, self._number, record.active_space, doc)
         memory = msgspec.structs.replace(stored.memory, chunk_count=len(embeddings))
-        row = rechunked(self._txn.get(key, b"", db=self._tables.column), len(embeddings))
+        row = embedded(self._txn.get(key, b"", db=self._tables.column), embeddings)
         value = record_codec.encode_memory(memory, stored.text, stored.session_position, digests_of(embeddings))
         self._txn.put(key, value, db=self._tables.memory)
         self._txn.put(key, row, db=self._tables.column)
         self._txn.delete(key, db=self._tables.pending)
         record.pending -= 1
         self.put_embeddings([(doc, embeddings)], record.active_space)
+        if is_sound:
+            checksums.seal(self._txn, self._tables, self._number, record.active_space, doc)
 
     def put_embeddings(self, docs: Iterable[tuple[int, Sequence[Embedding]]], space: int) -> None:
         """Puts the vectors of these documents, which ascend."""

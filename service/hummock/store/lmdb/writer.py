@@ -1,9 +1,12 @@
-"""The one thread that writes. Writes that arrive while one is made durable share the next fsync."""
+"""The one thread that writes. Writes that arrive while one is made durable share the next fsync.
+
+Interactive writes go before bulk, of which each group takes some: the share is BULK_SHARE.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
@@ -17,11 +20,21 @@ from hummock.store.lmdb.group import GroupCommit, Job, Outcome
 
 _GROUPS_A_PAUSE = 16
 
+BULK_SHARE = 8
+"""One place in so many of a group is for bulk writes, however many interactive ones wait."""
+
+_WATCH_S = 1.0
+"""Between two looks at what lies below, while nothing is written."""
+
 _log = logging.getLogger(__name__)
 
 
 class Writer:
-    """Takes jobs from any thread, commits them in groups, publishes, and only then tells the callers."""
+    """Takes jobs from any thread, commits them in groups, publishes, and only then tells the callers.
+
+    Attributes:
+        stopped: Why nothing is written any more, for people; empty while all is well.
+    """
 
     def __init__(
         self,
@@ -30,6 +43,7 @@ class Writer:
         idle: Callable[[], bool],
         group_jobs: int,
         removed: Callable[[str], None] = lambda project: None,
+        watch: Callable[[], None] = lambda: None,
     ) -> None:
         """Starts the thread.
 
@@ -39,16 +53,22 @@ class Writer:
             idle: Called while nothing is queued: does a little, or says that nothing is left to do.
             group_jobs: Jobs of one group.
             removed: Told of a project that is gone, before what was written behind that is published.
+            watch: Called every second or so.
         """
         self._group = group
         self._publish = publish
         self._idle = idle
         self._group_jobs = group_jobs
         self._removed = removed
+        self._watch = watch
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        # Those that have come out of the queue; the writer's thread alone looks at them.
+        self._interactive: deque[Job] = deque()
+        self._bulk: deque[Job] = deque()
         self._followers: tuple[Callable[[str, int], None], ...] = ()
         self._gate = Lock()
         self._why_closed: str | None = None
+        self.stopped = ""
         self._thread = Thread(target=self._run, name="hummock-writer", daemon=True)
         self._thread.start()
 
@@ -94,26 +114,52 @@ class Writer:
                 # Where writes never cease, what is done beside them still gets on.
                 if groups % _GROUPS_A_PAUSE == 0:
                     self._idle()
+                    self._watch()
         except BaseException as error:
             self._fail(pending, error)
 
     def _fill(self, pending: list[Job]) -> bool:
         """Takes jobs up to a group's size, waiting for the first; False when there are none and none will come."""
-        while not pending and self._queue.empty() and self._idle():
-            pass
-        while len(pending) < self._group_jobs:
-            try:
-                job = self._queue.get(block=not pending)
-            except Empty:
-                return True
-            if job is None:
-                # For the next call, once what is pending has been written.
-                self._queue.put(None)
-                return bool(pending)
-            # A caller that has gone away must not cost anything.
-            if job.future.set_running_or_notify_cancel():
-                pending.append(job)
+        while not pending:
+            while not self._waits() and self._queue.empty() and self._idle():
+                pass
+            is_over = self._sort()
+            pending += self._group_of(self._interactive, self._group_jobs - self._places_for_bulk())
+            pending += self._group_of(self._bulk, self._group_jobs - len(pending))
+            if is_over and not pending and not self._waits():
+                return False
         return True
+
+    def _sort(self) -> bool:
+        """Takes out of the queue what has come, waiting where nothing waits; whether nothing more will come."""
+        while True:
+            try:
+                job = self._queue.get(block=not self._waits(), timeout=_WATCH_S)
+            except Empty:
+                if self._waits():
+                    return False
+                self._watch()
+                continue
+            if job is None:
+                # For the next call, once what waits has been written.
+                self._queue.put(None)
+                return True
+            (self._bulk if job.is_bulk else self._interactive).append(job)
+
+    def _waits(self) -> bool:
+        return bool(self._interactive or self._bulk)
+
+    def _places_for_bulk(self) -> int:
+        return min(len(self._bulk), max(1, self._group_jobs // BULK_SHARE))
+
+    def _group_of(self, jobs: deque[Job], most: int) -> list[Job]:
+        """The first jobs, without those whose callers have gone away, which must not cost anything."""
+        taken: list[Job] = []
+        while jobs and len(taken) < most:
+            job = jobs.popleft()
+            if _is_wanted(job):
+                taken.append(job)
+        return taken
 
     def _commit(self, pending: list[Job]) -> None:
         outcomes = self._group.commit(pending)
@@ -121,7 +167,10 @@ class Writer:
             if outcome.error is None and isinstance(outcome.job.request, ProjectRemoval):
                 self._removed(outcome.job.project)
         self._publish(_operations(outcomes))
-        del pending[: len(outcomes)]
+        # What one transaction did not take is first of its kind in the next one.
+        for job in reversed(pending[len(outcomes) :]):
+            (self._bulk if job.is_bulk else self._interactive).appendleft(job)
+        pending.clear()
         for outcome in outcomes:
             outcome.tell()
         for outcome in outcomes:
@@ -133,7 +182,7 @@ class Writer:
         """Tells everyone who waits or will come that there is no writer any more."""
         _log.critical("the writer stopped", exc_info=error)
         with self._gate:
-            self._why_closed = "the store's writer stopped; restart the service"
+            self._why_closed = self.stopped = "the store's writer stopped; restart the service"
         queued: list[Job] = [*pending, *self._queued()]
         for job in queued:
             if not job.future.done():
@@ -142,10 +191,15 @@ class Writer:
                 job.future.set_exception(failure)
 
     def _queued(self) -> list[Job]:
-        jobs: list[Any] = []
+        jobs: list[Any] = [*self._interactive, *self._bulk]
         while not self._queue.empty():
             jobs.append(self._queue.get())
-        return [job for job in jobs if job is not None and job.future.set_running_or_notify_cancel()]
+        return [job for job in jobs if job is not None and _is_wanted(job)]
+
+
+def _is_wanted(job: Job) -> bool:
+    """Whether its caller is there; from now on he waits to the end."""
+    return job.future.running() or job.future.set_running_or_notify_cancel()
 
 
 def _operations(outcomes: Iterable[Outcome]) -> Counter[str]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Collection
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Bridge, Bridged
+from hummock.core.candidates import Bridge, Bridged, stood_for
 from hummock.core.memory import MemoryKind
 from hummock.store.limits import MAX_QUERY_TERMS
 from hummock.store.search.filters import Flags
 from hummock.store.search.nearest import Ordinals, nearest
+from hummock.store.views.columns import TokenSign
 from hummock.store.views.postings import NO_TERM, AskedTerms
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
-from hummock_kernels.cosine import best_chunks
+from hummock_kernels.cosine import best_cosines
 
 POOL_PARTS = 2
 """Of a pool one part is looked for by each path of the bridge: twice as many found no answer more."""
@@ -46,34 +51,51 @@ class Crossing:
         """What the bridge says of these candidates, which ascend."""
         cosine = np.full(len(at), np.nan, np.float32)
         if self._bridge.vector is not None:
-            cosine, _, _ = best_chunks(self._view.chunks, at, self._bridge.vector)
+            cosine = best_cosines(self._view.chunks, at, self._bridge.vector)
         keyword, matched = np.zeros(len(at), np.float32), np.zeros(len(at), np.uint32)
         if self._asked is not None:
             keyword, held = self._asked.scores(at)
-            for place, stands_for in enumerate(self._bridge.stands_for):
-                matched[held >> np.uint32(place) & np.uint32(1) != 0] |= stands_for
+            matched = stood_for(held, self._bridge.stands_for)
         return Bridged(is_foreign=self._are_foreign(at), cosine=cosine, keyword=keyword, matched=matched)
 
     def _are_foreign(self, at: Ordinals) -> NDArray[np.bool_]:
-        """Which are in the other language, by whose token vectors their first chunks have; code where nothing tells."""
-        columns, mark = self._view.columns, self._bridge.foreign_mark
-        is_code: NDArray[np.bool_] = columns.kind.values[at] == MemoryKind.CODE_FRAGMENT
-        if not mark:
-            return is_code
-        signs = self._view.kept_marks.of(at, len(columns), self._sign)
-        # What waits for its vectors is known by words alone, and a caller's vector says nothing of the text.
-        is_untold: NDArray[np.bool_] = is_code | (columns.chunk_count.values[at] == 0)
-        is_foreign: NDArray[np.bool_] = np.where(signs == 0, is_untold, signs == np.sign(mark))
-        # The language of code is English, however much Chinese its tables and comments hold.
-        return is_foreign & ~is_code if mark > 0 else is_foreign
+        """Which are in the other language; of those whose signs no row notes, token vectors are looked at."""
+        columns = self._view.columns
+        signs = columns.signs(at)
+        is_open = signs == TokenSign.NOT_NOTED
+        if is_open.any():
+            signs[is_open] = self._view.kept_signs.of(at[is_open], len(columns), self._read_signs)
+        is_foreign: NDArray[np.bool_] = _foreign(self._bridge.foreign_mark)[columns.kind.values[at], signs]
+        return is_foreign
 
-    def _sign(self, ordinal: int) -> int:
+    def _read_signs(self, ordinals: Ordinals) -> list[TokenSign]:
         """Of the last component of every token vector, an int8: its model's mark."""
-        tokens = self._stored.tokens(int(self._view.columns.doc.values[ordinal]), 0)
-        return (-1 if tokens[-1] > _LARGEST_INT8 else 1) if tokens else 0
+        first_chunks = zip(self._view.columns.doc.values[ordinals].tolist(), itertools.repeat(0))
+        return [TokenSign.of_bytes(tokens) for tokens in self._stored.tokens(first_chunks)]
 
 
-_LARGEST_INT8 = 127
+def foreign_count(view: ProjectView, kinds: Collection[MemoryKind], mark: int) -> int:
+    """How many memories of these kinds are, or may be, in the language that bridges of this mark are for."""
+    asked = sorted(kinds)
+    return int(view.columns.by_sign[asked].sum(where=_foreign(mark)[asked]))
+
+
+@lru_cache(3)
+def _foreign(mark: int) -> NDArray[np.bool_]:
+    """Whether a memory is in the other language, by its kind and its `TokenSign`.
+
+    By whose token vectors its first chunk has; code where nothing tells. What waits for its vectors is known by words
+    alone, and a caller's vector says nothing of the text. What no row notes may be.
+    """
+    is_code: NDArray[np.bool_] = np.arange(len(MemoryKind) + 1)[:, None] == MemoryKind.CODE_FRAGMENT
+    sign = np.arange(len(TokenSign))
+    marked = TokenSign.POSITIVE if mark > 0 else TokenSign.NEGATIVE
+    may_be = (sign == marked) | (sign == TokenSign.PENDING) | (sign == TokenSign.NOT_NOTED)
+    is_foreign: NDArray[np.bool_] = may_be | (is_code & (sign == TokenSign.NO_TOKENS))
+    if not mark:
+        is_foreign = is_code & np.ones_like(is_foreign)
+    # The language of code is English, however much Chinese its tables and comments hold.
+    return is_foreign & ~is_code if mark > 0 else is_foreign
 
 
 def asked_of(

@@ -270,11 +270,14 @@ class Search:
         return self._names_held[doc, name]
 
     def _neighbours(self, best: Sequence[Ordinals], allowed: Flags) -> Ordinals:
-        """The turns before and behind the best of each path."""
+        """The turns before and behind the best of each path, and the second one behind those that ask."""
         if not self._view.columns.turns.has_any:
             return _NOTHING
+        columns = self._view.columns
         places = np.concatenate([ordinals[:NEIGHBOURS_OF] for ordinals in best])
-        found = self._view.columns.neighbours(places).ravel()
+        beside = columns.neighbours(places)
+        behind = beside[columns.asks(places) & (beside[:, 1] >= 0), 1]
+        found = np.concatenate((beside.ravel(), columns.neighbours(behind)[:, 1]))
         found = found[found >= 0]
         passing_ones: Ordinals = found[allowed[found] != 0]
         return passing_ones
@@ -314,10 +317,9 @@ class Search:
         return np.flatnonzero(holders)[: query.pool]
 
     def _tokens(self, found: Candidates) -> TokenVectors:
-        chosen = zip(found.doc.tolist(), found.best_chunk.tolist(), strict=True)
-        chunks = [self._stored.tokens(doc, chunk) for doc, chunk in chosen]
+        chunks = self._stored.tokens(zip(found.doc.tolist(), found.best_chunk.tolist(), strict=True))
         token_dim = self._stored.token_dim
-        counts = (len(chunk) // token_dim for chunk in chunks)
+        counts = [len(chunk) // token_dim for chunk in chunks]
         return TokenVectors(
             values=np.frombuffer(b"".join(chunks), np.int8).reshape(-1, token_dim),
             start=np.fromiter(itertools.accumulate(counts, initial=0), np.int64, len(chunks) + 1),

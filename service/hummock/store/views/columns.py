@@ -7,16 +7,18 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.core.embedding import Embedding
 from hummock.core.memory import CodeFragment, Memory, MemoryKind
 from hummock.store.views.growing import Growing
 from hummock.text.normalise import prose, short_hash
-from hummock.text.traits import traits_of
+from hummock.text.traits import Trait, traits_of
 from hummock.text.versions import name_of
 from hummock_kernels.turns import FREE, add_turns, neighbours
 
@@ -85,6 +87,7 @@ ROW = np.dtype(
         ("helpful", "u1"),
         ("wrong", "u1"),
         ("expire_time", "<f8"),
+        ("token_sign", "u1"),
     ]
 )
 """One memory's row as it is stored; new fields go to the end, and are 0 in rows of before they were there."""
@@ -92,10 +95,40 @@ ROW = np.dtype(
 # A row's size stands before it, so that a longer one of a newer version, or a shorter one of an older, can be read.
 _SIZE = struct.Struct("<H")
 _DOC = struct.Struct("<q")
-_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBBd")
+_ROW = struct.Struct("<HqdddQQIiHBBQBQBIIBBdB")
 _CHUNKS = struct.Struct("<H")
 _CHUNKS_AT = struct.calcsize("<HqdddQQIi")
 _VERDICTS_AT = struct.calcsize("<HqdddQQIiHBBQBQBII")
+_TOKEN_SIGN_AT = struct.calcsize("<HqdddQQIiHBBQBQBIIBBd")
+
+
+class TokenSign(IntEnum):
+    """The sign of what the token vectors of a memory's first chunk end in: where two models make the space, whose.
+
+    Rows of before it was noted have NOT_NOTED. PENDING is stored of none: it is what waits for its vectors.
+    """
+
+    NOT_NOTED = 0
+    POSITIVE = 1
+    NEGATIVE = 2
+    NO_TOKENS = 3
+    PENDING = 4
+
+    @classmethod
+    def of(cls, embeddings: Sequence[Embedding]) -> TokenSign:
+        """Of a memory with these embeddings, one a chunk."""
+        return cls.of_bytes(embeddings[0].tokens[-1:].tobytes() if embeddings else b"")
+
+    @classmethod
+    def of_bytes(cls, tokens: bytes) -> TokenSign:
+        """Of a memory whose first chunk has these token vectors, int8 as they are stored."""
+        if not tokens:
+            return cls.NO_TOKENS
+        return cls.NEGATIVE if tokens[-1] > _LARGEST_INT8 else cls.POSITIVE
+
+
+_LARGEST_INT8 = 127
+
 
 NOBODY = (0, 0)
 """Voices that said of a memory that it was HELPFUL, and WRONG."""
@@ -108,6 +141,7 @@ def pack_row(
     session_position: int,
     chunk_count: int,
     verdicts: tuple[int, int] = NOBODY,
+    token_sign: int = TokenSign.NOT_NOTED,
 ) -> bytes:
     """A memory's row and id as they are stored."""
     name = name_of(memory)
@@ -132,6 +166,7 @@ def pack_row(
         file_hash(memory),
         *verdicts,
         memory.expire_time or 0.0,
+        token_sign,
     )
     return row + memory.id.encode()
 
@@ -154,11 +189,15 @@ def file_hash(memory: Memory) -> int:
     return zlib.crc32(path.encode("utf-8", "surrogatepass")) or 1 if path else 0
 
 
-def reanalysed(value: bytes, memory: Memory, length: int) -> bytes:
-    """A stored row and id with all that an analyzer tells of the memory; its places and vectors stay."""
+def reanalysed(value: bytes, memory: Memory, length: int, tokens: bytes) -> bytes:
+    """A stored row and id with all that an analyzer tells of the memory; its places and vectors stay.
+
+    `tokens` are the token vectors of its first chunk, which say what rows of before did not.
+    """
     (row,), _ = unpack_rows([value])
     verdicts = int(row["helpful"]), int(row["wrong"])
-    return pack_row(memory, int(row["doc"]), length, int(row["session_position"]), int(row["chunk_count"]), verdicts)
+    places = int(row["doc"]), length, int(row["session_position"]), int(row["chunk_count"])
+    return pack_row(memory, *places, verdicts, TokenSign.of_bytes(tokens))
 
 
 def renumbered(value: bytes, doc: int) -> bytes:
@@ -166,28 +205,46 @@ def renumbered(value: bytes, doc: int) -> bytes:
     return value[: _SIZE.size] + _DOC.pack(doc) + value[_SIZE.size + _DOC.size :]
 
 
-def rechunked(value: bytes, chunk_count: int) -> bytes:
-    """A stored row and id with another count of chunks."""
-    return value[:_CHUNKS_AT] + _CHUNKS.pack(chunk_count) + value[_CHUNKS_AT + _CHUNKS.size :]
+def embedded(value: bytes, embeddings: Sequence[Embedding]) -> bytes:
+    """A stored row and id with the embeddings that it was without; one of an older version becomes longer."""
+    row, rest = _whole_row(value)
+    _CHUNKS.pack_into(row, _CHUNKS_AT, len(embeddings))
+    row[_TOKEN_SIGN_AT] = TokenSign.of(embeddings)
+    return bytes(row) + rest
 
 
 def judged(value: bytes, verdicts: tuple[int, int]) -> bytes:
     """A stored row and id with other verdicts; one of before there were any becomes longer."""
+    row, rest = _whole_row(value)
+    row[_VERDICTS_AT : _VERDICTS_AT + len(verdicts)] = bytes(verdicts)
+    return bytes(row) + rest
+
+
+def _whole_row(value: bytes) -> tuple[bytearray, bytes]:
+    """A stored row with all fields of today and its size before it, and what follows it."""
     end = _SIZE.size + _SIZE.unpack_from(value)[0]
-    row = value[_SIZE.size : end].ljust(ROW.itemsize, b"\0")
-    judged_row = _SIZE.pack(len(row)) + row
-    return judged_row[:_VERDICTS_AT] + bytes(verdicts) + judged_row[_VERDICTS_AT + 2 :] + value[end:]
+    fields = value[_SIZE.size : end].ljust(ROW.itemsize, b"\0")
+    return bytearray(_SIZE.pack(len(fields)) + fields), value[end:]
 
 
 def unpack_rows(values: Sequence[bytes]) -> tuple[NDArray[np.void], list[str]]:
-    """Stored rows as one structured array, and the memories' ids."""
+    """Stored rows as one structured array, and the memories' ids.
+
+    A kind or a sign that there is not, since a disk has not kept it, is 0.
+    """
     rows = []
     ids = []
     for value in values:
         end = _SIZE.size + _SIZE.unpack_from(value)[0]
         rows.append(value[_SIZE.size : min(end, _SIZE.size + ROW.itemsize)].ljust(ROW.itemsize, b"\0"))
         ids.append(value[end:].decode())
-    return np.frombuffer(b"".join(rows), ROW), ids
+    unpacked = np.frombuffer(b"".join(rows), ROW)
+    for name, largest in (("kind", max(MemoryKind)), ("token_sign", max(TokenSign))):
+        unknown = unpacked[name] > largest
+        if unknown.any():
+            unpacked = unpacked.copy()
+            unpacked[name][unknown] = 0
+    return unpacked, ids
 
 
 _COLUMNS: dict[str, Any] = {name: ROW[name] for name in ROW.names or ()} | {
@@ -228,6 +285,7 @@ class Columns:
         helpful: uint8, voices that said so of its text. Copied, like those of `wrong`, when it changes.
         wrong: uint8, likewise.
         expire_time: float64 Unix seconds, 0 where it never ends.
+        token_sign: uint8, `TokenSign`. Copied when vectors come later.
         chunk_start: int64, its first vector row.
         chunk_count: int32; 0 while it waits for its vectors. Both are copied when vectors come later.
         alive: uint8, 0 when removed since. Copied when it changes: a byte of each memory.
@@ -235,7 +293,7 @@ class Columns:
         ids: Memory ids; longer than the view when a newer one has been made.
         live: Memories that are not removed.
         live_length: Sum of their lengths.
-        pending: How many of them have no vectors yet.
+        by_sign: (kinds, signs) int64, how many of them are of each kind and each `TokenSign`.
         has_verdicts: Whether anything was ever said of one of the memories.
         first_expiry: No memory that is there ends before that, in Unix seconds; infinite where none ends.
     """
@@ -259,14 +317,15 @@ class Columns:
     helpful: Growing[np.uint8]
     wrong: Growing[np.uint8]
     expire_time: Growing[np.float64]
+    token_sign: Growing[np.uint8]
     chunk_start: Growing[np.int64]
     chunk_count: Growing[np.int32]
     alive: Growing[np.uint8]
     turns: TurnIndex
     ids: list[str]
+    by_sign: NDArray[np.int64]
     live: int = 0
     live_length: int = 0
-    pending: int = 0
     has_verdicts: bool = False
     first_expiry: float = math.inf
 
@@ -274,7 +333,8 @@ class Columns:
     def empty(cls) -> Columns:
         """No memories."""
         columns: dict[str, Any] = {name: Growing.of(np.empty(0, dtype)) for name, dtype in _COLUMNS.items()}
-        return cls(**columns, turns=TurnIndex.of(np.empty(0, np.uint64), np.empty(0, np.int32)), ids=[])
+        turns = TurnIndex.of(np.empty(0, np.uint64), np.empty(0, np.int32))
+        return cls(**columns, turns=turns, ids=[], by_sign=np.zeros(_BY_SIGN, np.int64))
 
     def __len__(self) -> int:
         return self.doc.size
@@ -296,7 +356,7 @@ class Columns:
             turns=self.turns.extended(grown["session"].values, grown["session_position"].values, len(self)),
             live=self.live + len(rows),
             live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
-            pending=self.pending + int(np.count_nonzero(chunk_count == 0)),
+            by_sign=self.by_sign + _by_sign(rows["kind"], rows["token_sign"], chunk_count),
             has_verdicts=self.has_verdicts or bool((rows["helpful"] | rows["wrong"]).any()),
             first_expiry=min(self.first_expiry, _first(rows["expire_time"])),
         )
@@ -307,18 +367,18 @@ class Columns:
         helpful[ordinals], wrong[ordinals] = rows["helpful"], rows["wrong"]
         return replace(self, helpful=Growing.of(helpful), wrong=Growing.of(wrong), has_verdicts=True)
 
-    def embedded(self, ordinals: NDArray[np.int64], chunk_count: NDArray[np.uint16], first_row: int) -> Columns:
-        """With vectors for these memories, which had none; their rows begin at `first_row`, in this order."""
+    def embedded(self, ordinals: NDArray[np.int64], rows: NDArray[np.void], first_row: int) -> Columns:
+        """With vectors for these memories, which had none; they begin at `first_row`, in the order of their rows."""
         count, start = self.chunk_count.values.copy(), self.chunk_start.values.copy()
-        count[ordinals] = chunk_count
-        rows = chunk_count.astype(np.int64)
-        start[ordinals] = first_row + np.cumsum(rows) - rows
-        return replace(
-            self,
-            chunk_count=Growing.of(count),
-            chunk_start=Growing.of(start),
-            pending=self.pending - len(ordinals),
+        sign = self.token_sign.values.copy()
+        added = rows["chunk_count"].astype(np.int64)
+        count[ordinals] = added
+        start[ordinals] = first_row + np.cumsum(added) - added
+        sign[ordinals] = rows["token_sign"]
+        longer = replace(
+            self, chunk_count=Growing.of(count), chunk_start=Growing.of(start), token_sign=Growing.of(sign)
         )
+        return replace(longer, by_sign=self.by_sign - self._signs(ordinals) + longer._signs(ordinals))
 
     def without(self, ordinals: NDArray[np.int64]) -> Columns:
         """With these memories removed; each is alive and occurs once."""
@@ -330,8 +390,17 @@ class Columns:
             alive=Growing.of(alive),
             live=self.live - len(ordinals),
             live_length=self.live_length - removed_length,
-            pending=self.pending - int(np.count_nonzero(self.chunk_count.values[ordinals] == 0)),
+            by_sign=self.by_sign - self._signs(ordinals),
         )
+
+    @property
+    def pending(self) -> int:
+        """How many memories that are there have no vectors yet."""
+        return int(self.by_sign[:, TokenSign.PENDING].sum())
+
+    def signs(self, ordinals: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """(n,) ordinals -> (n,), the `TokenSign` of each."""
+        return _signs(self.token_sign.values[ordinals], self.chunk_count.values[ordinals])
 
     def expiring(self) -> NDArray[np.int64]:
         """Ordinals of the memories that are there and end some time."""
@@ -361,10 +430,19 @@ class Columns:
         session, position = self.session.values, self.session_position.values
         return neighbours(self.turns.slots, session, position, self.alive.values, ordinals)
 
+    def asks(self, ordinals: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(n,) ordinals -> (n,), whether each asks something."""
+        asks: NDArray[np.bool_] = self.traits.values[ordinals] & np.uint8(Trait.ASKS | Trait.ASKS_WITHIN) != 0
+        return asks
+
     @property
     def nbytes(self) -> int:
         """Bytes held, ids estimated."""
         return sum(column.nbytes for _, column in self._columns()) + self.turns.nbytes + 128 * len(self)
+
+    def _signs(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many of these are of each kind and sign."""
+        return _by_sign(self.kind.values[ordinals], self.token_sign.values[ordinals], self.chunk_count.values[ordinals])
 
     def _columns(self) -> list[tuple[str, Growing[Any]]]:
         return [(name, getattr(self, name)) for name in _COLUMNS]
@@ -373,3 +451,17 @@ class Columns:
 def _first(expire_times: NDArray[np.float64]) -> float:
     """The earliest of these times; infinite where there is none."""
     return float(expire_times[expire_times > 0].min(initial=math.inf))
+
+
+_BY_SIGN = (max(MemoryKind) + 1, max(TokenSign) + 1)
+
+
+def _by_sign(kind: NDArray[Any], token_sign: NDArray[Any], chunk_count: NDArray[Any]) -> NDArray[np.int64]:
+    """How many of some memories are of each kind and sign, `_BY_SIGN`."""
+    counts: NDArray[np.int64] = np.zeros(_BY_SIGN, np.int64)
+    np.add.at(counts, (kind, _signs(token_sign, chunk_count)), 1)
+    return counts
+
+
+def _signs(token_sign: NDArray[Any], chunk_count: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.where(chunk_count == 0, np.uint8(TokenSign.PENDING), token_sign)

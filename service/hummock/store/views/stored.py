@@ -5,7 +5,7 @@ Whatever keeps projects answers this; views and searches know nothing else of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
@@ -128,8 +128,8 @@ class StoredProject(Protocol):
     def called(self, limit: int) -> list[tuple[str, ...]]:
         """The titles and keywords of at most so many memories that have keywords, by their ids."""
 
-    def tokens(self, doc: int, chunk: int) -> bytes:
-        """A chunk's token vectors, int8; nothing when there are none."""
+    def tokens(self, chunks: Iterable[tuple[int, int]]) -> list[bytes]:
+        """The token vectors, int8, of chunks by their documents and their numbers in these; nothing where none are."""
 
 
 class StoredProjects(Protocol):

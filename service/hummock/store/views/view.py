@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from hummock.core.memory import Filter, MemoryKind
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store.errors import RecordDamaged
 from hummock.store.limits import PlanLimits, StoreLimits
-from hummock.store.views.columns import Columns
+from hummock.store.views.columns import Columns, TokenSign
 from hummock.store.views.domain_names import LazyDomainNames
 from hummock.store.views.forward_lists import concatenated
 from hummock.store.views.given_names import NAMING_KINDS, LazyGivenNames
@@ -49,8 +49,8 @@ class KeptFlags:
         return flags
 
 
-class KeptMarks:
-    """Whose token vectors the memories of one view have, where that was asked: a byte a memory, which no budget counts.
+class KeptSigns:
+    """Signs of token vectors that no row of one view notes, where they were asked for: a byte a memory of no budget.
 
     Safe to use from several threads: all of them find the same.
     """
@@ -58,26 +58,26 @@ class KeptMarks:
     __slots__ = ("_kept",)
 
     def __init__(self) -> None:
-        self._kept: NDArray[np.int8] | None = None
+        self._kept: NDArray[np.uint8] | None = None
 
-    def of(self, at: NDArray[np.int64], count: int, read: Callable[[int], int]) -> NDArray[np.int8]:
-        """1 or -1, the sign of each one's mark; 0 where it has no token vectors.
+    def of(self, at: NDArray[np.int64], count: int, read: ReadSigns) -> NDArray[np.uint8]:
+        """The `TokenSign` of each.
 
         Args:
             at: Ordinals.
             count: Memories of the view.
-            read: Gives the sign of one.
+            read: Gives the signs of some.
         """
         kept = self._kept
         if kept is None:
-            kept = self._kept = np.full(count, _NOT_READ, np.int8)
-        unread = at[kept[at] == _NOT_READ]
+            kept = self._kept = np.full(count, TokenSign.NOT_NOTED, np.uint8)
+        unread = at[kept[at] == TokenSign.NOT_NOTED]
         if len(unread):
-            kept[unread] = [read(ordinal) for ordinal in unread.tolist()]
+            kept[unread] = read(unread)
         return kept[at]
 
 
-_NOT_READ = np.int8(2)
+ReadSigns = Callable[[NDArray[np.int64]], Sequence[TokenSign]]
 
 
 class KeptMoment:
@@ -129,7 +129,7 @@ class ProjectView:
         superseding: What its memories say that they replace.
         told_times: Finds memories by when what they tell happened; of the lineage.
         kept_flags: Of filters; every view begins without any.
-        kept_marks: Of token vectors; likewise.
+        kept_signs: Of token vectors; likewise.
         expired_at: When the last of the memories ended that the view leaves out for that; 0 where it leaves out none.
     """
 
@@ -149,7 +149,7 @@ class ProjectView:
     superseding: Superseding = field(default_factory=Superseding)
     told_times: ToldTimes = field(default_factory=ToldTimes)
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
-    kept_marks: KeptMarks = field(default_factory=KeptMarks, init=False)
+    kept_signs: KeptSigns = field(default_factory=KeptSigns, init=False)
     expired_at: float = 0.0
     _superseded: LazySuperseded = field(default_factory=LazySuperseded, init=False)
     _moment: KeptMoment = field(default_factory=KeptMoment, init=False)
@@ -268,7 +268,7 @@ def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> Proj
         raise RecordDamaged(view.number, f"of {len(docs)} memories that got vectors {len(ordinals)} were known")
     counts = memories.rows["chunk_count"]
     return _with_rows(
-        replace(view, columns=view.columns.embedded(ordinals, counts, view.row_doc.size)),
+        replace(view, columns=view.columns.embedded(ordinals, memories.rows, view.row_doc.size)),
         memories.halves.values,
         np.repeat(ordinals, counts),
     )

@@ -1,0 +1,95 @@
+"""`hummock forget`: memories and sessions for good, with all that was learnt of them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+import typer
+
+from hummock.cli.connection import CALL_TIMEOUT_S, Service, connect
+from hummock.cli.memories import KindsOption, OriginsOption, SessionsOption
+from hummock.cli.options import (
+    JsonFlag,
+    MetaOption,
+    ProjectOption,
+    SinceOption,
+    TagOption,
+    TargetOption,
+    UntilOption,
+    filter_of,
+    utf8,
+)
+from hummock.cli.output import confirm, note, print_json, print_line
+from hummock.v1 import memory_service_pb2 as pb
+from hummock_client.channel import DEFAULT_TARGET
+
+
+def forget(
+    project: ProjectOption,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of memories.")] = None,
+    contains: Annotated[
+        str, typer.Option("--contains", help="What holds this text, also in the learning log.", callback=utf8)
+    ] = "",
+    kind: KindsOption = None,
+    origin: OriginsOption = None,
+    tag: TagOption = None,
+    path: Annotated[
+        list[str] | None, typer.Option("--path", help="What comes from this file, or path's end; repeatable.")
+    ] = None,
+    speaker: Annotated[list[str] | None, typer.Option("--speaker", help="What this speaker said; repeatable.")] = None,
+    meta: MetaOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    session: SessionsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how much would be forgotten.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Forget without asking.")] = False,
+    json: JsonFlag = False,
+    target: TargetOption = DEFAULT_TARGET,
+) -> None:
+    """Forget what meets all conditions, a session with its messages; `hummock purge` then erases the bytes."""
+    where = filter_of(tag, kind, origin, session, since, until, meta)
+    where.paths.extend(path or ())
+    where.speakers.extend(speaker or ())
+    request = pb.ForgetRequest(
+        project=project, ids=ids or (), filter=where, contains=contains, with_sessions=bool(session)
+    )
+    if not (ids or contains or where.ListFields()):
+        raise typer.BadParameter("give ids or conditions; `hummock projects delete` removes a whole project")
+    with connect(target) as service:
+        if dry_run or not yes:
+            request.dry_run = True
+            receipt = service.memories.Forget(request, timeout=CALL_TIMEOUT_S)
+            if not dry_run:
+                confirm(
+                    f"Forget {_counts(receipt)} of {project}?", "nothing was forgotten; --yes forgets without asking"
+                )
+                request.dry_run = False
+        if not dry_run:
+            receipt = _forget_all(service, request)
+    if json:
+        print_json(receipt)
+        return
+    print_line(f"{'would be forgotten' if dry_run else 'forgotten'}: {_counts(receipt)}")
+    if not dry_run:
+        note("their bytes stay in the data directory until `hummock purge`, and in backups of before")
+
+
+def _forget_all(service: Service, request: pb.ForgetRequest) -> pb.ForgetResponse:
+    """Write by write; the last receipt, with the counts of all. Its digest is that of the last write."""
+    total = pb.ForgetResponse()
+    while True:
+        request.request_id = str(uuid.uuid4())
+        receipt = service.memories.Forget(request, timeout=CALL_TIMEOUT_S)
+        for name in ("memory_count", "session_count", "message_count", "event_count", "held_count"):
+            setattr(receipt, name, getattr(receipt, name) + getattr(total, name))
+        total = receipt
+        if not receipt.remaining_count:
+            return receipt
+
+
+def _counts(receipt: pb.ForgetResponse) -> str:
+    return (
+        f"{receipt.memory_count} memories, {receipt.session_count} sessions with {receipt.message_count} messages, "
+        f"words in {receipt.event_count} events, {receipt.held_count} held for review"
+    )

@@ -1,0 +1,192 @@
+"""Forgetting: memories and sessions for good, with all that was learnt of them, and a receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from string import ascii_lowercase, ascii_uppercase
+
+from hummock.core.facets import passes
+from hummock.core.learning import Forgotten
+from hummock.core.memory import Filter, Memory
+from hummock.learning.log import record
+from hummock.learning.redact import Redaction
+from hummock.memories.garden import DELETED_AT_ONCE
+from hummock.memories.sessions import clear_sessions
+from hummock.ports.store import Store, UnitOfWork, WriteRequest
+from hummock.text.normalise import prose
+from hummock.text.template import told
+
+_PAGE = 512
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetCommand:
+    """What to forget: memories that meet every condition, of which there is one; of `where` its sessions, if wanted."""
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+    ids: tuple[str, ...] = ()
+    where: Filter = Filter()
+    contains: str = ""
+    with_sessions: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What was forgotten, or would be; kept for repeats. `ids_digest` is empty where nothing was."""
+
+    memory_count: int
+    remaining_count: int = 0
+    session_count: int = 0
+    message_count: int = 0
+    event_count: int = 0
+    ids_digest: str = ""
+    held_count: int = 0
+
+
+class Forget:
+    """Forgets. Safe to call from several threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, command: ForgetCommand) -> tuple[Receipt, int]:
+        """Forgets DELETED_AT_ONCE memories at most, in one write; the receipt, and the project's seq.
+
+        Raises: ProjectNotFound, RequestIdReused.
+        """
+        chosen, held = list(self._chosen(command)), self._held(command)
+        taken, scopes = chosen[:DELETED_AT_ONCE], _scopes(command)
+
+        def apply(work: UnitOfWork) -> Receipt:
+            # What was changed since is chosen no longer.
+            gone = [
+                one for one in taken if _is_same(work.get(one.id), one) and work.delete(one.id, keeps_vectors=False)
+            ]
+            sessions = [found for name in scopes if (found := work.sessions.get(name)) is not None]
+            for session in sessions:
+                work.sessions.delete(session.id)
+            ids = {one.id for one in gone} | (set(command.ids) if _asks_by_id_alone(command) else set())
+            return Receipt(
+                memory_count=len(gone),
+                remaining_count=len(chosen) - len(taken),
+                session_count=len(sessions),
+                message_count=sum(session.message_count for session in sessions),
+                event_count=_redact(work, gone, ids, scopes, command.contains),
+                ids_digest=digest_of([*(one.id for one in gone), *(session.id for session in sessions)]),
+                held_count=sum(work.review.delete(one) for one in held),
+            )
+
+        written = self._store.write(
+            command.project,
+            WriteRequest(
+                request_id=command.request_id,
+                fingerprint=command.fingerprint,
+                reply_type=Receipt,
+                apply=apply,
+                creates=False,
+            ),
+        ).result()
+        if written.reply.session_count:
+            clear_sessions(self._store, command.project)
+        return written.reply, written.seq
+
+    def count(self, command: ForgetCommand) -> tuple[Receipt, int]:
+        """What all calls with these conditions would forget, and the project's seq; nothing is done."""
+        chosen = list(self._chosen(command))
+        ids = {one.id for one in chosen} | (set(command.ids) if _asks_by_id_alone(command) else set())
+        sessions = [one for one in self._store.sessions.all(command.project) if one.id in _scopes(command)]
+        redaction = _redaction(chosen, ids, dict.fromkeys(_scopes(command), ""), command.contains)
+        events = self._store.read_learning(command.project, lambda log: sum(1 for _ in redaction.changed(log)))
+        return (
+            Receipt(
+                memory_count=len(chosen),
+                session_count=len(sessions),
+                message_count=sum(session.message_count for session in sessions),
+                event_count=events,
+                held_count=len(self._held(command)),
+            ),
+            self._store.generation(command.project).seq,
+        )
+
+    def _held(self, command: ForgetCommand) -> list[str]:
+        """The ids of what is held for review and meets the conditions."""
+        found, after = [], ""
+        while True:
+            page = self._store.review.page(command.project, after, _PAGE)
+            found += [one.memory.id for one in page.held if _meets(one.memory, command)]
+            after = page.next_after
+            if not after:
+                return found
+
+    def _chosen(self, command: ForgetCommand) -> Iterator[Memory]:
+        """The memories that meet the conditions, whole, by their writes."""
+        if command.ids and not command.contains:
+            found = self._store.get(command.project, list(dict.fromkeys(command.ids)), 0, full=True)
+            yield from (one for one in found if one is not None and passes(one, command.where))
+            return
+        after: int | None = 0
+        while after is not None:
+            page = self._store.page(command.project, command.where, after, _PAGE, full=True, contains=command.contains)
+            yield from (one for one in page.memories if not command.ids or one.id in command.ids)
+            after = page.next_after
+
+
+def digest_of(ids: Sequence[str]) -> str:
+    """SHA-256 over ids, sorted, each behind its length in bytes (four bytes, big-endian); in hexadecimal."""
+    hashed = sha256()
+    for raw in sorted(each.encode() for each in ids):
+        hashed.update(len(raw).to_bytes(4, "big") + raw)
+    return hashed.hexdigest()
+
+
+def _meets(held: Memory, command: ForgetCommand) -> bool:
+    if command.ids and held.id not in command.ids:
+        return False
+    payload = held.payload
+    texts = (held.index.title, *held.index.tags, told(payload) if payload else "")
+    holds = not command.contains or any(_ascii_folded(command.contains) in _ascii_folded(text) for text in texts)
+    return holds and passes(held, command.where)
+
+
+def _ascii_folded(text: str) -> str:
+    """With the letters A to Z small."""
+    return text.translate(_SMALL)
+
+
+def _scopes(command: ForgetCommand) -> tuple[str, ...]:
+    return command.where.session_ids if command.with_sessions else ()
+
+
+def _asks_by_id_alone(command: ForgetCommand) -> bool:
+    """Then also what the log knows of memories that are there no longer is meant."""
+    return bool(command.ids) and not command.contains and command.where == Filter()
+
+
+def _is_same(now: Memory | None, before: Memory) -> bool:
+    return now is not None and now.fingerprint == before.fingerprint
+
+
+def _redact(work: UnitOfWork, gone: Sequence[Memory], ids: set[str], scopes: Sequence[str], contains: str) -> int:
+    """Takes out of the log what it says of them; of how many events."""
+    learning = work.learning
+    names = {scope: f"\0{learning.state().events}.{place}" for place, scope in enumerate(scopes)}
+    redaction = _redaction(gone, ids, names, contains)
+    changed = list(redaction.changed(learning))
+    for number, event in changed:
+        learning.rewrite(number, event)
+    if scopes:
+        for scope in scopes:
+            learning.drop_scope(scope)
+        record(learning, Forgotten(memory_ids=(), scopes=tuple(names.values())))
+    return len(changed)
+
+
+def _redaction(gone: Sequence[Memory], ids: set[str], names: dict[str, str], contains: str) -> Redaction:
+    texts = [contains, *(one.payload.content for one in gone if one.payload is not None)]
+    folded = tuple(dict.fromkeys(filter(None, map(prose, texts))))
+    return Redaction(memory_ids=frozenset(ids), scopes=names, texts=folded)

@@ -1,0 +1,178 @@
+"""What a project keeps no longer: memories that are too old or too many, and sessions that have gone silent."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from threading import Event, Lock, Thread
+from typing import Final
+
+from hummock.core.errors import ProjectNotFound, SessionNotFound, places_of
+from hummock.core.memory import Filter, Memory, Origin
+from hummock.core.session import DeleteSession
+from hummock.core.settings import RetentionSettings
+from hummock.memories.forget import Forget, ForgetCommand
+from hummock.memories.garden import DELETED_AT_ONCE
+from hummock.memories.sessions import Sessions
+from hummock.ports.models import Clock
+from hummock.ports.store import Store
+
+_LOOK_S = 10.0
+"""Between two looks at what was written: so much later, at most, a project is brought back to what it keeps."""
+
+_AGE_LOOK_S = 3600.0
+"""Between two looks at projects in which nothing is written, for what has become too old."""
+
+_PAGE = 256
+_DAY_S = 86_400.0
+
+_KEPT_BY_THE_INDEXER: Final = Filter(origins=frozenset(set(Origin) - {Origin.INDEXER}))
+"""All but what stands for files that are there: the next run of the indexer would bring it back."""
+
+_log = logging.getLogger(__name__)
+
+
+class Retention:
+    """Forgets what a project's settings keep no longer, on a thread of its own.
+
+    The memories that were written first go first. Each look at a project forgets until it keeps what it may.
+    """
+
+    def __init__(self, store: Store, forget: Forget, sessions: Sessions, clock: Clock) -> None:
+        """Nothing runs before `start`."""
+        self._store = store
+        self._forget = forget
+        self._sessions = sessions
+        self._clock = clock
+        self._gate = Lock()
+        self._written: set[str] = set()
+        self._next_age_look_s = clock.monotonic()
+        self._closing = Event()
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        """Begins, with a look at every project."""
+        self._store.follow(self.note)
+        self._thread = Thread(target=self._run, name="retention", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends behind the write that runs."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def look(self) -> None:
+        """Brings every project that was written to, and once an hour each one, back to what it keeps.
+
+        A project that fails is looked at again the next time. Raises: the last failure, once all were looked at.
+        """
+        now_s = self._clock.monotonic()
+        if now_s >= self._next_age_look_s:
+            self._next_age_look_s = now_s + _AGE_LOOK_S
+            self._note_all()
+        with self._gate:
+            written, self._written = self._written, set()
+        failure: Exception | None = None
+        for project in sorted(written):
+            try:
+                self._apply(project, self._store.settings(project).retention)
+            except ProjectNotFound:  # it was deleted meanwhile
+                continue
+            except Exception as error:
+                failure = error
+                self.note(project, 0)
+        if failure is not None:
+            raise failure
+
+    def note(self, project: str, seq: int) -> None:
+        """Has a project looked at the next time; a follower of the store."""
+        del seq
+        with self._gate:
+            self._written.add(project)
+
+    def _note_all(self) -> None:
+        page = self._store.projects("", _PAGE)
+        while page:
+            for project in page:
+                self.note(project.name, project.seq)
+            page = self._store.projects(page[-1].name, _PAGE)
+
+    def _apply(self, project: str, settings: RetentionSettings) -> None:
+        if settings.max_age_days is not None:
+            self._apply_age(project, self._clock.now() - settings.max_age_days * _DAY_S)
+        if settings.max_memories is not None:
+            self._apply_count(project, settings.max_memories)
+        if settings.max_bytes is not None:
+            self._apply_bytes(project, settings.max_bytes)
+
+    def _apply_age(self, project: str, before: float) -> None:
+        """What was made before, in Unix seconds."""
+        where = Filter(origins=_KEPT_BY_THE_INDEXER.origins, created_before=before)
+        while not self._closing.is_set():
+            ids, _ = self._store.first_passing(project, where, DELETED_AT_ONCE)
+            if not self._forgot(project, ids):
+                break
+        for session in self._store.sessions.all(project):
+            if session.update_time < before and not self._closing.is_set():
+                self._remove_session(project, session.id)
+
+    def _apply_count(self, project: str, most: int) -> None:
+        while not self._closing.is_set():
+            ids, count = self._store.first_passing(project, _KEPT_BY_THE_INDEXER, DELETED_AT_ONCE)
+            if not self._forgot(project, ids[: max(0, count - most)]):
+                return
+
+    def _apply_bytes(self, project: str, most: int) -> None:
+        ids = list(self._beyond(project, most))
+        for start in range(0, len(ids), DELETED_AT_ONCE):
+            if self._closing.is_set():
+                return
+            self._forgot(project, tuple(ids[start : start + DELETED_AT_ONCE]))
+
+    def _beyond(self, project: str, most: int) -> Iterator[str]:
+        """The memories for which the newer ones leave no room, the newest of them first."""
+        total, after = 0, 0
+        while True:
+            page = self._store.page(project, _KEPT_BY_THE_INDEXER, after, _PAGE, full=True, newest_first=True)
+            for memory in page.memories:
+                total += bytes_of(memory)
+                if total > most:
+                    yield memory.id
+            if page.next_after is None or self._closing.is_set():
+                return
+            after = page.next_after
+
+    def _forgot(self, project: str, ids: tuple[str, ...]) -> bool:
+        """Forgets these; False where there was none left of them."""
+        if not ids:
+            return False
+        command = ForgetCommand(project=project, request_id="", fingerprint=b"", ids=ids, where=_KEPT_BY_THE_INDEXER)
+        receipt, _ = self._forget(command)
+        return receipt.memory_count > 0
+
+    def _remove_session(self, project: str, session_id: str) -> None:
+        try:
+            self._sessions.delete(DeleteSession(project=project, request_id="", fingerprint=b"", session_id=session_id))
+        except SessionNotFound:  # somebody else has deleted it
+            return
+
+    def _run(self) -> None:
+        has_failed = False
+        while not self._closing.is_set():
+            try:
+                self.look()
+                has_failed = False
+            except Exception as error:  # whatever it is: the next look tries again
+                if not has_failed and not self._closing.is_set():
+                    _log.warning(
+                        "what is kept no longer is not removed: %s at %s", type(error).__name__, places_of(error)
+                    )
+                has_failed = True
+            self._closing.wait(_LOOK_S)
+
+
+def bytes_of(memory: Memory) -> int:
+    """What a memory counts against `max_bytes`: its text and its raw text, in UTF-8."""
+    payload = memory.payload
+    return 0 if payload is None else len(payload.content.encode()) + len(payload.raw.encode())

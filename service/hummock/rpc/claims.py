@@ -1,0 +1,38 @@
+"""Claims of a request that its caller is not believed: that a memory was read of a repository."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from google.protobuf.message import Message
+
+from hummock.core.access import LOCAL, Caller, ScopeMissing, Verb
+from hummock.v1 import context_service_pb2, memory_pb2, memory_service_pb2
+
+UNPROVEN_TRUST: Final = 0.4
+"""Most that is believed of INDEXER by a token that may not index: below what anybody vouches for."""
+
+
+def lower_claims(request: Message, caller: Caller) -> None:
+    """Lowers the trust of memories of origin INDEXER that come from a caller who may not index.
+
+    What is hardly believed is escaped as all text is, and held for review where it reads like an instruction.
+
+    Raises: ScopeMissing: an update would make a memory one of the indexer's.
+    """
+    if caller is LOCAL:
+        return
+    match request:
+        case context_service_pb2.LearnRequest():
+            if not caller.may(Verb.INDEX, request.project):
+                for memory in request.memories:
+                    _lower(memory)
+        case memory_service_pb2.UpdateMemoryRequest():
+            says_so = request.memory.origin == memory_pb2.ORIGIN_INDEXER and "origin" in request.update_mask.paths
+            if says_so and not caller.may(Verb.INDEX, request.project):
+                raise ScopeMissing(caller.name, Verb.INDEX, "this project", request.project)
+
+
+def _lower(memory: memory_pb2.Memory) -> None:
+    if memory.origin == memory_pb2.ORIGIN_INDEXER and not (memory.HasField("trust") and memory.trust < UNPROVEN_TRUST):
+        memory.trust = UNPROVEN_TRUST

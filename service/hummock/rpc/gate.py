@@ -1,0 +1,230 @@
+"""The gate before every call: who calls, whether he may, and what is noted of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import structlog
+from google.protobuf.message import Message
+
+from hummock.access.audit import AuditFailed, AuditLog
+from hummock.access.door import Door
+from hummock.core.access import LOCAL, Caller, TokenInvalid, Verb
+from hummock.rpc.claims import lower_claims
+from hummock.rpc.noted import Noted
+from hummock.rpc.verbs import Need, projects_of
+from hummock.v1 import recall_pb2
+
+AUTHORIZATION = "authorization"
+OVER_HTTP = "hummock-over-http"
+"""Metadata of a call that came over HTTP. It takes rights away and gives none, so that anybody may send it."""
+
+_BEGUN = "BEGUN"
+
+_log = structlog.get_logger("hummock.rpc")
+
+
+class Context(Protocol):
+    """Of a call, what the gate looks at."""
+
+    def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
+        """What the caller sent beside the request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedCall:
+    """A call that is over.
+
+    Attributes:
+        method: Its name on the wire.
+        outcome: The name of its status.
+        took_s: From its arrival on, in seconds.
+        waited_s: Of these, before its work began; None where it never began.
+        is_stream: Whether it lasted as long as its caller liked.
+        receipt: Of the recall that it made or was; None where there was none.
+        degraded: What that recall left out.
+    """
+
+    method: str
+    outcome: str
+    took_s: float
+    waited_s: float | None
+    is_stream: bool
+    receipt: recall_pb2.Receipt | None
+    degraded: Sequence[recall_pb2.Degradation]
+
+
+class Meter(Protocol):
+    """Counts calls."""
+
+    def ended(self, call: EndedCall) -> None:
+        """Counts a call that is over; called on the event loop, so that it takes some microseconds."""
+
+
+class Gate:
+    """Lets calls pass, and notes them. Without a door all come from this machine's owner."""
+
+    def __init__(
+        self,
+        door: Door | None = None,
+        audit: AuditLog | None = None,
+        meter: Meter | None = None,
+        slow_s: float | None = None,
+        now: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """A gate.
+
+        Args:
+            door: Knows callers by their tokens.
+            audit: Is told of writes and of what administers.
+            meter: Is told of every call that has ended.
+            slow_s: Calls that take longer are logged, streams excepted; None logs none.
+            now: Unix seconds.
+            monotonic: Seconds from some start.
+        """
+        self._door = door
+        self.audit = audit
+        self.meter = meter
+        self.slow_s = slow_s
+        self.now = now
+        self.monotonic = monotonic
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether there is a token by which callers are known."""
+        return self._door is not None and self._door.has_tokens
+
+    def visit(self, need: Need, context: Context, *, is_stream: bool = False) -> Visit:
+        """Begins a call of a method. Raises: TokenInvalid."""
+        return Visit(self, need, context, self.caller(context), is_stream=is_stream)
+
+    def turned_away(self, need: Need, outcome: str) -> None:
+        """Notes a call that did not get as far as a visit."""
+        if self.meter is not None:
+            self.meter.ended(
+                EndedCall(
+                    method=need.method,
+                    outcome=outcome,
+                    took_s=0.0,
+                    waited_s=None,
+                    is_stream=False,
+                    receipt=None,
+                    degraded=(),
+                )
+            )
+
+    def caller(self, context: Context) -> Caller:
+        """Who calls. Raises: TokenInvalid."""
+        if self._door is None:
+            return LOCAL
+        said: str | None = None
+        is_over_http = False
+        for key, value in context.invocation_metadata() or ():
+            if key == AUTHORIZATION:
+                if said is not None:
+                    raise TokenInvalid("the call has two tokens; send one")
+                said = str(value)
+            elif key == OVER_HTTP:
+                is_over_http = True
+        return self._door.caller(said, is_over_http=is_over_http)
+
+
+class Visit:
+    """One call, from the gate on."""
+
+    def __init__(self, gate: Gate, need: Need, context: Context, caller: Caller, *, is_stream: bool) -> None:
+        self._gate = gate
+        self._need = need
+        self._context = context
+        self._caller = caller
+        self._is_stream = is_stream
+        self._began_s = gate.monotonic()
+        self._admitted_s: float | None = None
+        self._noted = Noted() if gate.audit is not None and need.verb is not Verb.READ else None
+        self._projects: list[str] = []
+        self._reply: Message | None = None
+
+    def admit(self, request: Message) -> None:
+        """Looks whether the caller may do what the request asks, just before it is done.
+
+        Raises:
+            ScopeMissing: He may not.
+            AuditFailed: It administers, and the audit log cannot be written.
+        """
+        self._projects = projects_of(request)
+        if self._noted is not None:
+            self._noted.request(request, self._projects)
+        self._need.check(self._caller, self._projects)
+        lower_claims(request, self._caller)
+        is_first = self._admitted_s is None
+        self._admitted_s = self._gate.monotonic()
+        if is_first and self._gate.audit is not None and self._need.verb is Verb.ADMIN:
+            # Before the effect, which nobody could miss otherwise.
+            self._gate.audit.append(self._line(_BEGUN), self._gate.now(), is_durable=True)
+
+    def look_again(self) -> None:
+        """Looks whether the token still counts, in a call that lasts. Raises: TokenInvalid."""
+        self._caller = self._gate.caller(self._context)
+
+    def saw(self, reply: Message) -> None:
+        """Notes the reply."""
+        if self._noted is not None:
+            self._noted.reply(reply)
+        self._reply = reply
+
+    def leave(self, outcome: str) -> None:
+        """Ends the call: "OK", or the name of its status."""
+        if self._noted is not None and self._gate.audit is not None:
+            # Where it fails, the log has said it; what was done is done, and the caller is to know how it went.
+            with suppress(AuditFailed):
+                self._gate.audit.append(self._line(outcome), self._gate.now())
+        took_s = self._gate.monotonic() - self._began_s
+        if self._gate.meter is not None:
+            self._gate.meter.ended(self._ended(outcome, took_s))
+        slow_s = self._gate.slow_s
+        if slow_s is not None and not self._is_stream and took_s >= slow_s:
+            self._log_slow(took_s, outcome)
+
+    def _ended(self, outcome: str, took_s: float) -> EndedCall:
+        return EndedCall(
+            method=self._need.method,
+            outcome=outcome,
+            took_s=took_s,
+            waited_s=None if self._admitted_s is None else self._admitted_s - self._began_s,
+            is_stream=self._is_stream,
+            receipt=_receipt_of(self._reply),
+            degraded=getattr(self._reply, "degraded", ()),
+        )
+
+    def _line(self, outcome: str) -> Mapping[str, Any]:
+        said = {"who": self._caller.name, "method": self._need.method, "outcome": outcome}
+        return said if self._noted is None else {**said, **self._noted.told()}
+
+    def _log_slow(self, took_s: float, outcome: str) -> None:
+        waited_s = took_s if self._admitted_s is None else self._admitted_s - self._began_s
+        receipt = _receipt_of(self._reply)
+        stages = () if receipt is None else receipt.stages
+        _log.warning(
+            "slow_call",
+            method=self._need.method,
+            projects=self._projects,
+            who=self._caller.name,
+            outcome=outcome,
+            took_ms=round(took_s * 1000, 3),
+            waited_ms=round(waited_s * 1000, 3),
+            stages_ms={_name_of(each): round(each.elapsed.ToNanoseconds() / 1e6, 3) for each in stages},
+        )
+
+
+def _receipt_of(reply: Message | None) -> recall_pb2.Receipt | None:
+    receipt = getattr(reply, "receipt", None)
+    return receipt if isinstance(receipt, recall_pb2.Receipt) else None
+
+
+def _name_of(time: recall_pb2.StageTime) -> str:
+    return recall_pb2.RecallStage.Name(time.stage).removeprefix("RECALL_STAGE_").lower()

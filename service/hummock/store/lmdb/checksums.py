@@ -1,0 +1,79 @@
+"""Checksums of memories: one over each part of a memory as it is stored, kept beside them.
+
+A disk that gives back other bytes than it took is not noticed by LMDB. Each sum begins with the part's key, so that a
+part that is found in another's place is noticed as well. Memories of before there were checksums have none until they
+are written again, and are taken as they are.
+
+The sum is CRC-32 (ISO-HDLC, as in zlib): any change of one or two bits is found, any other but one in 4 billion.
+"""
+
+from __future__ import annotations
+
+import struct
+from zlib import crc32
+
+import lmdb
+
+from hummock.store.errors import MemoryDamaged
+from hummock.store.lmdb import keys
+from hummock.store.lmdb.environment import Tables
+
+_PARTS = ("memory", "payload", "column", "terms")
+_SUM_BYTES = 4
+_ONE, _TWO = struct.Struct("<I"), struct.Struct("<II")
+
+MEMORY, PAYLOAD, COLUMN, TERMS = range(4)
+"""Places of the sums; those of each chunk's vector and token vectors follow."""
+
+
+def sums_of(txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, doc: int) -> bytes:
+    """The sums of all parts of a document, as they are stored now; those of chunks end with the last chunk."""
+    key = keys.doc_key(number, doc)
+    seed = crc32(key)
+    sums = [crc32(txn.get(key, b"", db=getattr(tables, part)), seed) for part in _PARTS]
+    for chunk_key, vector in keys.entries(txn, tables.vector, keys.chunks_prefix(number, space, doc)):
+        seed = crc32(chunk_key)
+        sums += (crc32(vector, seed), crc32(txn.get(chunk_key, b"", db=tables.token), seed))
+    return struct.pack(f"<{len(sums)}I", *sums)
+
+
+def is_sound(txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, doc: int) -> bool:
+    """Whether all parts are what was written; also where no sums were kept."""
+    kept = txn.get(keys.doc_key(number, doc), db=tables.checksum)
+    return kept is None or kept == sums_of(txn, tables, number, space, doc)
+
+
+def seal(txn: lmdb.Transaction[bytes], tables: Tables, number: int, space: int, doc: int) -> None:
+    """Keeps the sums of a document that has been written."""
+    txn.put(keys.doc_key(number, doc), sums_of(txn, tables, number, space, doc), db=tables.checksum)
+
+
+def matches(kept: bytes | None, place: int, key: bytes, part: bytes) -> bool:
+    """Whether a part is the one of which this sum was kept, at this place; also where none was.
+
+    Args:
+        kept: What the table has for the document.
+        place: Of the part's sum.
+        key: The part's.
+        part: As it was read.
+    """
+    if kept is None:
+        return True
+    at = place * _SUM_BYTES
+    return kept[at : at + _SUM_BYTES] == crc32(part, crc32(key)).to_bytes(_SUM_BYTES, "little")
+
+
+def vector_place(chunk: int) -> int:
+    """Where the sum of a chunk's vector stands."""
+    return len(_PARTS) + 2 * chunk
+
+
+def require(kept: bytes | None, key: bytes, memory_id: str, memory: bytes, payload: bytes | None) -> None:
+    """Raises: MemoryDamaged: a memory's record, or its payload where it was read, is not what was written."""
+    if kept is None:
+        return
+    # By hand: a recall does so for each of its hits.
+    seed = crc32(key)
+    sums = _ONE.pack(crc32(memory, seed)) if payload is None else _TWO.pack(crc32(memory, seed), crc32(payload, seed))
+    if not kept.startswith(sums):
+        raise MemoryDamaged(memory_id, keys.doc_of_doc_key(key))

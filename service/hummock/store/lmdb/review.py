@@ -1,0 +1,77 @@
+"""What is held for review, beside the memories: no view, no search and no export knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import lmdb
+
+from hummock.core.review import Held, HeldPage
+from hummock.store.lmdb import keys
+from hummock.store.lmdb.environment import Environment, Tables, project_number
+from hummock.store.lmdb.record_codec import decode_held, encode
+
+
+class ReviewUnit:
+    """The `ReviewWork` of a unit of work."""
+
+    def __init__(self, txn: lmdb.Transaction[bytes], tables: Tables, number: int, begin: Callable[[], None]) -> None:
+        """Args as for the unit of work; `begin` is called before anything is changed."""
+        self._txn = txn
+        self._table = tables.review
+        self._number = number
+        self._begin = begin
+        self.has_put = False
+        self.has_removed = False
+
+    def get(self, memory_id: str) -> Held | None:
+        """What is held under an id."""
+        value = self._txn.get(keys.name_key(self._number, memory_id), db=self._table)
+        return None if value is None else decode_held(value)
+
+    def put(self, held: Held) -> None:
+        """Holds a memory; what was held under its id is replaced."""
+        self._begin()
+        self._txn.put(keys.name_key(self._number, held.memory.id), encode(held), db=self._table)
+        self.has_put = True
+
+    def delete(self, memory_id: str) -> bool:
+        """Removes what is held under an id. False where nothing is."""
+        self._begin()
+        is_there = self._txn.delete(keys.name_key(self._number, memory_id), db=self._table)
+        self.has_removed |= is_there
+        return is_there
+
+
+class ReviewReads:
+    """The `Review` of the store."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._table = environment.tables.review
+
+    def get(self, project: str, ids: Sequence[str]) -> list[Held | None]:
+        """What is held under these ids, in order; see `ports.Review`."""
+        with self._environment.reading() as txn:
+            number = project_number(txn, self._environment, project)
+            if number is None:
+                return [None] * len(ids)
+            values = [txn.get(key, db=self._table) for key in keys.name_keys(number, ids)]
+            return [None if value is None else decode_held(value) for value in values]
+
+    def page(self, project: str, after: str, limit: int) -> HeldPage:
+        """At most `limit` of what is held behind an id; see `ports.Review`."""
+        with self._environment.reading() as txn:
+            found = list(islice(self._behind(txn, project, after), limit + 1))
+        held = tuple(found[:limit])
+        return HeldPage(held=held, next_after=held[-1].memory.id if len(found) > limit else "")
+
+    def _behind(self, txn: lmdb.Transaction[bytes], project: str, after: str) -> Iterator[Held]:
+        number = project_number(txn, self._environment, project)
+        if number is None:
+            return
+        start = keys.name_key(number, after) if after else b""
+        for key, value in keys.entries(txn, self._table, keys.project_prefix(number), start):
+            if key != start:
+                yield decode_held(value)

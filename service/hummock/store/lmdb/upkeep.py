@@ -1,0 +1,94 @@
+"""What is looked at while the store is open: its files, the disk, and who keeps pages from being used again."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import NamedTuple
+
+from hummock.core.errors import HummockError
+from hummock.ports.models import Clock
+from hummock.store.lmdb.environment import Environment
+from hummock.store.lmdb.group import GroupCommit
+
+READERS_S = 10.0
+"""Between two looks at LMDB's table of readers."""
+
+HELD_S = 60.0
+"""A transaction that reads for so long is told of: no page that was freed since it began is used again."""
+
+_log = logging.getLogger(__name__)
+
+
+class Held(NamedTuple):
+    """The oldest transaction that reads: of which process, and what it sees."""
+
+    pid: int
+    transaction: int
+
+
+class Upkeep:
+    """Looks, now and then. The writer's alone, but for what it says."""
+
+    def __init__(self, environment: Environment, group: GroupCommit, clock: Clock) -> None:
+        self._environment = environment
+        self._group = group
+        self._clock = clock
+        self._file_fault: HummockError | None = None
+        self._looked_s = clock.monotonic()
+        self._held: Held | None = None
+        self._held_since_s = self._looked_s
+
+    @property
+    def trouble(self) -> str:
+        """Why the service cannot be relied on, for people; empty while it can."""
+        trouble = self._file_fault or self._environment.damage.of_database
+        return "" if trouble is None else str(trouble)
+
+    @property
+    def write_fault(self) -> str:
+        """Why writes are refused, for people; empty while they are stored."""
+        fault = self._file_fault or self._group.fault
+        return "" if fault is None else str(fault)
+
+    def look(self) -> None:
+        """Looks at all of it."""
+        self._look_at_files()
+        if self._file_fault is None:
+            self._group.probe()
+        now_s = self._clock.monotonic()
+        if now_s - self._looked_s >= READERS_S:
+            self._looked_s = now_s
+            self._look_at_readers(now_s)
+
+    def _look_at_files(self) -> None:
+        found: HummockError | None = None
+        try:
+            self._environment.require_files()
+        except HummockError as error:
+            found = error
+        if found is not None and self._file_fault is None:
+            _log.critical("nothing is written any more: %s", found)
+        if found is None and self._file_fault is not None:
+            _log.warning("the data directory is as it was; writes are stored again")
+        self._file_fault = found
+
+    def _look_at_readers(self, now_s: float) -> None:
+        cleared = self._environment.clear_dead_readers()
+        if cleared:
+            _log.warning("%d readers of the database had died without a word; what they held is free", cleared)
+        oldest = self._environment.oldest_reader()
+        if oldest is None or Held(*oldest) != self._held:
+            self._held, self._held_since_s = oldest and Held(*oldest), now_s
+        elif now_s - self._held_since_s >= HELD_S:
+            self._warn(Held(*oldest), now_s - self._held_since_s)
+            self._held_since_s = now_s
+
+    def _warn(self, held: Held, held_s: float) -> None:
+        _log.warning(
+            "process %d%s has read from the database for %.0f s and %d writes; the file grows until it ends",
+            held.pid,
+            " (this service)" if held.pid == os.getpid() else "",
+            held_s,
+            self._environment.last_commit() - held.transaction,
+        )

@@ -1,0 +1,107 @@
+"""Data directories opened to look at them: beside a service that writes, or while none runs. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import lmdb
+
+from hummock.store.errors import DirectoryUnusable
+from hummock.store.lmdb import keys, record_codec
+from hummock.store.lmdb.environment import DIRECTORY_KEY, Tables, unusable
+
+DATA_FILE = "data.mdb"
+TABLES = tuple(field.name for field in fields(Tables))
+_ROOM_FOR_TABLES = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """All tables at one moment; it lives no longer than its `with`.
+
+    Attributes:
+        txn: The read transaction.
+        tables: By name; those that an older version did not have are missing.
+        directory: What the directory says of itself.
+    """
+
+    txn: lmdb.Transaction[bytes]
+    tables: dict[str, lmdb._Database]
+    directory: record_codec.DirectoryRecord
+
+    def entries(self, table: str, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Keys that begin so, and their values, in order."""
+        return keys.entries(self.txn, self.tables[table], prefix) if table in self.tables else iter(())
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        """The value of a key."""
+        return self.txn.get(key, db=self.tables[table]) if table in self.tables else None
+
+    def count(self, table: str) -> int:
+        """Entries of a table."""
+        return int(self.txn.stat(self.tables[table])["entries"]) if table in self.tables else 0
+
+    def size_bytes(self) -> int:
+        """Of the pages that are in use."""
+        stats = [self.txn.stat(table) for table in self.tables.values()]
+        pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+        return int(pages * stats[0]["psize"])
+
+    def projects(self) -> list[tuple[int, record_codec.ProjectRecord]]:
+        """Numbers and records of all projects, by number."""
+        found = self.entries("project", b"p")
+        return [(keys.unpack_project(key[1:]), record_codec.decode_project(value)) for key, value in found]
+
+    def space(self) -> record_codec.SpaceRecord:
+        """Of the vectors that are in use."""
+        active = self.directory.active_space
+        return next(space for space in self.directory.spaces if space.number == active)
+
+
+@contextmanager
+def inspected(path: Path) -> Iterator[Snapshot]:
+    """A directory at one moment, or a data file that nobody else has open.
+
+    Raises: DirectoryUnusable.
+    """
+    directory = path if path.is_dir() else path.parent
+    if not (path / DATA_FILE if path.is_dir() else path).is_file():
+        raise DirectoryUnusable(
+            directory, "it holds no data", "name the directory that the service has as HUMMOCK_DATA"
+        )
+    try:
+        with _opened(path) as env:
+            tables = _tables(env)
+            with env.begin() as txn:
+                yield Snapshot(txn, tables, _directory(txn, tables, directory))
+    except lmdb.Error as error:
+        raise unusable(directory, error) from error
+
+
+def _opened(path: Path) -> lmdb.Environment:
+    # A map of 0 bytes is as large as the one of whoever writes it.
+    return lmdb.open(
+        str(path), subdir=path.is_dir(), readonly=True, lock=path.is_dir(), map_size=0, max_dbs=_ROOM_FOR_TABLES
+    )
+
+
+def _tables(env: lmdb.Environment) -> dict[str, lmdb._Database]:
+    found = {}
+    for name in TABLES:
+        try:
+            found[name] = env.open_db(name.encode(), create=False)
+        except lmdb.NotFoundError:
+            continue
+    return found
+
+
+def _directory(
+    txn: lmdb.Transaction[bytes], tables: dict[str, lmdb._Database], directory: Path
+) -> record_codec.DirectoryRecord:
+    value = txn.get(DIRECTORY_KEY, db=tables["meta"]) if "meta" in tables else None
+    if value is None:
+        raise DirectoryUnusable(directory, "nothing was ever stored in it", "there is nothing to look at")
+    return record_codec.decode_directory(value)

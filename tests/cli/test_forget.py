@@ -1,0 +1,47 @@
+"""`hummock forget`: it asks first, and says what is gone and where its bytes are."""
+
+from __future__ import annotations
+
+import json
+
+from hummock.v1 import memory_service_pb2 as pb
+from tests.cli.conftest import Run
+from tests.cli.fake_service import FakeService
+
+
+def forgets(fake: FakeService) -> list[pb.ForgetRequest]:
+    return [request for request in fake.asked if isinstance(request, pb.ForgetRequest)]
+
+
+def test_it_counts_asks_and_forgets(run: Run, fake: FakeService) -> None:
+    done = run("forget", "--contains", "港口", "--session", "s", "--path", "a.py", "--speaker", "bot", stdin=b"y\n")
+    assert done.exit_code == 0, done.output
+    assert "Forget 3 memories" in done.stderr
+    assert "forgotten: 3 memories" in done.stdout
+    assert "hummock purge" in done.stderr
+    counted, forgotten = forgets(fake)
+    assert (counted.dry_run, forgotten.dry_run) == (True, False)
+    assert (forgotten.contains, list(forgotten.filter.paths), forgotten.with_sessions) == ("港口", ["a.py"], True)
+    assert list(forgotten.filter.speakers) == ["bot"]
+    assert forgotten.request_id
+
+
+def test_without_a_yes_nothing_is_forgotten(run: Run, fake: FakeService) -> None:
+    refused = run("forget", "a", stdin=b"n\n")
+    assert (refused.exit_code, [one.dry_run for one in forgets(fake)]) == (1, [True])
+
+
+def test_a_dry_run_only_counts(run: Run, fake: FakeService) -> None:
+    done = run("forget", "a", "--dry-run")
+    assert "would be forgotten: 3 memories" in done.stdout
+    assert [one.dry_run for one in forgets(fake)] == [True]
+
+
+def test_yes_asks_nothing_and_json_is_the_receipt(run: Run, fake: FakeService) -> None:
+    done = run("forget", "a", "--yes", "--json")
+    assert json.loads(done.stdout)["memoryCount"] == 3
+    assert [list(one.ids) for one in forgets(fake)] == [["a"]]
+
+
+def test_no_condition_is_refused(run: Run) -> None:
+    assert run("forget", "--yes").exit_code == 2

@@ -1,0 +1,149 @@
+"""A service that is told to stop ends all streams, answers what it has accepted, and loses nothing acknowledged."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from threading import Event
+from typing import Any, cast
+
+import grpc
+import pytest
+
+from hummock.v1 import admin_service_pb2 as admin
+from hummock.v1 import context_service_pb2 as context
+from hummock.v1 import memory_service_pb2 as memory
+from hummock.v1 import project_service_pb2 as project
+from hummock_client.errors import FailedCall, call_error
+from tests.crash.test_kill import PROJECT, batches, missing
+from tests.service.inputs import note
+from tests.service.running import Process, Stubs, connected, in_process
+
+STOPS = int(os.environ.get("STOPS", "3"))
+LONGEST_STOP_S = 60.0
+"""That a test waits; the service itself gives up much earlier."""
+
+
+def until_stopped(replies: Any) -> list[Any]:
+    """What still comes of a stream, before the service says itself that it stops: a cut connection has no details."""
+    came: list[Any] = []
+    with pytest.raises(grpc.RpcError) as caught:
+        came.extend(replies)
+    error = call_error(cast(FailedCall, caught.value))
+    assert (error.reason, error.retry_after_s) == ("UNAVAILABLE", 1.0)
+    return came
+
+
+def stop(process: Process) -> int:
+    """SIGTERM, and the exit status."""
+    process.popen.send_signal(signal.SIGTERM)
+    return process.popen.wait(LONGEST_STOP_S)
+
+
+def test_open_streams_are_told_to_end_and_what_is_accepted_is_answered(
+    tmp_path: Path, models_dir: Path, model: str
+) -> None:
+    """D9, V11 of the reliability notes."""
+    may_end = Event()
+
+    def one_batch_and_then_nothing() -> Iterator[context.LearnStreamRequest]:
+        learn = context.LearnRequest(project=PROJECT, memories=[note("one batch", id="first")])
+        yield context.LearnStreamRequest(learn=learn)
+        may_end.wait(LONGEST_STOP_S)
+
+    def many_texts() -> Iterator[context.LearnStreamRequest]:
+        memories = [note(f"memory{number} " * 400, id=f"text-{number}") for number in range(500)]
+        learn = context.LearnRequest(project=PROJECT, memories=memories, embedding=context.EMBEDDING_MODE_INLINE)
+        yield context.LearnStreamRequest(learn=learn)
+        may_end.wait(LONGEST_STOP_S)
+
+    with ExitStack() as stack:
+        process = stack.enter_context(in_process(tmp_path, models_dir, model))
+        stubs = stack.enter_context(connected(process.target))
+        large = [note(f"memory{number} " + "lorem " * 20_000, id=f"large-{number}") for number in range(32)]
+        for one in large:
+            deferred = context.LearnRequest(project=PROJECT, memories=[one], embedding=context.EMBEDDING_MODE_DEFERRED)
+            stubs.context.Learn(deferred)
+        idle = stubs.context.LearnStream(one_batch_and_then_nothing())
+        assert next(idle).stored_count == 1
+        working = stubs.context.LearnStream(many_texts())
+        export = stubs.project.ExportProject(project.ExportProjectRequest(project=PROJECT))
+        next(export)
+        watches = [stubs.memory.WatchMemories(memory.WatchMemoriesRequest(project=PROJECT)) for _ in range(20)]
+        for watch in watches:
+            assert next(watch).HasField("start")
+        process.popen.send_signal(signal.SIGTERM)
+        assert [until_stopped(watch) for watch in watches] == [[]] * len(watches)
+        assert until_stopped(idle) == []
+        # The batch is answered before the stream ends, if it has come: nobody waits until it is embedded.
+        answers = until_stopped(working)
+        assert [reply.WhichOneof("outcome") for reply in answers] in ([], ["failed"])
+        may_end.set()
+        assert process.popen.wait(LONGEST_STOP_S) == 0
+    with in_process(tmp_path, models_dir, model) as process, connected(process.target) as stubs:
+        assert missing(stubs, ["first", *(one.id for one in large)]) == []
+        # All of a batch or nothing, and here nothing: its caller was told so.
+        texts = [f"text-{number}" for number in range(500)]
+        assert len(missing(stubs, texts)) == 500
+
+
+def learn_until_refused(
+    stubs: Stubs, writer: int, acknowledged: list[str], on_learnt: Callable[[], None]
+) -> grpc.StatusCode:
+    """Learns one memory after the other, until the service takes no more; why it did not."""
+    numbers = count()
+    while True:
+        number = next(numbers)
+        memory_id = f"w{writer}-{number}"
+        learn = context.LearnRequest(
+            project=PROJECT,
+            memories=[note(f"memory{number} of writer {writer}", id=memory_id)],
+            embedding=context.EMBEDDING_MODE_DEFERRED,
+        )
+        try:
+            stubs.context.Learn(learn)
+        except grpc.RpcError as error:
+            return call_error(cast(FailedCall, error)).code
+        acknowledged.append(memory_id)
+        on_learnt()
+
+
+@pytest.mark.parametrize("round_number", range(STOPS))
+def test_a_stop_at_load_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, models_dir: Path, model: str, round_number: int
+) -> None:
+    """V11 of the reliability notes; `make crash` repeats it."""
+    stop_after, acknowledged, enough = 40 + 37 * round_number % 211, list[str](), Event()
+
+    def learnt() -> None:
+        if len(acknowledged) >= stop_after:
+            enough.set()
+
+    with (
+        in_process(tmp_path, models_dir, model) as process,
+        connected(process.target) as stubs,
+        ThreadPoolExecutor(5) as pool,
+    ):
+        status = stubs.admin.GetStatus(admin.GetStatusRequest()).model
+        stream = stubs.context.LearnStream(batches(status.emb_space, status.dim))
+
+        def follow() -> grpc.StatusCode:
+            try:
+                for reply in stream:
+                    acknowledged.extend(result.id for result in reply.learnt.results)
+            except grpc.RpcError as error:
+                return call_error(cast(FailedCall, error)).code
+            return grpc.StatusCode.OK
+
+        calls: list[Future[grpc.StatusCode]] = [pool.submit(follow)]
+        calls += [pool.submit(learn_until_refused, stubs, writer, acknowledged, learnt) for writer in range(4)]
+        assert enough.wait(LONGEST_STOP_S)
+        assert stop(process) == 0
+        assert {call.result(LONGEST_STOP_S) for call in calls} == {grpc.StatusCode.UNAVAILABLE}
+    with in_process(tmp_path, models_dir, model) as process, connected(process.target) as stubs:
+        assert missing(stubs, acknowledged) == []

@@ -1,0 +1,92 @@
+"""Whose work is next: projects share, interactive work goes before bulk, and nobody starves."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.rpc.turns import BULK_ONE_IN, Turns
+
+
+def order(turns: Turns[str], took_s: float = 1.0) -> list[str]:
+    """All that waits, in the order in which it is done."""
+    done = []
+    while (one := turns.pop(took_s)) is not None:
+        done.append(one[1])
+    return done
+
+
+def test_a_quiet_project_does_not_stand_behind_anothers_flood() -> None:
+    """D8, V10 of the reliability notes."""
+    turns: Turns[str] = Turns()
+    for number in range(100):
+        turns.push("loud", f"loud {number}")
+    turns.push("quiet", "quiet")
+    assert order(turns).index("quiet") <= 1
+
+
+def test_projects_share_time_and_not_calls() -> None:
+    turns: Turns[str] = Turns()
+    for number in range(40):
+        turns.push("cheap", f"cheap {number}")
+        turns.push("dear", f"dear {number}")
+    done = []
+    for _ in range(22):
+        project, item = turns.pop(1.0) or ("", "")
+        turns.charge(project, 9.0 if project == "dear" else 0.0)
+        done.append(item.split()[0])
+    assert (done.count("cheap"), done.count("dear")) == (20, 2)
+
+
+def test_what_was_not_used_is_not_saved_up() -> None:
+    turns: Turns[str] = Turns()
+    turns.push("old", "first")
+    assert order(turns) == ["first"]
+    for number in range(50):
+        turns.push("busy", str(number))
+    for _ in range(40):
+        turns.pop(1.0)
+    for number in range(10):
+        turns.push("old", f"old {number}")
+    assert [one.startswith("old") for one in order(turns)].count(True) == 10
+    turns.push("busy", "b")
+    assert order(turns) == ["b"]
+
+
+def test_interactive_work_goes_first_and_bulk_never_starves() -> None:
+    """D16."""
+    turns: Turns[str] = Turns()
+    for number in range(10):
+        turns.push("p", f"bulk {number}", is_bulk=True)
+    for number in range(3 * (BULK_ONE_IN - 1)):
+        turns.push("p", f"call {number}")
+    done = order(turns)
+    assert [place for place, one in enumerate(done) if one.startswith("bulk")][:3] == [
+        BULK_ONE_IN - 1,
+        2 * BULK_ONE_IN - 1,
+        3 * BULK_ONE_IN - 1,
+    ]
+    assert len(done) == 31
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
+def test_all_that_waits_is_done_once_and_in_each_line_in_order(pushed: list[tuple[str, bool]]) -> None:
+    turns: Turns[str] = Turns()
+    for number, (project, is_bulk) in enumerate(pushed):
+        turns.push(project, f"{project}{is_bulk} {number}", is_bulk=is_bulk)
+    assert len(turns) == len(pushed)
+    done = order(turns)
+    assert len(turns) == 0
+    assert sorted(done) == sorted(f"{project}{bulk} {number}" for number, (project, bulk) in enumerate(pushed))
+    for line in {one.split()[0] for one in done}:
+        numbers = [int(one.split()[1]) for one in done if one.split()[0] == line]
+        assert numbers == sorted(numbers)
+
+
+def test_how_much_is_ahead_counts_the_turns_of_others() -> None:
+    turns: Turns[str] = Turns()
+    for number in range(100):
+        turns.push("loud", str(number))
+    assert (turns.ahead("loud"), turns.ahead("quiet")) == (100, 1)
+    turns.push("quiet", "q")
+    assert turns.ahead("quiet") == 3

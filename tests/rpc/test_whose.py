@@ -1,0 +1,86 @@
+"""Whose a call is, before its bytes are parsed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from google.protobuf.message_factory import GetMessageClass
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hummock.rpc.listening import SERVICES
+from hummock.rpc.whose import PEER, ProjectName, caller_of
+from hummock.v1 import context_service_pb2 as pb
+from hummock.v1 import memory_pb2
+from hummock.v1.memory_service_pb2 import ListMemoriesRequest
+
+REQUESTS = {
+    method.input_type.name: GetMessageClass(method.input_type) for service in SERVICES for method in service.methods
+}
+WITHOUT = {"GetStatusRequest", "ListProjectsRequest"}
+
+
+@pytest.mark.parametrize("name", sorted(REQUESTS))
+def test_the_project_is_found_in_every_request(name: str) -> None:
+    request: Any = REQUESTS[name]()
+    fields = REQUESTS[name].DESCRIPTOR.fields_by_name
+    inner = next((one for one in ("render", "recall", "learn") if one in fields and "project" not in fields), None)
+    holder = getattr(request, inner) if inner else request
+    if name in WITHOUT:
+        assert ProjectName(REQUESTS[name])(request.SerializeToString()) == ""
+        return
+    holder.project = "还款 project"
+    assert ProjectName(REQUESTS[name])(request.SerializeToString()) == "还款 project"
+
+
+def test_a_turn_in_a_stream_has_its_project_too() -> None:
+    request = pb.LearnStreamRequest(learn_turn=pb.LearnTurnRequest(project="p", session_id="s"))
+    assert ProjectName(pb.LearnStreamRequest)(request.SerializeToString()) == "p"
+
+
+def test_it_is_found_behind_other_fields() -> None:
+    before = pb.LearnRequest(memories=[memory_pb2.Memory(content="x" * 300)], request_id="r").SerializeToString()
+    data = before + pb.LearnRequest(project="p").SerializeToString()
+    assert ProjectName(pb.LearnRequest)(data) == "p"
+
+
+@given(st.binary(max_size=200))
+def test_garbage_has_some_project_or_none(data: bytes) -> None:
+    for name in ("LearnStreamRequest", "ListMemoriesRequest"):
+        assert isinstance(ProjectName(REQUESTS[name])(data), str)
+    assert ProjectName(ListMemoriesRequest)(data[:0]) == ""
+
+
+@dataclass
+class Context:
+    said: str
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    def peer(self) -> str:
+        return self.said
+
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return self.metadata
+
+
+@pytest.mark.parametrize(
+    ("peer", "caller"),
+    [
+        ("ipv4:127.0.0.1:4711", "ipv4:127.0.0.1:4711"),
+        ("ipv6:%5B::1%5D:4711", "ipv6:%5B::1%5D:4711"),
+        ("ipv6:[::1]:4711", "ipv6:[::1]:4711"),
+        ("ipv4:192.0.2.7:4711", "192.0.2.7"),
+        ("ipv6:%5B2001:db8::7%5D:4711", "%5B2001:db8::7%5D"),
+        ("unix:", "unix:"),
+    ],
+)
+def test_another_machine_is_one_caller_and_a_process_here_is_one_each(peer: str, caller: str) -> None:
+    assert caller_of(Context(peer)) == caller
+
+
+def test_what_is_handed_on_keeps_its_caller_and_nobody_else_can_say_who_he_is() -> None:
+    said = ((PEER, "ipv4:192.0.2.7:4711"),)
+    assert caller_of(Context("unix:", said)) == "192.0.2.7"
+    assert caller_of(Context("ipv4:192.0.2.9:1", said)) == "192.0.2.9"
